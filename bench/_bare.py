@@ -56,10 +56,15 @@ class Bare:
         self.db.execute("BEGIN IMMEDIATE")
         owner = self._owner(user)
         self.matrices.pop(owner, None)
-        last = self.db.execute("SELECT max(id) FROM memory WHERE id BETWEEN ? AND ?", _span(owner)).get
+        last = self.db.execute(
+            "SELECT max(id) FROM memory WHERE id BETWEEN ? AND ?", _span(owner)
+        ).get
         first = (owner << 32 if last is None else cast(int, last)) + 1
         at = time.time_ns()
-        rows = [(first + n, at, text, code) for n, (text, code) in enumerate(zip(texts, codes, strict=True))]
+        rows = [
+            (first + n, at, text, code)
+            for n, (text, code) in enumerate(zip(texts, codes, strict=True))
+        ]
         self.db.executemany(INSERT, rows)
         self.db.executemany(INSERT_WORDS, [(id_, text) for id_, _, text, _ in rows])
         self.db.execute("COMMIT")
@@ -76,9 +81,18 @@ class Bare:
         """The ids of the nearest vectors."""
         matrix = self.matrices.get(owner)
         if matrix is None:
-            codes = b"".join(row[0] for row in cast(Any, self.db.execute(
-                "SELECT code FROM memory WHERE id BETWEEN ? AND ?", _span(owner))))  # fmt: skip
-            matrix = self.matrices[owner] = np.frombuffer(codes, np.int8).reshape(-1, DIM).astype(np.float32)
+            codes = b"".join(
+                row[0]
+                for row in cast(
+                    Any,
+                    self.db.execute(
+                        "SELECT code FROM memory WHERE id BETWEEN ? AND ?", _span(owner)
+                    ),
+                )
+            )
+            matrix = self.matrices[owner] = (
+                np.frombuffer(codes, np.int8).reshape(-1, DIM).astype(np.float32)
+            )
         scores = matrix @ np.frombuffer(cast(Any, vector), np.float32)
         if len(scores) > ROWS:
             near = np.argpartition(scores, -ROWS)[-ROWS:]

@@ -94,12 +94,16 @@ class Maker:
         lengths = self.rng.integers(8, 35, count)
         words = self.rng.choice(self.words, int(lengths.sum()), p=self.chances)
         ends = np.cumsum(lengths)
-        return [" ".join(words[end - length : end]) for end, length in zip(ends, lengths, strict=True)]
+        return [
+            " ".join(words[end - length : end]) for end, length in zip(ends, lengths, strict=True)
+        ]
 
     def vectors(self, count: int) -> Floats:
         """Unit vectors around the centres."""
         members = self.centres[self.rng.integers(0, CLUSTERS, count)]
-        noise = self.rng.standard_normal((count, DIM), np.float32) * np.float32(SPREAD / np.sqrt(DIM))
+        noise = self.rng.standard_normal((count, DIM), np.float32) * np.float32(
+            SPREAD / np.sqrt(DIM)
+        )
         return _unit(members + noise)
 
     def queries(self, memories: Memories, rows: Sequence[int]) -> Memories:
@@ -109,8 +113,14 @@ class Maker:
             known = self.rng.choice(memories.texts[row].split()[:-1], 4)
             others = self.rng.choice(self.words, 2, p=self.chances)
             texts.append(" ".join([*known, *others]))
-        noise = self.rng.standard_normal((len(rows), DIM), np.float32) * np.float32(0.5 / np.sqrt(DIM))
-        return Memories(texts, [memories.users[row] for row in rows], _unit(memories.vectors[list(rows)] + noise))
+        noise = self.rng.standard_normal((len(rows), DIM), np.float32) * np.float32(
+            0.5 / np.sqrt(DIM)
+        )
+        return Memories(
+            texts,
+            [memories.users[row] for row in rows],
+            _unit(memories.vectors[list(rows)] + noise),
+        )
 
 
 def _made_up_words(rng: np.random.Generator, count: int) -> list[str]:
@@ -131,7 +141,9 @@ def spread_over_users(total: int, users: int = USERS) -> list[str]:
     fixed = [f"user{number}" for number in range(FIXED_USERS) for _ in range(FIXED_ROWS)]
     others, rest = users - FIXED_USERS, total - len(fixed)
     shares = [rest // others + (number < rest % others) for number in range(others)]
-    return fixed + [f"user{FIXED_USERS + number}" for number, share in enumerate(shares) for _ in range(share)]
+    return fixed + [
+        f"user{FIXED_USERS + number}" for number, share in enumerate(shares) for _ in range(share)
+    ]
 
 
 def make(folder: Path, owners: Sequence[str], *, extra: int, questions: int, seed: int = 7) -> None:
@@ -146,4 +158,6 @@ def make(folder: Path, owners: Sequence[str], *, extra: int, questions: int, see
     picks = maker.rng.integers(0, len(open_to_more), extra)
     maker.memories([open_to_more[int(pick)] for pick in picks]).save(folder, "extra")
     asked = FIXED_USERS * FIXED_ROWS if fixed else len(owners)
-    maker.queries(stored, [int(row) for row in maker.rng.integers(0, asked, questions)]).save(folder, "queries")
+    maker.queries(stored, [int(row) for row in maker.rng.integers(0, asked, questions)]).save(
+        folder, "queries"
+    )

@@ -28,7 +28,9 @@ A_SECOND = 40_000
 
 def measured(folder: Path, seconds: float) -> dict[str, Any]:
     """Adds a second and adds a sync, alone and in a crowd, in each of three rounds; a crowd warms up before."""
-    fresh = Maker.seeded(4).memories([f"user{number % CROWD}" for number in range(int(A_SECOND * seconds))])
+    fresh = Maker.seeded(4).memories(
+        [f"user{number % CROWD}" for number in range(int(A_SECOND * seconds))]
+    )
     told = Told(folder, Precomputed(fresh), "full")
     numbers = count()
 

@@ -20,22 +20,35 @@ class Mem0:
     def __init__(self, folder: Path, *parts: Memories) -> None:
         os.environ.update(MEM0_TELEMETRY="false", MEM0_DIR=str(folder), OPENAI_API_KEY="unused")
         socket.socket.connect = _refuse  # type: ignore[method-assign]
-        self.memory: Any = importlib.import_module("mem0").Memory.from_config({
-            "vector_store": {"provider": "qdrant", "config": {
-                "path": str(folder / "qdrant"), "embedding_model_dims": DIM, "on_disk": True,
-            }},
-            "history_db_path": str(folder / "history.db"),
-        })  # fmt: skip
+        self.memory: Any = importlib.import_module("mem0").Memory.from_config(
+            {
+                "vector_store": {
+                    "provider": "qdrant",
+                    "config": {
+                        "path": str(folder / "qdrant"),
+                        "embedding_model_dims": DIM,
+                        "on_disk": True,
+                    },
+                },
+                "history_db_path": str(folder / "history.db"),
+            }
+        )
         self.memory.embedding_model = Vectors(*parts)
 
     def add(self, text: str, user: str) -> None:
         self.memory.add(text, user_id=user, infer=False)
 
     def bulk(self, texts: Sequence[str], user: str) -> None:
-        self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user, infer=False)
+        self.memory.add(
+            [{"role": "user", "content": text} for text in texts], user_id=user, infer=False
+        )
 
     def search(self, query: str, user: str) -> int:
-        return len(self.memory.search(query, filters={"user_id": user}, top_k=ROWS, threshold=0.0)["results"])
+        return len(
+            self.memory.search(query, filters={"user_id": user}, top_k=ROWS, threshold=0.0)[
+                "results"
+            ]
+        )
 
     def close(self) -> None:
         self.memory.vector_store.client.close()
@@ -49,12 +62,14 @@ class Vectors:
         for part in parts:
             self.rows.update(zip(part.texts, part.vectors, strict=True))
 
-    def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         """The vector of a text."""
         row: list[float] = self.rows[text].tolist()
         return row
 
-    def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
+    def embed_batch(
+        self, texts: Sequence[str], memory_action: str | None = None
+    ) -> list[list[float]]:
         """The vectors of some texts."""
         return [self.embed(text, memory_action) for text in texts]
 

@@ -54,11 +54,16 @@ class StandIn:
 
     def _answer(self, prompt: str) -> dict[str, Any]:
         if '"event"' in prompt:
-            rows = [{"id": str(n), "text": fact, "event": "ADD"} for n, fact in enumerate(self.facts)]
+            rows = [
+                {"id": str(n), "text": fact, "event": "ADD"} for n, fact in enumerate(self.facts)
+            ]
         elif '"facts"' in prompt:
             return {"facts": list(self.facts)}
         else:
-            rows = [{"id": str(n), "text": fact, "attributed_to": "user"} for n, fact in enumerate(self.facts)]
+            rows = [
+                {"id": str(n), "text": fact, "attributed_to": "user"}
+                for n, fact in enumerate(self.facts)
+            ]
         return {"memory": rows}
 
 
@@ -68,13 +73,15 @@ class Embedder:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
 
-    def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
         """The vector of a text."""
         with self.clock:
             row: list[float] = vector(text).tolist()
             return row
 
-    def embed_batch(self, texts: Sequence[str], memory_action: str | None = None) -> list[list[float]]:
+    def embed_batch(
+        self, texts: Sequence[str], memory_action: str | None = None
+    ) -> list[list[float]]:
         """The vectors of some texts."""
         return [self.embed(text, memory_action) for text in texts]
 

@@ -32,8 +32,12 @@ def works(told: Told, extra: Memories, queries: Memories) -> dict[str, Callable[
 
     return {
         "add": lambda number: told.add(extra.texts[number], extra.users[number]),
-        "bulk": lambda number: told.bulk(extra.texts[number * 1000 : (number + 1) * 1000], f"bulk{number}"),
-        "search": lambda number: told.search(queries.texts[number % 500], queries.users[number % 500]),
+        "bulk": lambda number: told.bulk(
+            extra.texts[number * 1000 : (number + 1) * 1000], f"bulk{number}"
+        ),
+        "search": lambda number: told.search(
+            queries.texts[number % 500], queries.users[number % 500]
+        ),
         "fresh": fresh,
     }
 
@@ -58,7 +62,9 @@ def main() -> None:
         for number in range(times):
             work(number)
         busy, spent = time.process_time() - busy, time.perf_counter() - start
-        print(f"{asked.what}: {busy / times * 1e6:.0f} µs of processor, {spent / times * 1e6:.0f} µs in all, per call")
+        print(
+            f"{asked.what}: {busy / times * 1e6:.0f} µs of processor, {spent / times * 1e6:.0f} µs in all, per call"
+        )
         profiler = cProfile.Profile()
         profiler.enable()
         for number in range(times, 2 * times):

@@ -37,7 +37,9 @@ def verdicts(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
         found += [*_searches(one), *_figures(one)]
     spread = [one for one in scenarios if one["users"] > 1]
     if len(spread) > 1:
-        small, large = (one["figures"]["told-full"]["search"][50] for one in (spread[0], spread[-1]))
+        small, large = (
+            one["figures"]["told-full"]["search"][50] for one in (spread[0], spread[-1])
+        )
         title = f"search of 100 memories, {spread[-1]['title']} / {spread[0]['title']}"
         found.append(_table.verdict(title, large / small, "<=", 1.5))
     return found
@@ -47,12 +49,21 @@ def _adds(one: dict[str, Any], rounds: Rounds, where: str) -> Iterator[dict[str,
     """How many times faster than the peer, and how near to the bare limit, on one disk."""
     if "mem0" in rounds:
         name = _with_peer(one) + where
-        yield _table.verdict(f"{name}: add, mem0 / told full", ratio(rounds, "add", "mem0", "told-full"), ">=", 4)
-        yield _table.verdict(f"{name}: add, mem0 / told normal", ratio(rounds, "add", "mem0", "told-normal"), ">=", 20)
+        yield _table.verdict(
+            f"{name}: add, mem0 / told full", ratio(rounds, "add", "mem0", "told-full"), ">=", 4
+        )
+        yield _table.verdict(
+            f"{name}: add, mem0 / told normal",
+            ratio(rounds, "add", "mem0", "told-normal"),
+            ">=",
+            20,
+        )
     for durability in ("full", "normal") if rounds else ():
         for limit in ("rows", "bare"):
             nearness = ratio(rounds, "add", f"told-{durability}", f"{limit}-{durability}")
-            yield _table.verdict(f"{one['title']}{where}: add, told / {limit}, {durability}", nearness, "<=", 3)
+            yield _table.verdict(
+                f"{one['title']}{where}: add, told / {limit}, {durability}", nearness, "<=", 3
+            )
 
 
 def _searches(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -78,7 +89,11 @@ def _figures(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 def _with_peer(one: dict[str, Any]) -> str:
     """A title that says so where the peer ran out of time: it then holds fewer memories, which flatters it."""
     peer = one["figures"]["mem0"]
-    return str(one["title"]) if peer["whole"] else f"{one['title']} (mem0 holds {_table.number(peer['count'])})"
+    return (
+        str(one["title"])
+        if peer["whole"]
+        else f"{one['title']} (mem0 holds {_table.number(peer['count'])})"
+    )
 
 
 HEAD = ("", "memories", "add ms p50 / p95 (CPU)", "bulk add/s", "search ms p50 / p95 (CPU)", "with embedding ms",
@@ -88,10 +103,15 @@ SLOW_HEAD = ("", "add ms p50 / p95 (CPU)", "syncs an add", "mem0 / it")
 
 def tables(scenario: dict[str, Any]) -> dict[str, tuple[Sequence[str], _table.Rows]]:
     """The tables of a scenario by what stands over them: on the machine's own disk, and adds on a slow one."""
-    found: dict[str, tuple[Sequence[str], _table.Rows]] = {scenario["title"]: (HEAD, rows(scenario))}
+    found: dict[str, tuple[Sequence[str], _table.Rows]] = {
+        scenario["title"]: (HEAD, rows(scenario))
+    }
     if scenario["slow"]:
         title = f"{scenario['title']}: adds where every sync takes {scenario['sync']:g} ms"
-        found[title] = (SLOW_HEAD, [_slow_row(name, scenario) for name, _ in _ordered(scenario["slow"])])
+        found[title] = (
+            SLOW_HEAD,
+            [_slow_row(name, scenario) for name, _ in _ordered(scenario["slow"])],
+        )
     return found
 
 
@@ -101,20 +121,32 @@ def rows(scenario: dict[str, Any]) -> list[list[str]]:
 
 
 def _ordered(figures: dict[str, dict[str, Any]]) -> list[tuple[str, dict[str, Any]]]:
-    order = ("bare-full", "rows-full", "told-full", "bare-normal", "rows-normal", "told-normal", "mem0")
+    order = (
+        "bare-full",
+        "rows-full",
+        "told-full",
+        "bare-normal",
+        "rows-normal",
+        "told-normal",
+        "mem0",
+    )
     return [(name, figures[name]) for name in order if name in figures]
 
 
 def _row(name: str, figures: dict[str, Any]) -> list[str]:
     cut = "" if figures["whole"] else " (time up)"
     return [
-        name.replace("-", ", "), _table.number(figures["count"]) + cut, _timed(figures, "add"),
-        _table.number(figures["bulk"]), _timed(figures, "search"),
+        name.replace("-", ", "),
+        _table.number(figures["count"]) + cut,
+        _timed(figures, "add"),
+        _table.number(figures["bulk"]),
+        _timed(figures, "search"),
         _pair(figures["embedded"]) if "embedded" in figures else "–",
-        _cold(figures, "open"), _cold(figures, "first"),
+        _cold(figures, "open"),
+        _cold(figures, "first"),
         _table.number(figures["cold"]["resident"] / 2**20) if "cold" in figures else "–",
         _table.number(figures["bytes"]),
-    ]  # fmt: skip
+    ]
 
 
 def _slow_row(name: str, scenario: dict[str, Any]) -> list[str]:
@@ -153,7 +185,11 @@ def notes(scenario: dict[str, Any]) -> str:
 
 def about_disks(disks: Sequence[tuple[str, float]]) -> str:
     """What a sync takes on each disk that figures are about."""
-    return "An fdatasync of 4 KB: " + "; ".join(f"{_table.number(taken)} ms on {title}" for title, taken in disks) + "."
+    return (
+        "An fdatasync of 4 KB: "
+        + "; ".join(f"{_table.number(taken)} ms on {title}" for title, taken in disks)
+        + "."
+    )
 
 
 def page(results: dict[str, Any]) -> str:

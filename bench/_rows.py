@@ -68,11 +68,14 @@ class Rows:
             return True
 
         store: Any = self.twin.memory.engine.store
-        writer: apsw.Connection = store._database.writer  # noqa: SLF001 - told shows its statements to nobody
+        writer: apsw.Connection = store._database.writer
         writer.exec_trace = note
         if len(texts) > 1:
             self.twin.bulk(texts, user)
         else:
             self.twin.add(texts[0], user)
         writer.exec_trace = None
-        return [(name, [bound for _, bound in same]) for name, same in groupby(statements, key=itemgetter(0))]
+        return [
+            (name, [bound for _, bound in same])
+            for name, same in groupby(statements, key=itemgetter(0))
+        ]

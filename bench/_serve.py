@@ -85,7 +85,11 @@ class Server:
             self.it.add(text, user)
             nanos.append(time.perf_counter_ns() - start)
         cpu = (time.process_time_ns() - busy) / count
-        return {"nanos": nanos, "cpu": cpu, "syncs": None if synced is None else ((syncs() or 0) - synced) / count}
+        return {
+            "nanos": nanos,
+            "cpu": cpu,
+            "syncs": None if synced is None else ((syncs() or 0) - synced) / count,
+        }
 
     def skip(self, count: int) -> dict[str, Any]:
         """Leave out some extra memories, which are in the store already."""
@@ -144,15 +148,25 @@ class Server:
     def _fresh(self, count: int) -> list[tuple[str, str]]:
         first, self.used = self.used, self.used + count
         if self.used > len(self.extra):
-            raise SystemExit(f"the corpus has {len(self.extra)} extra memories, and {self.used} are needed")
-        return list(zip(self.extra.texts[first : self.used], self.extra.users[first : self.used], strict=True))
+            raise SystemExit(
+                f"the corpus has {len(self.extra)} extra memories, and {self.used} are needed"
+            )
+        return list(
+            zip(
+                self.extra.texts[first : self.used],
+                self.extra.users[first : self.used],
+                strict=True,
+            )
+        )
 
 
 def cold(name: str, corpus: Path, store: Path) -> dict[str, Any]:
     """Open a store in this new process and ask; loading NumPy and what the user imports is not part of it."""
     queries = Memories.load(corpus, "queries")
     start = time.perf_counter_ns()
-    import_module({"told": "told.faces.sdk", "bare": "bench._bare", "mem0": "mem0"}[name.partition("-")[0]])
+    import_module(
+        {"told": "told.faces.sdk", "bare": "bench._bare", "mem0": "mem0"}[name.partition("-")[0]]
+    )
     loaded = time.perf_counter_ns()
     opening = opener(name, store, queries)
     before = _resident()
@@ -169,9 +183,13 @@ def cold(name: str, corpus: Path, store: Path) -> dict[str, Any]:
     resident = _resident()
     it.close()
     return {
-        "import": loaded - start, "open": opened - begun, "first": answered - opened, "both": answered - begun,
-        "resident": resident, "grown": resident - before,
-    }  # fmt: skip
+        "import": loaded - start,
+        "open": opened - begun,
+        "first": answered - opened,
+        "both": answered - begun,
+        "resident": resident,
+        "grown": resident - before,
+    }
 
 
 def _resident() -> int:

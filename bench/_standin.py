@@ -17,7 +17,7 @@ from told.core.entry import Claim
 from told.ports import ChatLine, Purpose, Reply, Tool, ToolCall, ToolReply, Usage, Vector
 from told.write.curate import model as curate
 from told.write.extract import apertures, closed, facts, graph
-from told.write.shape import ExtractionResult, ExtractionInput
+from told.write.shape import ExtractionInput, ExtractionResult
 
 NOTHING_YET = ExtractionResult()
 
@@ -48,7 +48,7 @@ class Vectors:
     def __init__(self, spent: Spent) -> None:
         self.spent = spent
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """One unit vector for each text."""
         with self.spent.counted():
             return [array("f", vector(text).tobytes()) for text in texts]
@@ -69,9 +69,11 @@ class StandIn:
         self.found = NOTHING_YET
         self.asked: list[tuple[str, str]] = []
         self._answers: Sequence[tuple[Mapping[str, Any], Callable[[str, str], Any]]] = (
-            (facts.SCHEMA, self._facts), (closed.SCHEMA, self._form), (apertures.SCHEMA, self._triples),
+            (facts.SCHEMA, self._facts),
+            (closed.SCHEMA, self._form),
+            (apertures.SCHEMA, self._triples),
             (curate.SCHEMA, _decisions),
-        )  # fmt: skip
+        )
 
     def hear(self, heard: ExtractionInput, found: ExtractionResult) -> None:
         """The turn that will be asked about."""
@@ -88,7 +90,11 @@ class StandIn:
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         """The next calls."""
         with self.spent.counted():
-            calls = tuple(self._drawn() if tools[0].name == graph.ENTITIES_TOOL.name else self._written(lines, tools))
+            calls = tuple(
+                self._drawn()
+                if tools[0].name == graph.ENTITIES_TOOL.name
+                else self._written(lines, tools)
+            )
             offered = json.dumps([[tool.name, tool.description, tool.parameters] for tool in tools])
             said = "\n".join(f"{line.role}: {line.text} {_dumped(line.calls)}" for line in lines)
             self.asked.append((f"{system}\n{offered}\n{said}", _dumped(calls)))
@@ -100,19 +106,36 @@ class StandIn:
         return {"facts": [one.claim.text for one in self.found.claims]}
 
     def _form(self, system: str, _user: str) -> Any:
-        fitting = ((claim, quote) for claim, quote in self._quoted() if f"\n- {claim.kind}: " in system)
-        return {"facts": [
-            {"concept": claim.kind, "value": claim.object, "polarity": claim.polarity, "evidence": quote}
-            for claim, quote in fitting
-        ]}  # fmt: skip
+        fitting = (
+            (claim, quote) for claim, quote in self._quoted() if f"\n- {claim.kind}: " in system
+        )
+        return {
+            "facts": [
+                {
+                    "concept": claim.kind,
+                    "value": claim.object,
+                    "polarity": claim.polarity,
+                    "evidence": quote,
+                }
+                for claim, quote in fitting
+            ]
+        }
 
     def _triples(self, _system: str, user: str) -> Any:
         again = "=== found-" in user
-        return {"facts": [
-            {"subject": claim.subject, "predicate": claim.predicate, "object_lit": {"v": claim.object},
-             "confidence": claim.confidence, "modality": "asserted", "evidence": quote}
-            for claim, quote in (() if again else self._quoted())
-        ]}  # fmt: skip
+        return {
+            "facts": [
+                {
+                    "subject": claim.subject,
+                    "predicate": claim.predicate,
+                    "object_lit": {"v": claim.object},
+                    "confidence": claim.confidence,
+                    "modality": "asserted",
+                    "evidence": quote,
+                }
+                for claim, quote in (() if again else self._quoted())
+            ]
+        }
 
     def _written(self, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Iterator[ToolCall]:
         """Look first, then write everything down and be done; where there is nothing to write, be done at once."""
@@ -127,8 +150,14 @@ class StandIn:
         yield ToolCall("done", "done", {})
 
     def _drawn(self) -> Iterator[ToolCall]:
-        entities = [{"name": one.name, "type": one.type, "description": one.description} for one in self.found.entities]
-        relations = [{"source": one.src, "relation": one.rel, "target": one.dst} for one in self.found.relations]
+        entities = [
+            {"name": one.name, "type": one.type, "description": one.description}
+            for one in self.found.entities
+        ]
+        relations = [
+            {"source": one.src, "relation": one.rel, "target": one.dst}
+            for one in self.found.relations
+        ]
         yield ToolCall("0", graph.ENTITIES_TOOL.name, {"entities": entities})
         yield ToolCall("1", graph.RELATIONS_TOOL.name, {"relations": relations})
 
@@ -136,7 +165,10 @@ class StandIn:
         """Every claim and the words that say so."""
         assert self.heard is not None
         for one in self.found.claims:
-            yield one.claim, self.heard.turns[one.turn].evidence.content[slice(*(one.claim.span or (0, None)))]
+            yield (
+                one.claim,
+                self.heard.turns[one.turn].evidence.content[slice(*(one.claim.span or (0, None)))],
+            )
 
 
 def _decisions(_system: str, user: str) -> Any:
@@ -152,4 +184,8 @@ def _arguments(tool: Tool, claim: Claim, quote: str) -> dict[str, Any]:
 
 
 def _dumped(calls: Sequence[ToolCall]) -> str:
-    return json.dumps([[call.name, call.arguments] for call in calls], ensure_ascii=False) if calls else ""
+    return (
+        json.dumps([[call.name, call.arguments] for call in calls], ensure_ascii=False)
+        if calls
+        else ""
+    )

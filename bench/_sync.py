@@ -33,7 +33,11 @@ class Disk:
     @property
     def title(self) -> str:
         """What it is, in a few words."""
-        return f"a disk as a laptop's, every sync {self.least:g} ms" if self.least else "the machine's own disk"
+        return (
+            f"a disk as a laptop's, every sync {self.least:g} ms"
+            if self.least
+            else "the machine's own disk"
+        )
 
     @property
     def environment(self) -> dict[str, str]:
@@ -72,7 +76,11 @@ def _built() -> str | None:
     LIBRARY.parent.mkdir(exist_ok=True)
     command = [compiler, "-shared", "-fPIC", "-O2", "-o", str(LIBRARY), str(SOURCE), "-ldl"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return None if done.returncode == 0 else f"{compiler} cannot build {SOURCE.name}: {done.stderr.strip()}"
+    return (
+        None
+        if done.returncode == 0
+        else f"{compiler} cannot build {SOURCE.name}: {done.stderr.strip()}"
+    )
 
 
 def syncs() -> int | None:

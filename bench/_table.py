@@ -46,10 +46,19 @@ def number(value: float | None, digits: int = 3) -> str:
     return f"{value:.{digits}g}" if value < 100 else f"{value:.0f}"
 
 
-def verdict(name: str, value: float | None, bound: str, target: float, unit: str = "×") -> dict[str, Any]:
+def verdict(
+    name: str, value: float | None, bound: str, target: float, unit: str = "×"
+) -> dict[str, Any]:
     """A figure held against its target; `bound` is `<=` or `>=`."""
     met = value is not None and (value <= target if bound == "<=" else value >= target)
-    return {"name": name, "value": value, "bound": bound, "target": target, "unit": unit, "pass": met}
+    return {
+        "name": name,
+        "value": value,
+        "bound": bound,
+        "target": target,
+        "unit": unit,
+        "pass": met,
+    }
 
 
 def figure(name: str, value: float, unit: str) -> dict[str, Any]:
@@ -80,11 +89,18 @@ VERDICT_HEAD = ("ratio", "measured", "target", "")
 def machine() -> dict[str, Any]:
     """What the figures were taken on."""
     return {
-        "taken": datetime.now(UTC).isoformat(timespec="minutes"), "cores": os.cpu_count(), "load": os.getloadavg()[0],
-        "processor": _processor(), "system": f"{platform.system()} {platform.machine()}",
-        "python": platform.python_version(), "told": version("told"), "numpy": version("numpy"),
-        "sqlite": _installed("apsw"), "commit": _commit(), "command": " ".join(["python", *_command()]),
-    }  # fmt: skip
+        "taken": datetime.now(UTC).isoformat(timespec="minutes"),
+        "cores": os.cpu_count(),
+        "load": os.getloadavg()[0],
+        "processor": _processor(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "told": version("told"),
+        "numpy": version("numpy"),
+        "sqlite": _installed("apsw"),
+        "commit": _commit(),
+        "command": " ".join(["python", *_command()]),
+    }
 
 
 def _processor() -> str:
@@ -108,7 +124,10 @@ def _commit() -> str:
 
 
 def _command() -> list[str]:
-    return [f"bench/{Path(sys.argv[0]).name}", *(option for option in sys.argv[1:] if option != "--publish")]
+    return [
+        f"bench/{Path(sys.argv[0]).name}",
+        *(option for option in sys.argv[1:] if option != "--publish"),
+    ]
 
 
 def save(name: str, results: Mapping[str, Any]) -> Path:

@@ -71,13 +71,17 @@ class Told:
     """told as its users have it."""
 
     def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
-        self.memory = Memory(f"sqlite:///{folder / 'told.db'}", embedder=embedder, durability=durability)
+        self.memory = Memory(
+            f"sqlite:///{folder / 'told.db'}", embedder=embedder, durability=durability
+        )
 
     def add(self, text: str, user: str) -> None:
         self.memory.add(text, user_id=user, infer=False)
 
     def bulk(self, texts: Sequence[str], user: str) -> None:
-        done = self.memory.add([{"role": "user", "content": text} for text in texts], user_id=user, infer=False)
+        done = self.memory.add(
+            [{"role": "user", "content": text} for text in texts], user_id=user, infer=False
+        )
         assert "warnings" not in done, done["warnings"]
 
     def search(self, query: str, user: str) -> int:

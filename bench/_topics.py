@@ -26,14 +26,18 @@ from bench import _table
 from bench._recall.data import load
 from bench._recall.vectors import File
 from told.core.score import quantise
-from told.core.topics import VectorMean, TopicIndex, Thresholds, find_topic_to_join
+from told.core.topics import Thresholds, TopicIndex, VectorMean, find_topic_to_join
 from told.faces.eval.data import EvalConversation
-from told.faces.eval.vectors import EmbedderPool, CachingEmbedder
+from told.faces.eval.vectors import CachingEmbedder, EmbedderPool
 from told.tend import dots
 
 Floats = npt.NDArray[np.float64]
-JOINS = [round(0.30 + 0.05 * step, 2) for step in range(9)] + [round(0.72 + 0.02 * step, 2) for step in range(12)]
-NEARS = [round(0.10 + 0.05 * step, 2) for step in range(12)] + [round(0.66 + 0.01 * step, 2) for step in range(25)]
+JOINS = [round(0.30 + 0.05 * step, 2) for step in range(9)] + [
+    round(0.72 + 0.02 * step, 2) for step in range(12)
+]
+NEARS = [round(0.10 + 0.05 * step, 2) for step in range(12)] + [
+    round(0.66 + 0.01 * step, 2) for step in range(25)
+]
 NEARLY, SIX, OFTEN = 0.97, 6.0, 0.95
 SEED = Thresholds()
 
@@ -57,16 +61,21 @@ def talk_of(conversation: EvalConversation, embedder: CachingEmbedder) -> Talk:
     for turn in conversation.turns:
         open_ = pairs and len(pairs[-1]) == 1 and pairs[-1][0].session == turn.session
         pairs[-1].append(turn) if open_ else pairs.append([turn])
-    texts = ["\n".join(f"{who}: {t.text}" for who, t in zip(("User", "Agent"), pair, strict=False)) for pair in pairs]
+    texts = [
+        "\n".join(f"{who}: {t.text}" for who, t in zip(("User", "Agent"), pair, strict=False))
+        for pair in pairs
+    ]
     questions = [question for question in conversation.questions if question.is_measurable]
     said = embedder.embed([f"{turn.speaker}: {turn.text}" for turn in conversation.turns])
     return Talk(
         [quantise(vector) for vector in embedder.embed(texts)],
-        [pair[0].session for pair in pairs], [tuple(turn.id for turn in pair) for pair in pairs],
-        _units(said), [turn.id for turn in conversation.turns],
+        [pair[0].session for pair in pairs],
+        [tuple(turn.id for turn in pair) for pair in pairs],
+        _units(said),
+        [turn.id for turn in conversation.turns],
         _units(embedder.embed([question.text for question in questions], "query")),
         [frozenset(question.evidence) for question in questions],
-    )  # fmt: skip
+    )
 
 
 def _units(vectors: Sequence[Sequence[float]]) -> Floats:
@@ -77,7 +86,11 @@ def _units(vectors: Sequence[Sequence[float]]) -> Floats:
 
 def topics_of(talk: Talk, threshold: float) -> tuple[list[str], dict[str, VectorMean]]:
     """The topic of each exchange, and the mean of each topic."""
-    shelf, means, topics = TopicIndex(dot_fn=dots.choose_dot_products()), dict[str, VectorMean](), list[str]()
+    shelf, means, topics = (
+        TopicIndex(dot_fn=dots.choose_dot_products()),
+        dict[str, VectorMean](),
+        list[str](),
+    )
     for number, code in enumerate(talk.codes):
         topic = find_topic_to_join(code, shelf, threshold) or f"{number:06}"
         means[topic] = means.get(topic, VectorMean()).add(code)
@@ -96,12 +109,17 @@ def agreement(talk: Talk, threshold: float) -> dict[str, float]:
     precision, recall = both / max(together.sum(), 1), both / max(same.sum(), 1)
     main = sum(max(Counter(sessions[topics == topic]).values()) for topic in set(found))
     return {
-        "precision": precision, "recall": recall, "f1": 2 * precision * recall / max(precision + recall, 1e-9),
-        "purity": main / len(found), "size": len(found) / len(set(found)),
-    }  # fmt: skip
+        "precision": precision,
+        "recall": recall,
+        "f1": 2 * precision * recall / max(precision + recall, 1e-9),
+        "purity": main / len(found),
+        "size": len(found) / len(set(found)),
+    }
 
 
-def nearness(talk: Talk, threshold: float) -> tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]], Floats]:
+def nearness(
+    talk: Talk, threshold: float
+) -> tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]], Floats]:
     """Cosines of each question with topics and with turns, those of its evidence and others; and of topics."""
     found, means = topics_of(talk, threshold)
     names = list(means)
@@ -118,16 +136,26 @@ def nearness(talk: Talk, threshold: float) -> tuple[list[tuple[Floats, Floats]],
     return topical, turning, (centres @ centres.T)[np.triu_indices(len(names), 1)]
 
 
-def chosen(talks: Sequence[Talk]) -> tuple[Thresholds, list[dict[str, float]], list[dict[str, float]]]:
+def chosen(
+    talks: Sequence[Talk],
+) -> tuple[Thresholds, list[dict[str, float]], list[dict[str, float]]]:
     """The thresholds that fit, and the figures they were chosen by."""
     joins = []
     for threshold in JOINS:
         figures = [agreement(talk, threshold) for talk in talks]
-        joins.append({"join": threshold, **{key: float(np.mean([one[key] for one in figures])) for key in figures[0]}})
+        joins.append(
+            {
+                "join": threshold,
+                **{key: float(np.mean([one[key] for one in figures])) for key in figures[0]},
+            }
+        )
     best = max(row["f1"] for row in joins)
     at = max(row["join"] for row in joins if row["f1"] >= NEARLY * best)
     parts = [nearness(talk, at) for talk in talks]
-    topical, turning = [pair for part in parts for pair in part[0]], [pair for part in parts for pair in part[1]]
+    topical, turning = (
+        [pair for part in parts for pair in part[0]],
+        [pair for part in parts for pair in part[1]],
+    )
     nears = [_apart(threshold, topical, turning) for threshold in NEARS]
     near = min(row["near"] for row in nears if row["others"] <= SIX)
     hot = max(nears, key=lambda row: row["turns"] - row["other turns"])["near"]
@@ -137,7 +165,9 @@ def chosen(talks: Sequence[Talk]) -> tuple[Thresholds, list[dict[str, float]], l
 
 
 def _apart(
-    threshold: float, topical: Sequence[tuple[Floats, Floats]], turning: Sequence[tuple[Floats, Floats]]
+    threshold: float,
+    topical: Sequence[tuple[Floats, Floats]],
+    turning: Sequence[tuple[Floats, Floats]],
 ) -> dict[str, float]:
     return {
         "near": threshold,

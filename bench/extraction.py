@@ -44,13 +44,22 @@ def row(name: str, judged: Sequence[labels.Judged]) -> list[str]:
     """One line of the table."""
     score = labels.total(judged)
     shares = (f"{share:.3f}" for share in (score.precision, score.recall, score.f1))
-    return [name, str(len(judged)), str(score.wanted), *shares, str(score.wrong), str(score.forbidden)]
+    return [
+        name,
+        str(len(judged)),
+        str(score.wanted),
+        *shares,
+        str(score.wrong),
+        str(score.forbidden),
+    ]
 
 
 def rows(split: str, judged: Sequence[labels.Judged]) -> list[list[str]]:
     """The figures of a split, style by style."""
     styles = sorted({one.utterance.style for one in judged})
-    by_style = [row(style, [one for one in judged if one.utterance.style == style]) for style in styles]
+    by_style = [
+        row(style, [one for one in judged if one.utterance.style == style]) for style in styles
+    ]
     return [row(f"all of {split}", judged), *by_style]
 
 
@@ -63,21 +72,35 @@ def show(judged: Sequence[labels.Judged]) -> None:
             print(f"  missed  {triple}")
         for claim in one.wrong:
             said = f"{claim.subject} | {claim.predicate} | {claim.object}"
-            print(f"  wrong   {claim.text}  ({said}{', negated' if claim.polarity == 'negated' else ''})")
+            print(
+                f"  wrong   {claim.text}  ({said}{', negated' if claim.polarity == 'negated' else ''})"
+            )
 
 
 def figures(judged: Sequence[labels.Judged]) -> dict[str, Any]:
     """The figures of a split as JSON."""
     score = labels.total(judged)
     return {
-        "utterances": len(judged), "wanted": score.wanted, "found": score.found, "wrong": score.wrong,
-        "forbidden": score.forbidden, "precision": score.precision, "recall": score.recall, "f1": score.f1,
-        "dated": score.dated, "well_dated": score.well_dated,
+        "utterances": len(judged),
+        "wanted": score.wanted,
+        "found": score.found,
+        "wrong": score.wrong,
+        "forbidden": score.forbidden,
+        "precision": score.precision,
+        "recall": score.recall,
+        "f1": score.f1,
+        "dated": score.dated,
+        "well_dated": score.well_dated,
         "styles": {
-            style: {"precision": one.precision, "recall": one.recall, "wanted": one.wanted, "wrong": one.wrong}
+            style: {
+                "precision": one.precision,
+                "recall": one.recall,
+                "wanted": one.wanted,
+                "wrong": one.wrong,
+            }
             for style, one in labels.by_style(judged).items()
         },
-    }  # fmt: skip
+    }
 
 
 def decisions(split: str, *, shown: bool) -> float:
@@ -86,17 +109,25 @@ def decisions(split: str, *, shown: bool) -> float:
     for one in outcomes if shown else ():
         if one.faults:
             steps = " → ".join(str(step) for step in one.update.steps)
-            print(f"\n{one.update.id}: {steps}\n  {'; '.join(one.faults)}\n  held: {list(one.held)}")
+            print(
+                f"\n{one.update.id}: {steps}\n  {'; '.join(one.faults)}\n  held: {list(one.held)}"
+            )
     return labels.accuracy(outcomes)
 
 
 def options() -> argparse.Namespace:
     """What was asked for on the command line."""
-    parser = argparse.ArgumentParser(description="Precision and recall of extraction on labelled utterances")
+    parser = argparse.ArgumentParser(
+        description="Precision and recall of extraction on labelled utterances"
+    )
     parser.add_argument("--extractor", default=LOCAL, help=f"module:class (default: {LOCAL})")
-    parser.add_argument("--show", choices=(*REPORTED, "none"), default="dev", help="list what went wrong")
+    parser.add_argument(
+        "--show", choices=(*REPORTED, "none"), default="dev", help="list what went wrong"
+    )
     parser.add_argument("--quick", action="store_true", help="leave out the update decisions")
-    parser.add_argument("--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md")
+    parser.add_argument(
+        "--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md"
+    )
     return parser.parse_args()
 
 
@@ -117,11 +148,18 @@ def main() -> None:
         tables.append(_table.markdown(HEAD, rows(split, judged)))
     verdicts = judged_against(measured["test"])
     print("", _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)), sep="\n")
-    results = {"machine": facts, "extractor": extractor.name, "splits": measured, "verdicts": verdicts}
+    results = {
+        "machine": facts,
+        "extractor": extractor.name,
+        "splits": measured,
+        "verdicts": verdicts,
+    }
     print(f"\nkept in {_table.save('extraction', results).relative_to(_table.HERE.parent)}")
     if asked.publish:
         tables.append(_table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)))
-        _table.publish("extraction", "\n\n".join([f"`{facts['command']}` on {_table.where(facts)}.", *tables]))
+        _table.publish(
+            "extraction", "\n\n".join([f"`{facts['command']}` on {_table.where(facts)}.", *tables])
+        )
 
 
 def judged_against(found: dict[str, Any]) -> list[dict[str, Any]]:
@@ -129,8 +167,9 @@ def judged_against(found: dict[str, Any]) -> list[dict[str, Any]]:
     targets = {"precision": PRECISION, "recall": RECALL, "decisions": DECISIONS}
     return [
         _table.verdict(f"{name}, test split", found[name], ">=", target, "")
-        for name, target in targets.items() if name in found
-    ]  # fmt: skip
+        for name, target in targets.items()
+        if name in found
+    ]
 
 
 if __name__ == "__main__":

@@ -69,7 +69,9 @@ def told(size: int) -> Iterator[Mapping[str, Turn]]:
         store, scope = memory.engine.store, Scope.create(user_id=USER)
         texts = (f"The visitor likes style number {number}" for number in range(size))
         for some in batches(texts, 2_000):
-            drafts = [Draft(Asserted(store.mint.new_id(), Claim(text, "style")), scope) for text in some]
+            drafts = [
+                Draft(Asserted(store.mint.new_id(), Claim(text, "style")), scope) for text in some
+            ]
             store.commit(Batch("default", drafts), fold_all)
 
         def add() -> None:
@@ -122,11 +124,16 @@ def in_a_file(size: int) -> Iterator[Mapping[str, Turn]]:
 def ontology(size: int) -> Iterator[Mapping[str, Turn]]:
     """The store of an ontology over a file in which so many turns have passed, one by one."""
     numbers = count()
-    with Memory(f"sqlite:///{WORK / f'ontology{size}.db'}", embedder="none", durability="normal") as memory:
+    with Memory(
+        f"sqlite:///{WORK / f'ontology{size}.db'}", embedder="none", durability="normal"
+    ) as memory:
         visitor = MemoryStore(STYLES, memory=memory, user_id=USER)
         store, scope = memory.engine.store, Scope.create(user_id=USER)
         for some in batches(map(str, range(size)), 2_000):
-            passed = [Observed(store.mint.new_id(), Evidence("", sort="tick", meta={"turns": 1})) for _ in some]
+            passed = [
+                Observed(store.mint.new_id(), Evidence("", sort="tick", meta={"turns": 1}))
+                for _ in some
+            ]
             store.commit(Batch("default", [Draft(each, scope) for each in passed]), fold_all)
 
         def upsert() -> None:
@@ -166,7 +173,9 @@ def rounds(sizes: Sequence[int]) -> dict[str, dict[int, list[list[int]]]]:
             for contender in CONTENDERS:
                 for name, turn in opened.enter_context(contender(size)).items():
                     turns.setdefault(name, {})[size] = turn
-        found: dict[str, dict[int, list[list[int]]]] = {name: {size: [] for size in sizes} for name in turns}
+        found: dict[str, dict[int, list[list[int]]]] = {
+            name: {size: [] for size in sizes} for name in turns
+        }
         for number in range(ROUNDS + 1):
             print(f"round {number} of {ROUNDS}", file=sys.stderr)
             for name, by_size in turns.items():
@@ -187,7 +196,9 @@ def micros(found: list[list[int]]) -> float:
     return statistics.median(time for times in found for time in times) / MICRO
 
 
-def judged(found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]) -> list[dict[str, Any]]:
+def judged(
+    found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]
+) -> list[dict[str, Any]]:
     """The targets, and how the naive stores do beside them."""
     small, large = min(sizes), max(sizes)
     verdicts: list[dict[str, Any]] = []
@@ -196,28 +207,45 @@ def judged(found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[i
         title = f"{name}: {what} at {_table.number(large)} / at {_table.number(small)} {of}"
         grown = growth(by_size, large, small)
         mine = name.startswith("told")
-        verdicts.append(_table.verdict(title, grown, "<=", 1.5) if mine else _table.figure(title, grown, "×"))
+        verdicts.append(
+            _table.verdict(title, grown, "<=", 1.5) if mine else _table.figure(title, grown, "×")
+        )
     apart = micros(found["naive, file"][large]) / micros(found["told, add"][large])
-    verdicts.append(_table.figure(f"naive, file / told, add at {_table.number(large)} memories", apart, "×"))
+    verdicts.append(
+        _table.figure(f"naive, file / told, add at {_table.number(large)} memories", apart, "×")
+    )
     return verdicts
 
 
 # Telling --------------------------------------------------------------------------------------------------------------
 
 
-def table(found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]) -> list[list[str]]:
+def table(
+    found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]
+) -> list[list[str]]:
     """A row for each contender."""
-    return [[name, *(_table.number(micros(by_size[size])) for size in sizes)] for name, by_size in found.items()]
+    return [
+        [name, *(_table.number(micros(by_size[size])) for size in sizes)]
+        for name, by_size in found.items()
+    ]
 
 
 def main() -> None:
     """Measure, print, keep and, if asked to, publish."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument("--sizes", help="sizes, such as 1000,50000")
     parser.add_argument("--publish", action="store_true", help="write the table into the docs")
     options = parser.parse_args()
-    sizes = [int(size) for size in options.partition_sizes.split(",")] if options.partition_sizes else QUICK if options.quick else SIZES
+    sizes = (
+        [int(size) for size in options.partition_sizes.split(",")]
+        if options.partition_sizes
+        else QUICK
+        if options.quick
+        else SIZES
+    )
     facts = _table.machine()
     shutil.rmtree(WORK, ignore_errors=True)
     WORK.mkdir(parents=True)
@@ -225,12 +253,19 @@ def main() -> None:
     verdicts = judged(found, sizes)
     head = ("µs of a turn, p50", *(f"{_table.number(size)} memories" for size in sizes))
     rows = table(found, sizes)
-    print(_table.plain(head, rows), _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)), sep="\n\n")
+    print(
+        _table.plain(head, rows),
+        _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)),
+        sep="\n\n",
+    )
     results = {"machine": facts, "sizes": list(sizes), "rounds": found, "verdicts": verdicts}
     print(f"\nkept in {_table.save('forget', results).relative_to(Path.cwd())}")
     if options.publish:
         command = f"`{facts['command']}` on {_table.where(facts)}."
-        tables = _table.markdown(head, rows), _table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts))
+        tables = (
+            _table.markdown(head, rows),
+            _table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts)),
+        )
         _table.publish("forget", "\n\n".join([command, *tables]))
     shutil.rmtree(WORK)
 

@@ -71,12 +71,22 @@ class Process:
     pipe: subprocess.Popen[str] = field(init=False)
 
     def __post_init__(self) -> None:
-        command = [self.python, str(HERE / "_serve.py"), self.name, str(self.corpus), str(self.store)]
+        command = [
+            self.python,
+            str(HERE / "_serve.py"),
+            self.name,
+            str(self.corpus),
+            str(self.store),
+        ]
         quiet = subprocess.DEVNULL if self.name == "mem0" else None
         self.pipe = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=quiet, text=True,
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=quiet,
+            text=True,
             env=environment(self.name) | self.disk.environment,
-        )  # fmt: skip
+        )
         self._answer()
 
     def __call__(self, do: str, **options: Any) -> dict[str, Any]:
@@ -173,10 +183,15 @@ class Scenario:
             self.figures[name].update(_summary(rounds[name]))
         shutil.rmtree(self.folder)
         return {
-            "title": self.title, "memories": len(self.owners), "users": len(set(self.owners)),
-            "figures": self.figures, "rounds": rounds, "sync": self.slow.least if self.slow else None,
-            "slow": {name: _summary(turns) for name, turns in slowly.items()}, "slow_rounds": slowly,
-        }  # fmt: skip
+            "title": self.title,
+            "memories": len(self.owners),
+            "users": len(set(self.owners)),
+            "figures": self.figures,
+            "rounds": rounds,
+            "sync": self.slow.least if self.slow else None,
+            "slow": {name: _summary(turns) for name, turns in slowly.items()},
+            "slow_rounds": slowly,
+        }
 
     def _process(self, name: str, disk: Disk = OWN) -> Process:
         python = self.peer if name == "mem0" and self.peer else sys.executable
@@ -192,8 +207,14 @@ class Scenario:
             mem0 = name == "mem0"
             loaded = process("load", budget=self.effort.peer_budget if mem0 else float("inf"))
             process.end()
-            size = sum(file.stat().st_size for file in (self.folder / name).rglob("*") if file.is_file())
-            figures = {**loaded, "bytes": size / loaded["count"], "whole": loaded["count"] == len(self.owners)}
+            size = sum(
+                file.stat().st_size for file in (self.folder / name).rglob("*") if file.is_file()
+            )
+            figures = {
+                **loaded,
+                "bytes": size / loaded["count"],
+                "whole": loaded["count"] == len(self.owners),
+            }
             self.figures[name] = figures
             for copy in COPIES.get(name, ()):
                 shutil.copytree(self.folder / name, self.folder / copy, dirs_exist_ok=True)
@@ -225,9 +246,17 @@ class Scenario:
         searches = effort.peer_searches if mem0 else effort.searches
         first = turn * searches
         add = process("add", count=effort.peer_adds if mem0 else effort.adds)
-        search = process("search", first=first, count=searches) if process.name in self.searching else None
+        search = (
+            process("search", first=first, count=searches)
+            if process.name in self.searching
+            else None
+        )
         bulk = process("bulk", count=effort.peer_bulk if mem0 else effort.bulk)
-        done = {"add": add["nanos"], "add_cpu": add["cpu"], "bulk": bulk["count"] / bulk["nanos"] * 1e9}
+        done = {
+            "add": add["nanos"],
+            "add_cpu": add["cpu"],
+            "bulk": bulk["count"] / bulk["nanos"] * 1e9,
+        }
         if search is not None:
             done |= {"search": search["nanos"], "search_cpu": search["cpu"]}
         if process.name in ("told-full", "bare-full") and process("real", on=True)["there"]:
@@ -247,15 +276,31 @@ class Scenario:
                     found.append(self._cold_once(name))
         for name, turns in taken.items():
             keys = turns[0].keys()
-            self.figures[name]["cold"] = {key: statistics.median(turn[key] for turn in turns) for key in keys}
-            self.figures[name]["cold_best"] = {key: min(turn[key] for turn in turns) for key in keys}
+            self.figures[name]["cold"] = {
+                key: statistics.median(turn[key] for turn in turns) for key in keys
+            }
+            self.figures[name]["cold_best"] = {
+                key: min(turn[key] for turn in turns) for key in keys
+            }
 
     def _cold_once(self, name: str) -> dict[str, int]:
         python = self.peer if name == "mem0" and self.peer else sys.executable
-        command = [python, str(HERE / "_serve.py"), name, str(self.corpus), str(self.folder / name), "--cold"]
+        command = [
+            python,
+            str(HERE / "_serve.py"),
+            name,
+            str(self.corpus),
+            str(self.folder / name),
+            "--cold",
+        ]
         quiet = subprocess.DEVNULL if name == "mem0" else None
         done = subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=quiet, text=True, check=True, env=environment(name)
+            command,
+            stdout=subprocess.PIPE,
+            stderr=quiet,
+            text=True,
+            check=True,
+            env=environment(name),
         )
         answer: dict[str, int] = json.loads(done.stdout)
         return answer
@@ -267,12 +312,18 @@ class Scenario:
 def _summary(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """The median over the rounds of what each round measured."""
     single = [what for what in ("bulk", "add_cpu", "search_cpu", "syncs") if what in turns[0]]
-    found: dict[str, Any] = {what: statistics.median(turn[what] for turn in turns) for what in single}
+    found: dict[str, Any] = {
+        what: statistics.median(turn[what] for turn in turns) for what in single
+    }
     for what in ("add", "search", "embedded"):
         if all(what in turn for turn in turns):
-            found[what] = {place: middle([turn[what] for turn in turns], place) for place in (50, 95)}
+            found[what] = {
+                place: middle([turn[what] for turn in turns], place) for place in (50, 95)
+            }
     if "parts" in turns[0]:
-        found["parts"] = {part: middle([turn["parts"][part] for turn in turns], 50) for part in turns[0]["parts"]}
+        found["parts"] = {
+            part: middle([turn["parts"][part] for turn in turns], 50) for part in turns[0]["parts"]
+        }
     return found
 
 
@@ -283,13 +334,30 @@ def middle(rounds: Sequence[Sequence[float]], percent: int) -> float:
 
 def arguments() -> argparse.Namespace:
     """What was asked for."""
-    parser = argparse.ArgumentParser(description="told against mem0 and against bare SQLite and NumPy")
+    parser = argparse.ArgumentParser(
+        description="told against mem0 and against bare SQLite and NumPy"
+    )
     parser.add_argument("--quick", action="store_true", help="a few minutes, smaller sizes")
-    parser.add_argument("--sizes", help="totals over 1 000 users, such as 1000,10000,100000", default=None)
-    parser.add_argument("--one-user", type=int, default=None, help="memories of the scenario with one user; 0 for none")
+    parser.add_argument(
+        "--sizes", help="totals over 1 000 users, such as 1000,10000,100000", default=None
+    )
+    parser.add_argument(
+        "--one-user",
+        type=int,
+        default=None,
+        help="memories of the scenario with one user; 0 for none",
+    )
     parser.add_argument("--no-peer", action="store_true", help="leave mem0 out")
-    parser.add_argument("--sync", type=float, default=2.0, metavar="MS", help="add also where every sync takes so long")
-    parser.add_argument("--publish", action="store_true", help="put the table into docs/reference/benchmarks.md")
+    parser.add_argument(
+        "--sync",
+        type=float,
+        default=2.0,
+        metavar="MS",
+        help="add also where every sync takes so long",
+    )
+    parser.add_argument(
+        "--publish", action="store_true", help="put the table into docs/reference/benchmarks.md"
+    )
     return parser.parse_args()
 
 
@@ -297,7 +365,12 @@ def main() -> None:
     """Measure, print, keep."""
     asked = arguments()
     effort = QUICK if asked.quick else FULL
-    sizes = [int(size) for size in (asked.partition_sizes or ("1000,10000" if asked.quick else "1000,10000,100000")).split(",")]
+    sizes = [
+        int(size)
+        for size in (
+            asked.partition_sizes or ("1000,10000" if asked.quick else "1000,10000,100000")
+        ).split(",")
+    ]
     alone = (5_000 if asked.quick else 50_000) if asked.one_user is None else asked.one_user
     facts = _table.machine()
     slow = _sync.slow(asked.sync) if asked.sync > 0 else None
@@ -306,7 +379,10 @@ def main() -> None:
     peer = None if asked.no_peer else peer_python()
     work = _table.RESULTS / "work"
     shutil.rmtree(work, ignore_errors=True)
-    plan = [(f"{_table.number(size)} memories, 1 000 users", _corpus.spread_over_users(size)) for size in sizes]
+    plan = [
+        (f"{_table.number(size)} memories, 1 000 users", _corpus.spread_over_users(size))
+        for size in sizes
+    ]
     if alone:
         plan.append((f"{_table.number(alone)} memories, one user", ["user0"] * alone))
     scenarios: list[dict[str, Any]] = []
@@ -318,8 +394,11 @@ def main() -> None:
             print(f"\n{head}".ljust(80), _table.plain(columns, rows), sep="\n")
         print(_report.notes(scenario), flush=True)
     results: dict[str, Any] = {
-        "machine": facts, "disks": disks, "scenarios": scenarios, "verdicts": _report.verdicts(scenarios)
-    }  # fmt: skip
+        "machine": facts,
+        "disks": disks,
+        "scenarios": scenarios,
+        "verdicts": _report.verdicts(scenarios),
+    }
     print("", _table.plain(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])), sep="\n")
     print(f"\nkept in {_table.save('latency', results).relative_to(HERE.parent)}")
     if asked.publish:

@@ -81,7 +81,9 @@ class Filled:
     path: Path
 
     @classmethod
-    def make(cls, name: str, maker: Maker, users: Sequence[str], asked: Sequence[int], **knobs: Any) -> Filled:
+    def make(
+        cls, name: str, maker: Maker, users: Sequence[str], asked: Sequence[int], **knobs: Any
+    ) -> Filled:
         """Fill a new store."""
         stored = maker.memories(users)
         return cls.of(name, stored, maker.queries(stored, asked), **knobs)
@@ -94,13 +96,17 @@ class Filled:
         settings = {"durability": "normal", **knobs}
         memory = Memory(f"sqlite:///{path}", embedder=Precomputed(stored, queries), **settings)
         for user, texts in stored.lists():
-            done = memory.add([{"role": "user", "content": text} for text in texts], user_id=user, infer=False)
+            done = memory.add(
+                [{"role": "user", "content": text} for text in texts], user_id=user, infer=False
+            )
             assert "warnings" not in done, done["warnings"]
         return cls(memory, stored, queries, path)
 
     def search(self, number: int) -> list[str]:
         """One question by the public face."""
-        found = self.memory.search(self.queries.texts[number], user_id=self.queries.users[number], limit=ROWS)
+        found = self.memory.search(
+            self.queries.texts[number], user_id=self.queries.users[number], limit=ROWS
+        )
         return [item["id"] for item in found["results"]]
 
     def recall(self, number: int) -> int:
@@ -112,7 +118,9 @@ class Filled:
         best = list(dict.fromkeys(seq for pair in pairs for seq, _ in pair))
         return len(store.facts_by_seq("default", best[:ROWS]))
 
-    def probe(self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH) -> IndexQuery:
+    def probe(
+        self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH
+    ) -> IndexQuery:
         """A question as the index takes it."""
         find = FactQuery(Scope.create(user_id=self.queries.users[number]), NOW)
         embedder = self.memory.embedder
@@ -120,14 +128,15 @@ class Filled:
         (row,) = embedder.embed([self.queries.texts[number]], "query")
         return IndexQuery(find, words, row if vector else None, depth)
 
-
     def adding(self, extra: Memories) -> Callable[[int], object]:
         """What adds one more memory to the scope of a question, a new one each time."""
         fresh = iter(extra.texts)
         embedder = self.memory.embedder
         assert isinstance(embedder, Precomputed)
         embedder.rows.update(zip(extra.texts, extra.vectors, strict=True))
-        return lambda number: self.memory.add(next(fresh), user_id=self.queries.users[number], infer=False)
+        return lambda number: self.memory.add(
+            next(fresh), user_id=self.queries.users[number], infer=False
+        )
 
     def forget(self, _: int) -> None:
         """Drop what the index keeps in memory."""
@@ -135,7 +144,9 @@ class Filled:
         store.index.cache.clear()
 
 
-def timed(work: Callable[[int], object], numbers: Sequence[int], before: Callable[[int], object] | None) -> float:
+def timed(
+    work: Callable[[int], object], numbers: Sequence[int], before: Callable[[int], object] | None
+) -> float:
     """The median of the times some calls take, in milliseconds; what is done before each is not counted."""
     spent = []
     for number in numbers:
@@ -148,9 +159,11 @@ def timed(work: Callable[[int], object], numbers: Sequence[int], before: Callabl
 
 
 def in_turns(
-    rounds: int, numbers: Sequence[int], before: Mapping[str, Callable[[int], object]] | None = None,
+    rounds: int,
+    numbers: Sequence[int],
+    before: Mapping[str, Callable[[int], object]] | None = None,
     **works: Callable[[int], object],
-) -> dict[str, list[float]]:  # fmt: skip
+) -> dict[str, list[float]]:
     """Each work's median in each round; the first round warms up."""
     taken: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(rounds + 1):
@@ -169,7 +182,9 @@ def middle(above: Sequence[float], below: Sequence[float]) -> float:
 def other_scopes(effort: Effort) -> Iterator[dict[str, Any]]:
     """The same scopes among few others and among ten times as many."""
     few = [f"user{number}" for number in range(effort.scopes) for _ in range(effort.scope_rows)]
-    many = [f"user{number}" for number in range(effort.scopes * 10) for _ in range(effort.scope_rows)]
+    many = [
+        f"user{number}" for number in range(effort.scopes * 10) for _ in range(effort.scope_rows)
+    ]
     asked = [number * 7 % (20 * effort.scope_rows) for number in range(effort.queries)]
     small = Filled.make("few", Maker.seeded(1), few, asked)
     maker = Maker.seeded(2)
@@ -180,15 +195,20 @@ def other_scopes(effort: Effort) -> Iterator[dict[str, Any]]:
     large = Filled.of("many", stored, small.queries)
     extra = maker.memories(["later"] * (effort.queries * (effort.rounds + 1)))
     pairs = {
-        "Memory.search": (Filled.search, None), "index and rows": (Filled.recall, None),
+        "Memory.search": (Filled.search, None),
+        "index and rows": (Filled.recall, None),
         "index and rows right after an add": (Filled.recall, lambda filled: filled.adding(extra)),
         "index and rows not yet in memory": (Filled.recall, lambda filled: filled.forget),
-    }  # fmt: skip
-    title = f"{effort.scopes * 10} scopes against {effort.scopes}, {effort.scope_rows} memories each"
+    }
+    title = (
+        f"{effort.scopes * 10} scopes against {effort.scopes}, {effort.scope_rows} memories each"
+    )
     for name, (work, preparing) in pairs.items():
         before = {} if preparing is None else {"few": preparing(small), "many": preparing(large)}
         numbers = range(effort.queries if preparing is None else effort.queries // 4)
-        taken = in_turns(effort.rounds, numbers, before, few=partial(work, small), many=partial(work, large))
+        taken = in_turns(
+            effort.rounds, numbers, before, few=partial(work, small), many=partial(work, large)
+        )
         yield _table.verdict(f"{name}, {title}", middle(taken["many"], taken["few"]), "<=", 1.5)
         yield _table.figure("the larger, best round", min(taken["many"]), " ms")
     small.memory.close()
@@ -204,14 +224,22 @@ def bare_select(effort: Effort) -> Iterator[dict[str, Any]]:
         bare = Bare(filled)
         numbers = range(effort.queries)
         taken = in_turns(
-            effort.rounds, numbers,
-            select=bare.at_once, singles=bare.one_by_one, recall=filled.recall, search=filled.search,
-        )  # fmt: skip
+            effort.rounds,
+            numbers,
+            select=bare.at_once,
+            singles=bare.one_by_one,
+            recall=filled.recall,
+            search=filled.search,
+        )
         for name, title in (("recall", "index and rows"), ("search", "Memory.search")):
             ratio = middle(taken[name], taken["select"])
-            yield _table.verdict(f"{title} / one SELECT of the ten rows, {rows} in scope", ratio, "<=", 5)
+            yield _table.verdict(
+                f"{title} / one SELECT of the ten rows, {rows} in scope", ratio, "<=", 5
+            )
             ratio = middle(taken[name], taken["singles"])
-            yield _table.verdict(f"{title} / ten SELECTs of a row each, {rows} in scope", ratio, "<=", 5)
+            yield _table.verdict(
+                f"{title} / ten SELECTs of a row each, {rows} in scope", ratio, "<=", 5
+            )
         titles = ("one SELECT", "ten SELECTs", "index and rows", "Memory.search")
         for title, spent in zip(titles, taken.values(), strict=True):
             yield _table.figure(f"{title}, best round", min(spent), " ms")
@@ -228,15 +256,25 @@ def large_scope(effort: Effort) -> Iterator[dict[str, Any]]:
     limit = bare.Bare(WORK, Precomputed(stored, queries), "normal")
     limit.bulk(stored.texts, "user")
     taken = in_turns(
-        effort.rounds, range(effort.queries // 2),
-        bare=lambda number: limit.search(queries.texts[number], "user"), search=filled.search,
-        context=lambda number: filled.memory.context(queries.texts[number], user_id="user", budget=BUDGET),
-    )  # fmt: skip
+        effort.rounds,
+        range(effort.queries // 2),
+        bare=lambda number: limit.search(queries.texts[number], "user"),
+        search=filled.search,
+        context=lambda number: filled.memory.context(
+            queries.texts[number], user_id="user", budget=BUDGET
+        ),
+    )
     for name in ("search", "context"):
         ratio = middle(taken[name], taken["bare"])
-        yield _table.figure(f"Memory.{name} / bare scan, full text and fetch, {rows} in scope", ratio, "×")
+        yield _table.figure(
+            f"Memory.{name} / bare scan, full text and fetch, {rows} in scope", ratio, "×"
+        )
     yield _table.verdict(
-        f"Memory.context, {BUDGET} tokens from {rows} passages, best round", min(taken["context"]), "<=", 10, " ms"
+        f"Memory.context, {BUDGET} tokens from {rows} passages, best round",
+        min(taken["context"]),
+        "<=",
+        10,
+        " ms",
     )
     yield _table.figure("Memory.search, best round", min(taken["search"]), " ms")
     yield _table.figure("bare, best round", min(taken["bare"]), " ms")
@@ -258,7 +296,10 @@ class Bare:
 
     def one_by_one(self, number: int) -> list[Any]:
         """A statement for each."""
-        return [self.db.execute("SELECT * FROM fact WHERE id = ?", (id_,)).fetchall() for id_ in self.ids[number]]
+        return [
+            self.db.execute("SELECT * FROM fact WHERE id = ?", (id_,)).fetchall()
+            for id_ in self.ids[number]
+        ]
 
     def _ids(self, threads: Sequence[str]) -> list[int]:
         if len(threads) != ROWS:
@@ -274,15 +315,26 @@ def group_commit(effort: Effort) -> Iterator[dict[str, Any]]:
         folder = WORK / f"group{number}"
         folder.mkdir(parents=True, exist_ok=True)
         command = [sys.executable, str(_table.HERE / "_group.py"), str(folder), str(effort.seconds)]
-        done = subprocess.run(command, stdout=subprocess.PIPE, check=True, env={**os.environ, **disk.environment})
+        done = subprocess.run(
+            command, stdout=subprocess.PIPE, check=True, env={**os.environ, **disk.environment}
+        )
         found = json.loads(done.stdout)
         alone, crowd = ([rate for rate, _ in found[who]] for who in ("alone", "crowd"))
         title = f"{disk.title} (a sync takes {_table.number(disk.measured())} ms)"
-        yield _table.verdict(f"64 threads / 1 thread, adds at full durability, {title}", middle(crowd, alone), ">=", 5)
+        yield _table.verdict(
+            f"64 threads / 1 thread, adds at full durability, {title}",
+            middle(crowd, alone),
+            ">=",
+            5,
+        )
         yield _table.figure("1 thread", statistics.median(alone), " adds/s")
         yield _table.figure("64 threads", statistics.median(crowd), " adds/s")
         if disk is not OWN:
-            yield _table.figure("64 threads", statistics.median(shared for _, shared in found["crowd"]), " adds a sync")
+            yield _table.figure(
+                "64 threads",
+                statistics.median(shared for _, shared in found["crowd"]),
+                " adds a sync",
+            )
 
 
 def nearest(effort: Effort) -> Iterator[dict[str, Any]]:
@@ -295,17 +347,26 @@ def nearest(effort: Effort) -> Iterator[dict[str, Any]]:
         found = 0
         for number in range(effort.queries):
             exact = np.argsort(-(vectors @ filled.queries.vectors[number]))[:ROWS]
-            near = filled.memory.engine.store.index.search(filled.probe(number, (), vector=True, depth=ROWS)).by_vector
-            found += len({filled.stored.texts[row] for row in exact} & {text_of[seq] for seq, _ in near})
+            near = filled.memory.engine.store.index.search(
+                filled.probe(number, (), vector=True, depth=ROWS)
+            ).by_vector
+            found += len(
+                {filled.stored.texts[row] for row in exact} & {text_of[seq] for seq, _ in near}
+            )
         share = found / (ROWS * effort.queries)
-        yield _table.verdict(f"recall@10 of {_table.number(rows)} memories in one scope", share, ">=", 0.98, "")
+        yield _table.verdict(
+            f"recall@10 of {_table.number(rows)} memories in one scope", share, ">=", 0.98, ""
+        )
         filled.memory.close()
 
 
 def _texts(filled: Filled) -> dict[int, str]:
     """The text of each ledger position that asserted one."""
     db = apsw.Connection(str(filled.path), flags=apsw.SQLITE_OPEN_READONLY)
-    return {int(str(id_)) & ((1 << 40) - 1): str(text) for id_, text in db.execute("SELECT id, text FROM fact")}
+    return {
+        int(str(id_)) & ((1 << 40) - 1): str(text)
+        for id_, text in db.execute("SELECT id, text FROM fact")
+    }
 
 
 def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
@@ -318,21 +379,31 @@ def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
     agreed = wanted = 0
     for number in range(effort.queries):
         user = filled.queries.users[number]
-        texts = [SPEAKER + text for text, owner in zip(filled.stored.texts, users, strict=True) if owner == user]
+        texts = [
+            SPEAKER + text
+            for text, owner in zip(filled.stored.texts, users, strict=True)
+            if owner == user
+        ]
         scores = reference_bm25(filled.queries.texts[number], texts)
         ranked = sorted((score for score in scores.values() if score > 0), reverse=True)[:ROWS]
         words = tuple(dict.fromkeys(extract_query_terms(filled.queries.texts[number])))
-        found = filled.memory.engine.store.index.search(filled.probe(number, words, vector=False, depth=ROWS)).by_terms
+        found = filled.memory.engine.store.index.search(
+            filled.probe(number, words, vector=False, depth=ROWS)
+        ).by_terms
         wanted += len(ranked)
         agreed += sum(
             abs(score - right) < 1e-9 and abs(scores[SPEAKER + text_of[seq]] - right) < 1e-9
             for (seq, score), right in zip(found, ranked, strict=False)
         )
-    yield _table.verdict("BM25 of the scope, places and scores that agree", agreed / wanted, ">=", 1.0, "")
+    yield _table.verdict(
+        "BM25 of the scope, places and scores that agree", agreed / wanted, ">=", 1.0, ""
+    )
     filled.memory.close()
 
 
-def reference_bm25(query: str, texts: Sequence[str], k1: float = 1.2, b: float = 0.75) -> dict[str, float]:
+def reference_bm25(
+    query: str, texts: Sequence[str], k1: float = 1.2, b: float = 0.75
+) -> dict[str, float]:
     """BM25 as the textbook has it, over these texts and no others."""
     bags = {text: Counter(extract_terms(text)) for text in texts}
     average = sum(bag.total() for bag in bags.values()) / len(bags)
@@ -356,9 +427,15 @@ def main() -> None:
     """Measure, print, keep."""
     parser = argparse.ArgumentParser(description="The ratios that must hold")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
-    parser.add_argument("--only", choices=MEASURES, action="append", help="one of them; may be given again")
-    parser.add_argument("--sync", type=float, action="append", metavar="MS", help="slow syncs; may be given again")
-    parser.add_argument("--publish", action="store_true", help="put the table into docs/reference/benchmarks.md")
+    parser.add_argument(
+        "--only", choices=MEASURES, action="append", help="one of them; may be given again"
+    )
+    parser.add_argument(
+        "--sync", type=float, action="append", metavar="MS", help="slow syncs; may be given again"
+    )
+    parser.add_argument(
+        "--publish", action="store_true", help="put the table into docs/reference/benchmarks.md"
+    )
     asked = parser.parse_args()
     effort = QUICK if asked.quick else FULL
     if asked.sync is not None:
@@ -375,7 +452,10 @@ def main() -> None:
     print(f"\nkept in {path.relative_to(_table.HERE.parent)}")
     if asked.publish:
         head = f"`{facts['command']}` on {_table.where(facts)}."
-        _table.publish("ratios", f"{head}\n\n{_table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts))}")
+        _table.publish(
+            "ratios",
+            f"{head}\n\n{_table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(verdicts))}",
+        )
 
 
 if __name__ == "__main__":

@@ -34,8 +34,16 @@ from bench._recall.vectors import File
 from bench.latency import empty_config
 from told.core.errors import ToldError
 from told.faces.eval.data import EvalConversation
-from told.faces.eval.run import EvalTarget, EvalRun, Variant, evaluate, check_settings, measure_target, count_steps
-from told.faces.eval.vectors import EmbedderPool, CachingEmbedder
+from told.faces.eval.run import (
+    EvalRun,
+    EvalTarget,
+    Variant,
+    check_settings,
+    count_steps,
+    evaluate,
+    measure_target,
+)
+from told.faces.eval.vectors import CachingEmbedder, EmbedderPool
 
 VARIABLE = "TOLD_EVAL_DATA"
 EMBEDDER = "local:e5-small"
@@ -46,26 +54,41 @@ Found = tuple[list[EvalRun], list[EvalRun]]
 """The contenders of a data set, and the variants of told beside them."""
 
 
-def raced(name: str, conversations: Sequence[EvalConversation], embedders: EmbedderPool, asked: argparse.Namespace) -> Found:
+def raced(
+    name: str,
+    conversations: Sequence[EvalConversation],
+    embedders: EmbedderPool,
+    asked: argparse.Namespace,
+) -> Found:
     """Every contender on one data set, and every variant of told."""
     runs: list[EvalRun] = []
     variants: list[EvalRun] = []
     if asked.only != "baselines":
         wanted = asked.variants if name in asked.ablated else asked.variants[:1]
         tick = ticking("told", len(wanted) * count_steps(conversations))
-        first, *variants = evaluate(conversations, wanted, embedders, misses=asked.misses, tick=tick)
+        first, *variants = evaluate(
+            conversations, wanted, embedders, misses=asked.misses, tick=tick
+        )
         runs.append(first)
     embedder = embedders.get()
     if embedder is not None and asked.only != "told":
         runs += [_measured(one, conversations, embedder) for one in baselines.baselines(embedder)]
     if embedder is not None and asked.peer:
-        runs.append(_measured(peer.Mem0(WORK / f"peer-{name}", conversations, embedder), conversations, embedder))
+        runs.append(
+            _measured(
+                peer.Mem0(WORK / f"peer-{name}", conversations, embedder), conversations, embedder
+            )
+        )
     return runs, variants
 
 
-def _measured(contender: EvalTarget, conversations: Sequence[EvalConversation], embedder: CachingEmbedder) -> EvalRun:
+def _measured(
+    contender: EvalTarget, conversations: Sequence[EvalConversation], embedder: CachingEmbedder
+) -> EvalRun:
     tick = ticking(contender.name, count_steps(conversations))
-    return measure_target(contender, conversations, clock=lambda: perf_counter() - embedder.seconds, tick=tick)
+    return measure_target(
+        contender, conversations, clock=lambda: perf_counter() - embedder.seconds, tick=tick
+    )
 
 
 def ticking(name: str, total: int) -> Callable[[int], None]:
@@ -77,7 +100,9 @@ def ticking(name: str, total: int) -> Callable[[int], None]:
         done += count
         if done == total or sys.stderr.isatty():
             end = "\n" if done == total else "\r"
-            print(f"  {name}: {100 * done // total} %".ljust(40), end=end, file=sys.stderr, flush=True)
+            print(
+                f"  {name}: {100 * done // total} %".ljust(40), end=end, file=sys.stderr, flush=True
+            )
 
     return tick
 
@@ -85,20 +110,34 @@ def ticking(name: str, total: int) -> Callable[[int], None]:
 def arguments() -> argparse.Namespace:
     """What was asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
-    parser.add_argument("--data", type=Path, default=os.environ.get(VARIABLE), help="the folder with the data files")
-    parser.add_argument("--sets", default=",".join(FILES), help="which data sets, separated by commas")
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get(VARIABLE), help="the folder with the data files"
+    )
+    parser.add_argument(
+        "--sets", default=",".join(FILES), help="which data sets, separated by commas"
+    )
     parser.add_argument("--conversations", type=int, help="how many conversations of each")
     parser.add_argument("--quick", action="store_true", help="one conversation of each")
     parser.add_argument("--only", choices=("told", "baselines"), help="leave the others out")
-    parser.add_argument("--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of told")
-    parser.add_argument("--ablation", type=Path, metavar="FILE", help="settings to compare: {name: {knob: value}}")
-    parser.add_argument("--ablated", default="locomo", help="the data sets to compare them on, separated by commas")
-    parser.add_argument("--misses", type=int, default=0, metavar="N", help="explain so many misses of told")
+    parser.add_argument(
+        "--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of told"
+    )
+    parser.add_argument(
+        "--ablation", type=Path, metavar="FILE", help="settings to compare: {name: {knob: value}}"
+    )
+    parser.add_argument(
+        "--ablated", default="locomo", help="the data sets to compare them on, separated by commas"
+    )
+    parser.add_argument(
+        "--misses", type=int, default=0, metavar="N", help="explain so many misses of told"
+    )
     parser.add_argument("--no-captions", action="store_true", help="leave out what pictures show")
     parser.add_argument("--peer", action="store_true", help="measure mem0 too")
     parser.add_argument("--embedder", default=EMBEDDER, help="the embedder everybody shares")
     parser.add_argument("--name", default="recall", help="the name of the results file")
-    parser.add_argument("--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md")
+    parser.add_argument(
+        "--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md"
+    )
     asked = parser.parse_args()
     asked.sets, asked.ablated = asked.sets.split(","), asked.ablated.split(",")
     if unknown := set(asked.sets) - FILES.keys():
@@ -114,7 +153,10 @@ def variants(pairs: Sequence[str], file: Path | None) -> list[Variant]:
     """told with the settings of the run, and beside it those of a file."""
     own = check_settings(dict(pair.split("=", 1) for pair in pairs), "--knob")
     others = json.loads(file.read_text("utf-8")) if file else {}
-    return [Variant(settings=own), *(Variant(name, {**own, **check_settings(more, name)}) for name, more in others.items())]
+    return [
+        Variant(settings=own),
+        *(Variant(name, {**own, **check_settings(more, name)}) for name, more in others.items()),
+    ]
 
 
 def main() -> int:
@@ -123,8 +165,15 @@ def main() -> int:
     try:
         asked = arguments()
         if asked.data is None or not asked.data.is_dir():
-            print(f"The data is not in {asked.data}." if asked.data else "No data.", end=" ", file=sys.stderr)
-            print(f"Name the folder of {', '.join(FILES.values())} with --data or {VARIABLE}.", file=sys.stderr)
+            print(
+                f"The data is not in {asked.data}." if asked.data else "No data.",
+                end=" ",
+                file=sys.stderr,
+            )
+            print(
+                f"Name the folder of {', '.join(FILES.values())} with --data or {VARIABLE}.",
+                file=sys.stderr,
+            )
             return MISUSED
         return measure(asked)
     except (ToldError, OSError, json.JSONDecodeError) as problem:
@@ -157,7 +206,10 @@ def report(sets: dict[str, Found], asked: argparse.Namespace) -> None:
     found = tables.verdicts({name: runs for name, (runs, _) in sets.items()})
     if found:
         print(_table.plain(tables.VERDICTS, _table.verdict_rows(found)))
-    bodies = {name: {run.name: run.as_dict() for run in [*runs, *more]} for name, (runs, more) in sets.items()}
+    bodies = {
+        name: {run.name: run.as_dict() for run in [*runs, *more]}
+        for name, (runs, more) in sets.items()
+    }
     results = {"machine": _table.machine(), "verdicts": found, "sets": bodies}
     print(f"kept in {_table.save(asked.name, results).relative_to(_table.HERE.parent)}")
     if asked.publish:

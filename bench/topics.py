@@ -60,14 +60,19 @@ class Mixture:
     def __init__(self, fields: int = 40) -> None:
         self._fields = np.random.default_rng(0).normal(size=(fields, DIM))
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Sequence[float]]:  # noqa: ARG002
+    def embed(
+        self, texts: Sequence[str], purpose: Purpose = "passage"
+    ) -> Sequence[Sequence[float]]:
         """The vectors of some texts."""
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Sequence[float]:
         words = text.replace("\n", " ").split()
         middle, number = int(words[words.index("about") + 1]), int(words[words.index("number") + 1])
-        around = np.random.default_rng([1, middle]).normal(size=DIM) + self._fields[middle % len(self._fields)]
+        around = (
+            np.random.default_rng([1, middle]).normal(size=DIM)
+            + self._fields[middle % len(self._fields)]
+        )
         point = around + NOISE * np.random.default_rng([2, number]).normal(size=DIM)
         return [float(value) for value in point / np.linalg.norm(point)]
 
@@ -81,8 +86,9 @@ def written(memory: Memory, first: int, count: int, chance: random.Random) -> No
         drafts += [
             Draft(Asserted(user, Claim(f"about {middle} number {number}", role="user")), SCOPE),
             Draft(Asserted(agent, Claim(f"reply {number}", role="assistant")), SCOPE),
-            Draft(Linked(user, IN_EXCHANGE, exchange), SCOPE), Draft(Linked(agent, IN_EXCHANGE, exchange), SCOPE),
-        ]  # fmt: skip
+            Draft(Linked(user, IN_EXCHANGE, exchange), SCOPE),
+            Draft(Linked(agent, IN_EXCHANGE, exchange), SCOPE),
+        ]
     store.commit(Batch("default", drafts), fold_all)
 
 
@@ -91,18 +97,28 @@ def peak() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
-def looked_up(memory: Memory, embedder: Mixture, chance: random.Random, tries: int = 40) -> tuple[float, float, float]:
+def looked_up(
+    memory: Memory, embedder: Mixture, chance: random.Random, tries: int = 40
+) -> tuple[float, float, float]:
     """Milliseconds to find the nearest topic, and to compare with every one; and how often both find the same."""
     engine = memory.engine
     limits = resolve_thresholds(engine.settings, embedder)
     files = TopicContext(
-        engine.store, engine.store.mint, engine.settings, limits, embedder.model, embedder, engine.topic_cache
-    )  # fmt: skip
+        engine.store,
+        engine.store.mint,
+        engine.settings,
+        limits,
+        embedder.model,
+        embedder,
+        engine.topic_cache,
+    )
     shelf = run(begin_changes(files, SCOPE)).topic_index
     noted = engine.store.read_notes("default", "topics", [epoch_key(SCOPE)])
     files.cache.put(SCOPE, noted[epoch_key(SCOPE)], shelf)
     exact = TopicIndex(shelf.codes(), dots.choose_dot_products(), exact_limit=len(shelf))
-    texts = [f"about {chance.randrange(len(shelf))} number {10**7 + number}" for number in range(tries)]
+    texts = [
+        f"about {chance.randrange(len(shelf))} number {10**7 + number}" for number in range(tries)
+    ]
     codes = [quantise(vector) for vector in embedder.embed(texts)]
     begun = perf_counter()
     near = [shelf.find_nearest(code) for code in codes]
@@ -133,7 +149,9 @@ def kept(turns: int) -> dict[str, Any]:
             if filed["warnings"] or filed["filed"] != count:
                 raise SystemExit(f"{filed} of {count} exchanges were filed")
             if done >= stops[0]:
-                rows.append(looked_at(memory, embedder, chance, done, median(recent), peak() - before))
+                rows.append(
+                    looked_at(memory, embedder, chance, done, median(recent), peak() - before)
+                )
                 stops = stops[1:] or [done + 1]
     return {"turns": turns, "rows": rows, **slopes(rows)}
 
@@ -142,9 +160,22 @@ def looked_at(
     memory: Memory, embedder: Mixture, chance: random.Random, done: int, each: float, mb: float
 ) -> dict[str, float]:
     """The figures of one stop, printed as they come."""
-    topics = sum(1 for _ in memory.engine.store.current_facts(SCOPE, memory.engine.store.mint.now(), kinds=["topic"]))
+    topics = sum(
+        1
+        for _ in memory.engine.store.current_facts(
+            SCOPE, memory.engine.store.mint.now(), kinds=["topic"]
+        )
+    )
     near, whole, right = looked_up(memory, embedder, chance)
-    row = {"turns": 2 * done, "topics": topics, "ms": each, "find": near, "scan": whole, "right": right, "mb": mb}
+    row = {
+        "turns": 2 * done,
+        "topics": topics,
+        "ms": each,
+        "find": near,
+        "scan": whole,
+        "right": right,
+        "mb": mb,
+    }
     print({name: round(value, 3) for name, value in row.items()}, file=sys.stderr, flush=True)
     return row
 
@@ -155,7 +186,9 @@ def slopes(rows: Sequence[dict[str, float]]) -> dict[str, Any]:
     more = math.log(last["topics"] / first["topics"])
     powers = {name: math.log(last[name] / first[name]) / more for name in ("ms", "find", "scan")}
     verdicts = [
-        _table.verdict("cost of an exchange grows with topics to the power of", powers["ms"], "<=", 0.7, ""),
+        _table.verdict(
+            "cost of an exchange grows with topics to the power of", powers["ms"], "<=", 0.7, ""
+        ),
         _table.verdict("finding the nearest topic, the same", powers["find"], "<=", 0.7, ""),
         _table.figure("comparing with every topic, the same", powers["scan"], ""),
         _table.verdict("the nearest of all is found", last["right"], ">=", 0.9, ""),
@@ -164,38 +197,63 @@ def slopes(rows: Sequence[dict[str, float]]) -> dict[str, Any]:
     return {"powers": powers, "verdicts": verdicts}
 
 
-HEAD = ("turns", "topics", "ms an exchange", "ms to find", "ms to compare all", "the same found", "MB more")
+HEAD = (
+    "turns",
+    "topics",
+    "ms an exchange",
+    "ms to find",
+    "ms to compare all",
+    "the same found",
+    "MB more",
+)
 
 
 def table(results: dict[str, Any]) -> list[list[str]]:
     """The stops as rows."""
     number = _table.number
     return [
-        [number(row["turns"]), number(row["topics"]), number(row["ms"]), number(row["find"]), number(row["scan"]),
-         number(row["right"]), number(row["mb"])]
+        [
+            number(row["turns"]),
+            number(row["topics"]),
+            number(row["ms"]),
+            number(row["find"]),
+            number(row["scan"]),
+            number(row["right"]),
+            number(row["mb"]),
+        ]
         for row in results["rows"]
-    ]  # fmt: skip
+    ]
 
 
 def page(results: dict[str, Any]) -> str:
     """The results for the docs."""
     machine = results["machine"]
-    return "\n\n".join([
-        f"`{machine['command']}` on {_table.where(machine)}.",
-        _table.markdown(HEAD, table(results)),
-        _table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            f"`{machine['command']}` on {_table.where(machine)}.",
+            _table.markdown(HEAD, table(results)),
+            _table.markdown(_table.VERDICT_HEAD, _table.verdict_rows(results["verdicts"])),
+        ]
+    )
 
 
 def main() -> None:
     """Measure what was asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--turns", type=int, default=100_000, help="how many turns are filed")
     parser.add_argument("--quick", action="store_true", help="10 000 turns")
-    parser.add_argument("--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md")
+    parser.add_argument(
+        "--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md"
+    )
     parser.add_argument("--calibrate", action="store_true", help="measure thresholds instead")
-    parser.add_argument("--data", type=Path, default=os.environ.get("TOLD_EVAL_DATA"), help="the folder of the data")
-    parser.add_argument("--embedders", default="e5-small,minilm", help="which local models are calibrated")
+    parser.add_argument(
+        "--data", type=Path, default=os.environ.get("TOLD_EVAL_DATA"), help="the folder of the data"
+    )
+    parser.add_argument(
+        "--embedders", default="e5-small,minilm", help="which local models are calibrated"
+    )
     asked = parser.parse_args()
     if asked.calibrate:
         _topics.calibrate(asked.data, asked.embedders.split(","))

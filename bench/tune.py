@@ -37,7 +37,7 @@ from told.core.text import split_pieces
 from told.core.when import from_us
 from told.faces.eval.data import EvalConversation
 from told.faces.eval.run import ToldTarget
-from told.faces.eval.vectors import EmbedderPool, CachingEmbedder
+from told.faces.eval.vectors import CachingEmbedder, EmbedderPool
 from told.flow import run
 from told.read import gather, rank
 from told.read.asked import QueryIntent, analyse_query
@@ -70,7 +70,9 @@ class Case:
         """The share of the wanted that fits each budget, were the rest packed by the same order."""
         scored = rank.rank_candidates(self.found, self.asked, settings, spread)
         if rank.needs_facts(self.asked, settings):
-            scored = rank.add_fact_scores(scored, self.facts, {}, self.asked, load_builtin_ontology(), settings, 0, {})
+            scored = rank.add_fact_scores(
+                scored, self.facts, {}, self.asked, load_builtin_ontology(), settings, 0, {}
+            )
         return [self._packed(scored, budget - FRAME) for budget in BUDGETS]
 
     def _packed(self, scored: Sequence[rank.ScoredCandidate], left: int) -> float:
@@ -85,7 +87,10 @@ class Case:
 
 def cases(conversations: Sequence[EvalConversation], embedder: CachingEmbedder) -> Iterator[Case]:
     """Every question of some conversations with what the index offers for it."""
-    with TemporaryDirectory() as folder, Memory(f"sqlite:///{folder}/told.db", embedder=embedder) as memory:
+    with (
+        TemporaryDirectory() as folder,
+        Memory(f"sqlite:///{folder}/told.db", embedder=embedder) as memory,
+    ):
         told = ToldTarget(memory)
         for conversation in conversations:
             told.ingest(conversation)
@@ -95,19 +100,35 @@ def cases(conversations: Sequence[EvalConversation], embedder: CachingEmbedder) 
 def _questions(memory: Memory, conversation: EvalConversation) -> Iterator[Case]:
     engine = memory.engine
     scope = Scope(engine.account, user_id=conversation.id)
-    facts = {fact.seq: fact for fact in engine.store.find_facts(FactQuery(scope, AsOf(LATEST, engine.store.mint.now())))}
+    facts = {
+        fact.seq: fact
+        for fact in engine.store.find_facts(FactQuery(scope, AsOf(LATEST, engine.store.mint.now())))
+    }
     prices = _prices(facts.values(), engine.settings)
     turns = {str(fact.meta.get("id")): fact.seq for fact in facts.values()}
     for question in conversation.questions:
-        now = engine.store.mint.now() if question.date is None else run(engine.resolve_point(question.date)).at
+        now = (
+            engine.store.mint.now()
+            if question.date is None
+            else run(engine.resolve_point(question.date)).at
+        )
         said = analyse_query(question.text, now=from_us(now))
         find = FactQuery(scope, AsOf(LATEST, engine.store.mint.now()))
         vector, _ = run(gather.embed_query(engine.read_context, question.text))
-        probe = gather.build_index_query(engine.read_context, said, find, vector, engine.settings.depth)
+        probe = gather.build_index_query(
+            engine.read_context, said, find, vector, engine.settings.depth
+        )
         found, _ = run(gather.search_index(engine.read_context, probe))
         gold = frozenset(turns[one] for one in question.evidence if one in turns)
         yield Case(
-            conversation.id, question.is_measurable, said, found, facts, prices, gold, len(question.evidence) - len(gold)
+            conversation.id,
+            question.is_measurable,
+            said,
+            found,
+            facts,
+            prices,
+            gold,
+            len(question.evidence) - len(gold),
         )
 
 
@@ -116,9 +137,18 @@ def _prices(facts: Any, settings: Settings) -> dict[tuple[int, int], int]:
     rows = [
         ((fact.seq, slot), f"8 May {fact.actor or fact.role}: {' '.join(text.split())}\n")
         for fact in facts
-        for slot, text in [*enumerate(split_pieces(fact.text, PASSAGE_CHARS)), *((slot, fact.text) for slot in LEVEL_SLOTS)]
+        for slot, text in [
+            *enumerate(split_pieces(fact.text, PASSAGE_CHARS)),
+            *((slot, fact.text) for slot in LEVEL_SLOTS),
+        ]
     ]
-    return dict(zip((key for key, _ in rows), count_tokens_batch([line for _, line in rows], settings.encoding), strict=True))
+    return dict(
+        zip(
+            (key for key, _ in rows),
+            count_tokens_batch([line for _, line in rows], settings.encoding),
+            strict=True,
+        )
+    )
 
 
 # Weights --------------------------------------------------------------------------------------------------------------
@@ -166,7 +196,10 @@ def search(group: Sequence[Case], settings: Settings, spread: float) -> None:
         own = [case for case in group if case.conversation == name]
         held.append(figures(own, found, spread))
         moved = {weight: getattr(found, weight) for weight in WEIGHTS}
-        print(f"{name:12s} {shown(held[-1])}  as they are {shown(figures(own, settings, spread))}  {moved}", flush=True)
+        print(
+            f"{name:12s} {shown(held[-1])}  as they are {shown(figures(own, settings, spread))}  {moved}",
+            flush=True,
+        )
     print(f"{'held out':12s} {shown([fmean(column) for column in zip(*held, strict=True)])}")
 
 
@@ -179,20 +212,35 @@ def slices(conversation: EvalConversation, size: int) -> Iterator[EvalConversati
     for number, first in enumerate(range(0, len(conversation.turns), size)):
         turns = conversation.turns[first : first + size]
         known = {turn.id for turn in turns}
-        own = tuple(one for one in conversation.questions if one.is_measurable and known.issuperset(one.evidence))
+        own = tuple(
+            one
+            for one in conversation.questions
+            if one.is_measurable and known.issuperset(one.evidence)
+        )
         if own:
-            asked_in_vain = tuple(others[number % len(others) :][: max(len(own) // 4, 1)]) if others else ()
+            asked_in_vain = (
+                tuple(others[number % len(others) :][: max(len(own) // 4, 1)]) if others else ()
+            )
             name = f"{conversation.id}-{size}-{first}"
             yield replace(conversation, id=name, turns=turns, questions=own + asked_in_vain)
 
 
 def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
     """Fit the odds that a passage is wanted to its score and to how many passages there are to choose from."""
-    rows = np.array([
-        (one.score, np.log(max(case.found.passage_count, 1) / rank.REFERENCE_PASSAGES), case.answerable and one.candidate.seq in case.gold)
-        for case in group
-        for one in rank.keep_best_per_fact(rank.rank_candidates(case.found, case.asked, settings, spread))
-    ], dtype=float)  # fmt: skip
+    rows = np.array(
+        [
+            (
+                one.score,
+                np.log(max(case.found.passage_count, 1) / rank.REFERENCE_PASSAGES),
+                case.answerable and one.candidate.seq in case.gold,
+            )
+            for case in group
+            for one in rank.keep_best_per_fact(
+                rank.rank_candidates(case.found, case.asked, settings, spread)
+            )
+        ],
+        dtype=float,
+    )
     causes, wanted = np.column_stack((rows[:, :2], np.ones(len(rows)))), rows[:, 2]
     fit = np.array([1 / settings.score_width, -1.0, -settings.score_middle / settings.score_width])
     chance = np.zeros(len(rows))
@@ -206,17 +254,23 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
         f"from {len(rows)} passages"
     )
     for few, many in ((0, 10), (10, 100), (100, 10**9)):
-        inside = (np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES >= few) & (np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES < many)
+        inside = (np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES >= few) & (
+            np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES < many
+        )
         for low in np.arange(0, 1, 0.2):
             these = inside & (chance >= low) & (chance < low + 0.2)
             if these.any():
                 share = wanted[these].centroid_length()
-                print(f"  {few:3d}+ passages, shown {low:.1f}-{low + 0.2:.1f}: {these.sum():7d}, {share:.3f} wanted")
+                print(
+                    f"  {few:3d}+ passages, shown {low:.1f}-{low + 0.2:.1f}: {these.sum():7d}, {share:.3f} wanted"
+                )
 
 
 def main() -> int:
     """Run what is asked for."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--data", type=Path, default=os.environ.get(VARIABLE))
     parser.add_argument("--sets", nargs="+", choices=FILES, default=["locomo"])
     parser.add_argument("--embedder", default=EMBEDDER)
@@ -232,7 +286,9 @@ def main() -> int:
         return 2
     conversations = [one for name in given.sets for one in load(given.data, name) or ()]
     if given.calibrate:
-        conversations += [part for one in conversations for size in SIZES for part in slices(one, size)]
+        conversations += [
+            part for one in conversations for size in SIZES for part in slices(one, size)
+        ]
     group = list(cases(conversations, embedder))
     task = search if given.search else calibrate if given.calibrate else look
     task(group, Settings(), embedder.spread)

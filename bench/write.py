@@ -44,7 +44,7 @@ from told.write import gate, messages
 from told.write.curate.rules import RuleCurator
 from told.write.extract.names import EXTRACTOR_NAMES
 from told.write.local import LocalExtractor
-from told.write.shape import ExtractionResult, ExtractionInput
+from told.write.shape import ExtractionInput, ExtractionResult
 
 WORK = _table.RESULTS / "work-write"
 ENCODING = "o200k_base"
@@ -88,7 +88,10 @@ class Turn:
 def conversation(step: int) -> list[Turn]:
     """The utterances of the dev split, mixed, the same on every run."""
     chosen = sorted(labels.utterances("dev"), key=lambda one: crc32(one.id.encode()))[::step]
-    return [Turn(one.said, one.at, one.heard(), run(LocalExtractor().extract(one.heard()))) for one in chosen]
+    return [
+        Turn(one.said, one.at, one.heard(), run(LocalExtractor().extract(one.heard())))
+        for one in chosen
+    ]
 
 
 def opened(store: str, **options: Any) -> Memory:
@@ -130,9 +133,14 @@ def by_peer(python: Path, turns: Sequence[Turn]) -> tuple[str, list[dict[str, An
     command = [str(python), str(_table.HERE / "_mem0_turns.py"), str(folder)]
     said = json.dumps([{"messages": turn.messages, "facts": turn.facts} for turn in turns])
     done = subprocess.run(
-        command, input=said, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True,
+        command,
+        input=said,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        check=True,
         env=environment("mem0"),
-    )  # fmt: skip
+    )
     answer = json.loads(done.stdout)
     return answer["name"], answer["turns"]
 
@@ -141,11 +149,16 @@ def peers() -> list[Path]:
     """The interpreters of every peer's environment."""
     found = sorted(_table.HERE.glob(".venv-peer*/bin/python"))
     if not found:
-        print("mem0 is left out: there is no bench/.venv-peer (bench/latency.py makes it)", file=sys.stderr)
+        print(
+            "mem0 is left out: there is no bench/.venv-peer (bench/latency.py makes it)",
+            file=sys.stderr,
+        )
     return found
 
 
-def costs(turns: Sequence[Turn], rounds: int, pythons: Sequence[Path]) -> dict[str, dict[str, float]]:
+def costs(
+    turns: Sequence[Turn], rounds: int, pythons: Sequence[Path]
+) -> dict[str, dict[str, float]]:
     """What a turn costs by each extractor and by the peers: counts of the first round, the best time of all."""
     found: dict[str, dict[str, float]] = {}
     for number in range(rounds):
@@ -158,19 +171,31 @@ def costs(turns: Sequence[Turn], rounds: int, pythons: Sequence[Path]) -> dict[s
     return found
 
 
-def _best(found: dict[str, dict[str, float]], name: str, turns: Sequence[Mapping[str, Any]]) -> None:
+def _best(
+    found: dict[str, dict[str, float]], name: str, turns: Sequence[Mapping[str, Any]]
+) -> None:
     millis = sum(turn["nanos"] for turn in turns) / len(turns) / MILLI
     if name in found:
         found[name]["ms"] = min(found[name]["ms"], millis)
         return
     asked = [pair for turn in turns for pair in turn["asked"]]
-    prompts, answers = (sum(count_tokens_batch([pair[side] for pair in asked], ENCODING)) for side in (0, 1))
+    prompts, answers = (
+        sum(count_tokens_batch([pair[side] for pair in asked], ENCODING)) for side in (0, 1)
+    )
     memories = sum(turn["memories"] for turn in turns)
     figures = {"calls": len(asked), "prompt": prompts, "completion": answers, "memories": memories}
     found[name] = {what: total / len(turns) for what, total in figures.items()} | {"ms": millis}
 
 
-COST_HEAD = ("per turn", "calls", "prompt tokens", "answer tokens", "memories", "ms beside the model", "tokens / mem0")
+COST_HEAD = (
+    "per turn",
+    "calls",
+    "prompt tokens",
+    "answer tokens",
+    "memories",
+    "ms beside the model",
+    "tokens / mem0",
+)
 
 
 def cost_rows(found: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
@@ -178,7 +203,11 @@ def cost_rows(found: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
     peer = next((one for name, one in found.items() if name.startswith("mem0")), None)
     rows: list[list[str]] = []
     for name, one in found.items():
-        shown = [f"{one['calls']:.2f}", _table.number(one["prompt"]), _table.number(one["completion"])]
+        shown = [
+            f"{one['calls']:.2f}",
+            _table.number(one["prompt"]),
+            _table.number(one["completion"]),
+        ]
         against = "–" if peer is None else f"{_tokens(one) / _tokens(peer):.2f}"
         rows.append([name, *shown, f"{one['memories']:.2f}", _table.number(one["ms"]), against])
     return rows
@@ -195,7 +224,9 @@ def cost_ratios(found: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, 
         if name.startswith("mem0"):
             yield _table.figure(f"model calls, {name} / facts", one["calls"] / facts["calls"], "×")
             yield _table.figure(f"tokens, {name} / facts", _tokens(one) / _tokens(facts), "×")
-            yield _table.figure(f"processor time beside the model, {name} / facts", one["ms"] / facts["ms"], "×")
+            yield _table.figure(
+                f"processor time beside the model, {name} / facts", one["ms"] / facts["ms"], "×"
+            )
 
 
 # Without a model ------------------------------------------------------------------------------------------------------
@@ -228,24 +259,36 @@ def throughput(turns: Sequence[Turn], rounds: int) -> Iterator[dict[str, Any]]:
 
     def judge() -> int:
         said = [one for turn in turns for one in turn.heard.turns]
-        return spent_on(lambda: [gate.decide_turn(one, "default", settings, echoes) for one in said])
+        return spent_on(
+            lambda: [gate.decide_turn(one, "default", settings, echoes) for one in said]
+        )
 
     def add(store: str, by: str) -> Callable[[], int]:
         def work() -> int:
             with opened(store, embedder="none", extract=by) as memory:
-                memory.add("The first write opens what is opened late.", user_id="somebody else", timestamp=labels.NOW)
-                return spent_on(lambda: [memory.add(one.said, user_id=USER, timestamp=one.at) for one in turns])
+                memory.add(
+                    "The first write opens what is opened late.",
+                    user_id="somebody else",
+                    timestamp=labels.NOW,
+                )
+                return spent_on(
+                    lambda: [memory.add(one.said, user_id=USER, timestamp=one.at) for one in turns]
+                )
 
         return work
 
     stores = [(store, by) for store in ("ram://", "sqlite") for by in ("verbatim", "local")]
-    best = in_turns(rounds, extract=extract, judge=judge, **{f"{s} {by}": add(s, by) for s, by in stores})
+    best = in_turns(
+        rounds, extract=extract, judge=judge, **{f"{s} {by}": add(s, by) for s, by in stores}
+    )
     rate = {name: len(turns) / nanos * 1e9 for name, nanos in best.items()}
     said = sum(len(turn.heard.turns) for turn in turns)
     yield _table.verdict("local extractor alone", rate["extract"], ">=", 500, " turns/s")
     yield _table.figure("gate", best["judge"] / said / MICRO, " µs/turn")
     for store, by in stores:
-        yield _table.figure(f"add, {store.removesuffix('://')}, {by}", rate[f"{store} {by}"], " turns/s")
+        yield _table.figure(
+            f"add, {store.removesuffix('://')}, {by}", rate[f"{store} {by}"], " turns/s"
+        )
     for store in ("ram://", "sqlite"):
         times = best[f"{store} local"] / best[f"{store} verbatim"]
         yield _table.figure(f"add, {store.removesuffix('://')}, local / verbatim", times, "×")
@@ -275,7 +318,10 @@ def _with_held(held: int, sayings: Sequence[str], effort: Effort) -> tuple[float
     _say(f"curation with {held} held")
     things = _things()
     with opened("sqlite", embedder="none") as memory:
-        said = [{"role": "user", "content": sayings[n % len(sayings)].format(next(things))} for n in range(held)]
+        said = [
+            {"role": "user", "content": sayings[n % len(sayings)].format(next(things))}
+            for n in range(held)
+        ]
         memory.add(said, user_id=USER)
         there = len(memory.get_all(user_id=USER, limit=HELD[-1])["results"])
         if there != held:
@@ -289,13 +335,17 @@ def _with_held(held: int, sayings: Sequence[str], effort: Effort) -> tuple[float
             return spent_on(lambda: [run(curator.decide(one, claims)) for one, claims in cases])
 
         decided = in_turns(effort.rounds, decide=decide)["decide"] / effort.claims
-        few = [sayings[0].format(next(things)) for _ in range(max(held // 20, 5))]  # so that about as many stay held
+        few = [
+            sayings[0].format(next(things)) for _ in range(max(held // 20, 5))
+        ]  # so that about as many stay held
         added = min(spent_on(partial(memory.add, text, user_id=USER)) for text in few)
     return decided, added
 
 
 def _said(text: str, scope: Any) -> ExtractionInput:
-    said = messages.parse_messages(text, metadata=None, timestamp=labels.NOW, source=None, settings=Settings())
+    said = messages.parse_messages(
+        text, metadata=None, timestamp=labels.NOW, source=None, settings=Settings()
+    )
     return ExtractionInput(said.turns, parse_instant(labels.NOW), scope)
 
 
@@ -315,20 +365,28 @@ def _say(what: str) -> None:
 def page(results: Mapping[str, Any]) -> str:
     """The results for the docs."""
     machine = results["machine"]
-    return "\n\n".join([
-        f"`{machine['command']}` on {_table.where(machine)}.",
-        f"{results['turns']} turns in which rules find {results['facts']} facts.",
-        _table.markdown(COST_HEAD, cost_rows(results["costs"])),
-        _table.markdown(("figure", *_table.VERDICT_HEAD[1:]), _table.verdict_rows(results["figures"])),
-    ])  # fmt: skip
+    return "\n\n".join(
+        [
+            f"`{machine['command']}` on {_table.where(machine)}.",
+            f"{results['turns']} turns in which rules find {results['facts']} facts.",
+            _table.markdown(COST_HEAD, cost_rows(results["costs"])),
+            _table.markdown(
+                ("figure", *_table.VERDICT_HEAD[1:]), _table.verdict_rows(results["figures"])
+            ),
+        ]
+    )
 
 
 def options() -> argparse.Namespace:
     """What was asked for."""
-    parser = argparse.ArgumentParser(description="What a turn costs to understand, by each extractor and by mem0")
+    parser = argparse.ArgumentParser(
+        description="What a turn costs to understand, by each extractor and by mem0"
+    )
     parser.add_argument("--quick", action="store_true", help="fewer turns, fewer rounds")
     parser.add_argument("--no-peer", action="store_true", help="leave mem0 out")
-    parser.add_argument("--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md")
+    parser.add_argument(
+        "--publish", action="store_true", help="put the tables into docs/reference/benchmarks.md"
+    )
     return parser.parse_args()
 
 
@@ -346,7 +404,13 @@ def main() -> None:
     print(_table.plain(COST_HEAD, cost_rows(found)), "", sep="\n")
     print(_table.plain(("figure", *_table.VERDICT_HEAD[1:]), _table.verdict_rows(figures)))
     total = sum(len(turn.facts) for turn in turns)
-    results = {"machine": facts, "turns": len(turns), "facts": total, "costs": found, "figures": figures}
+    results = {
+        "machine": facts,
+        "turns": len(turns),
+        "facts": total,
+        "costs": found,
+        "figures": figures,
+    }
     print(f"\nkept in {_table.save('write', results).relative_to(_table.HERE.parent)}")
     if asked.publish:
         _table.publish("write", page(results))

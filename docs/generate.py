@@ -24,7 +24,7 @@ from told.backends.http.provider import HttpProvider
 from told.core import entry, errors, kind, policy, yaml_once
 from told.core.when import ALWAYS
 from told.engine import VERB_ACTIONS, Engine
-from told.settings import SETTING_FIELDS, ENV_PREFIX
+from told.settings import ENV_PREFIX, SETTING_FIELDS
 
 DOCS = Path(__file__).parent
 PACKED = Path(kind.__file__).with_name("kinds.json")
@@ -68,7 +68,12 @@ def settings() -> list[str]:
     return table(
         ["setting", "default", "environment", "what it does"],
         [
-            [code(name), code(knob.default) or "empty", code(ENV_PREFIX + name.upper()), knob.metadata["about"]]
+            [
+                code(name),
+                code(knob.default) or "empty",
+                code(ENV_PREFIX + name.upper()),
+                knob.metadata["about"],
+            ]
             for name, knob in SETTING_FIELDS.items()
         ],
     )
@@ -79,14 +84,20 @@ def error_table() -> list[str]:
     return table(
         ["error", "code", "HTTP", "default message and hint"],
         [
-            [f"{'· ' * depth}{code(found.__name__)}", f"TOLD-{found.code}", str(found.status),
-             f"{says(found)} {found.default_hint}".strip()]
+            [
+                f"{'· ' * depth}{code(found.__name__)}",
+                f"TOLD-{found.code}",
+                str(found.status),
+                f"{says(found)} {found.default_hint}".strip(),
+            ]
             for depth, found in error_tree(errors.ToldError)
         ],
-    )  # fmt: skip
+    )
 
 
-def error_tree(top: type[errors.ToldError], depth: int = 0) -> Iterator[tuple[int, type[errors.ToldError]]]:
+def error_tree(
+    top: type[errors.ToldError], depth: int = 0
+) -> Iterator[tuple[int, type[errors.ToldError]]]:
     """An error and those below it that told itself defines."""
     yield depth, top
     for below in top.__subclasses__():
@@ -99,12 +110,20 @@ def kinds() -> list[str]:
     return table(
         ["kind", "owner", "write", "key", "tier", "weight", "half-life", "semantics", "what it is"],
         [
-            [code(each.name), each.owner, each.write, code(each.key), each.tier, str(each.weight),
-             "never fades" if each.half_life is None else f"{each.half_life:g} days", each.semantics,
-             f"{each.description.split('. ')[0].rstrip('.')}.{' Made by told itself.' if each.system else ''}"]
+            [
+                code(each.name),
+                each.owner,
+                each.write,
+                code(each.key),
+                each.tier,
+                str(each.weight),
+                "never fades" if each.half_life is None else f"{each.half_life:g} days",
+                each.semantics,
+                f"{each.description.split('. ')[0].rstrip('.')}.{' Made by told itself.' if each.system else ''}",
+            ]
             for each in kind.load_ontology(PACKED.with_name("kinds")).kinds
         ],
-    )  # fmt: skip
+    )
 
 
 def entry_verbs() -> list[str]:
@@ -112,7 +131,12 @@ def entry_verbs() -> list[str]:
     return table(
         ["verb", "stored as", "says", "body"],
         [
-            [code(verb.__name__), code(name), says(verb), ", ".join(code(part) for part in _body(verb))]
+            [
+                code(verb.__name__),
+                code(name),
+                says(verb),
+                ", ".join(code(part) for part in _body(verb)),
+            ]
             for name, verb in entry.VERBS.items()
         ],
     )
@@ -135,19 +159,27 @@ def claim() -> list[str]:
 
 def _fields(value: type[Any]) -> list[str]:
     blank = value("")
-    rows = [[code(part.name), code(part.type), _default(getattr(blank, part.name))] for part in fields(value)]
+    rows = [
+        [code(part.name), code(part.type), _default(getattr(blank, part.name))]
+        for part in fields(value)
+    ]
     return table(["field", "type", "default"], rows)
 
 
 def _default(value: object) -> str:
-    return "" if value in ("", None) or value == {} else "always" if value == ALWAYS else code(value)
+    return (
+        "" if value in ("", None) or value == {} else "always" if value == ALWAYS else code(value)
+    )
 
 
 def engine_verbs() -> list[str]:
     """Every verb of the engine and the action it needs."""
     return table(
         ["verb", "action", "what it does"],
-        [[code(name), code(action), says(getattr(Engine, name))] for name, action in VERB_ACTIONS.items()],
+        [
+            [code(name), code(action), says(getattr(Engine, name))]
+            for name, action in VERB_ACTIONS.items()
+        ],
     )
 
 
@@ -156,11 +188,14 @@ def actions() -> list[str]:
     return table(
         ["action", "verbs that need it", "open to other callers under"],
         [
-            [code(action), listed(name for name, needed in VERB_ACTIONS.items() if needed is action),
-             _giving(action)]
+            [
+                code(action),
+                listed(name for name, needed in VERB_ACTIONS.items() if needed is action),
+                _giving(action),
+            ]
             for action in policy.Action
         ],
-    )  # fmt: skip
+    )
 
 
 def _giving(action: policy.Action) -> str:
@@ -174,7 +209,12 @@ def policies() -> list[str]:
     return table(
         ["policy", "sort", "allows without a grant", "forbids to everybody"],
         [
-            [code(each.name), code(each.kind), _share(each.allows), _share(each.forbids) or "nothing"]
+            [
+                code(each.name),
+                code(each.kind),
+                _share(each.allows),
+                _share(each.forbids) or "nothing",
+            ]
             for each in policy.DEFAULT_POLICIES.values()
         ],
     )
@@ -221,15 +261,23 @@ def leaves(body: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mappi
 
 def _shared(commands: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
     """The options that stand in many commands and say the same in each."""
-    found = [(option["names"][0], option["help"], option) for body in commands for option in body["options"]]
+    found = [
+        (option["names"][0], option["help"], option)
+        for body in commands
+        for option in body["options"]
+    ]
     counts = Counter((name, about) for name, about, _ in found)
     return {name: option for name, about, option in found if counts[name, about] >= COMMON}
 
 
-def _command(name: str, body: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]) -> list[str]:
+def _command(
+    name: str, body: Mapping[str, Any], shared: Mapping[str, Mapping[str, Any]]
+) -> list[str]:
     common = [o for o in body["options"] if shared.get(o["names"][0], {}).get("help") == o["help"]]
     own = [option for option in body["options"] if option not in common]
-    usage = " ".join([f"told {name}", *(argument.get("value", "") for argument in body["arguments"])])
+    usage = " ".join(
+        [f"told {name}", *(argument.get("value", "") for argument in body["arguments"])]
+    )
     lines = [f"### told {name}", "", body["help"], "", f"`{usage}`"]
     rows = [[code(argument.get("value", "")), argument["help"]] for argument in body["arguments"]]
     if rows or own:
@@ -240,39 +288,68 @@ def _command(name: str, body: Mapping[str, Any], shared: Mapping[str, Mapping[st
 
 
 def _options(options: Iterable[Mapping[str, Any]]) -> list[str]:
-    return table(["option", ""], _option_rows(option for option in options if option["names"][0] not in ROOTS_OWN))
+    return table(
+        ["option", ""],
+        _option_rows(option for option in options if option["names"][0] not in ROOTS_OWN),
+    )
 
 
 def _option_rows(options: Iterable[Mapping[str, Any]]) -> list[list[str]]:
     return [
-        [" ".join([", ".join(map(code, option["names"])), code(option.get("value", ""))]).strip(),
-         option["help"] + (f" Default: {code(option['default'])}." if option.get("default") else "")]
+        [
+            " ".join(
+                [", ".join(map(code, option["names"])), code(option.get("value", ""))]
+            ).strip(),
+            option["help"]
+            + (f" Default: {code(option['default'])}." if option.get("default") else ""),
+        ]
         for option in options
-    ]  # fmt: skip
+    ]
 
 
 def llms() -> list[str]:
     """The providers of language models."""
     return _providers(
-        [openai.openai, anthropic.anthropic, google.google, openai.openrouter, openai.azure, ollama.ollama, openai.vllm,
-         openai.lmstudio, litellm.litellm]
-    )  # fmt: skip
+        [
+            openai.openai,
+            anthropic.anthropic,
+            google.google,
+            openai.openrouter,
+            openai.azure,
+            ollama.ollama,
+            openai.vllm,
+            openai.lmstudio,
+            litellm.litellm,
+        ]
+    )
 
 
 def embedders() -> list[str]:
     """The providers of embedders."""
-    return _providers([openai.openai_embedder, openai.azure_embedder, google.google_embedder, ollama.ollama_embedder])
+    return _providers(
+        [
+            openai.openai_embedder,
+            openai.azure_embedder,
+            google.google_embedder,
+            ollama.ollama_embedder,
+        ]
+    )
 
 
 def _providers(found: Sequence[HttpProvider]) -> list[str]:
     return table(
         ["name", "provider", "model if none is named", "key", "address"],
         [
-            [code(each.name), each.title, code(each.model) or " or ".join(map(code, each.model_variables)) or "must be named",
-             " or ".join(map(code, each.key_variables)), " or ".join(map(code, each.host_variables))]
+            [
+                code(each.name),
+                each.title,
+                code(each.model) or " or ".join(map(code, each.model_variables)) or "must be named",
+                " or ".join(map(code, each.key_variables)),
+                " or ".join(map(code, each.host_variables)),
+            ]
             for each in found
         ],
-    )  # fmt: skip
+    )
 
 
 TABLES: Mapping[str, Callable[[], list[str]]] = {
@@ -310,12 +387,19 @@ def stale(folder: Path = DOCS) -> dict[Path, str]:
     """The pages that are not as the code has them, and the kinds if not as their files, with what each should be."""
     pages = {page: page.read_text("utf-8") for page in sorted(folder.glob("**/*.md"))}
     fresh = {page: regenerated(text) for page, text in pages.items()} | {PACKED: packed_kinds()}
-    return {page: text for page, text in fresh.items() if text != (pages.get(page) or page.read_text("utf-8"))}
+    return {
+        page: text
+        for page, text in fresh.items()
+        if text != (pages.get(page) or page.read_text("utf-8"))
+    }
 
 
 def packed_kinds() -> str:
     """The kinds that come with told as one file of JSON, which is read many times as fast as theirs of YAML."""
-    found = [yaml_once.parse_unique_yaml(file.read_text("utf-8")) for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))]
+    found = [
+        yaml_once.parse_unique_yaml(file.read_text("utf-8"))
+        for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))
+    ]
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 

@@ -12,7 +12,11 @@ from hypothesis import HealthCheck, settings
 ROOT = Path(__file__).parent.parent
 GUARD = Path(__file__).parent / "guard"
 
-FOUND_PATHS = [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path not in ("", str(GUARD))]
+FOUND_PATHS = [
+    path
+    for path in os.environ.get("PYTHONPATH", "").split(os.pathsep)
+    if path not in ("", str(GUARD))
+]
 
 
 class Environment(dict[str, str]):
@@ -28,11 +32,23 @@ OUTSIDE = Environment(os.environ, PYTHONPATH=os.pathsep.join(FOUND_PATHS))
 KNOBS = {"TOLD_EVAL_DATA", "TOLD_KILLS"}
 """Variables that steer the suite, not the product."""
 
-FOREIGN = ("TOLD_", "OPENAI_", "ANTHROPIC_", "GEMINI_", "GOOGLE_", "AZURE_", "OLLAMA_", "XDG_", "HF_")
+FOREIGN = (
+    "TOLD_",
+    "OPENAI_",
+    "ANTHROPIC_",
+    "GEMINI_",
+    "GOOGLE_",
+    "AZURE_",
+    "OLLAMA_",
+    "XDG_",
+    "HF_",
+)
 """Settings of the machine that would change what told does."""
 
 # A law is about what holds, never about how long it takes on a busy machine.
-settings.register_profile("told", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile(
+    "told", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
 settings.load_profile("told")
 
 
@@ -66,7 +82,9 @@ class Refusals:
 
 
 @pytest.fixture(autouse=True)
-def refusals(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[Refusals]:
+def refusals(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Refusals]:
     """Fail the test that tried to reach the network, even where the refusal was swallowed."""
     seen = Refusals(tmp_path_factory.getbasetemp() / "network-guard.log")
     monkeypatch.setenv("NETWORK_GUARD_LOG", str(seen.log))

@@ -21,7 +21,10 @@ def python(code: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("kind", [socket.SOCK_STREAM, socket.SOCK_DGRAM])
 def test_connecting_beyond_loopback_is_refused(kind, refusals):
-    with socket.socket(socket.AF_INET, kind) as sock, pytest.raises(refuse(), match=r"192\.0\.2\.1"):
+    with (
+        socket.socket(socket.AF_INET, kind) as sock,
+        pytest.raises(refuse(), match=r"192\.0\.2\.1"),
+    ):
         sock.connect(BEYOND)
     assert len(refusals.take()) == 1
 
@@ -32,7 +35,9 @@ def test_a_datagram_beyond_loopback_is_refused(refusals):
     assert refusals.take()
 
 
-@pytest.mark.parametrize("name", ["example.org", "localhost.example.org", "10.0.0.1", "127.example.org"])
+@pytest.mark.parametrize(
+    "name", ["example.org", "localhost.example.org", "10.0.0.1", "127.example.org"]
+)
 def test_resolving_a_foreign_name_is_refused(name, refusals):
     with pytest.raises(refuse()):
         socket.getaddrinfo(name, 443)
@@ -77,4 +82,3 @@ def test_the_home_of_a_test_is_empty_and_its_own(home):
 def test_settings_from_outside_do_not_reach_a_test():
     foreign = [name for name in os.environ if name.startswith(("TOLD_", "OPENAI_", "ANTHROPIC_"))]
     assert set(foreign) <= {"TOLD_KILLS"}
-

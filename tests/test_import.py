@@ -10,7 +10,16 @@ import pytest
 ALLOWED = {"told", "platformdirs"}
 """The only modules from outside the standard library that `import told` may load."""
 
-CLIENTS = {"sqlite3", "http.client", "http.server", "urllib.request", "socketserver", "xmlrpc", "ftplib", "smtplib"}
+CLIENTS = {
+    "sqlite3",
+    "http.client",
+    "http.server",
+    "urllib.request",
+    "socketserver",
+    "xmlrpc",
+    "ftplib",
+    "smtplib",
+}
 """Modules of the standard library that speak to a database or to the web."""
 
 
@@ -71,7 +80,9 @@ def test_a_memory_never_leaves_this_machine(refusals):
 @pytest.mark.slow
 def test_the_demo_never_leaves_this_machine(refusals):
     told = Path(sys.executable).with_name("told")
-    done = subprocess.run([told, "demo"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [told, "demo"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
     assert refusals.take() == []
 
@@ -115,12 +126,20 @@ almanac would take ten times that, and 20 ms."""
 @pytest.mark.parametrize(
     "question",
     [
-        "What did I do last Tuesday?", "What happened in March 2024?", "What did I eat 3 days ago?",
-        "And on 2024-03-05?", "What did I do between March and May 2023?", "Who called two weeks before 9 June 2023?",
-        "¿Qué hice la semana pasada?", "Was habe ich gestern Abend gemacht?", "我上周做了什么",
+        "What did I do last Tuesday?",
+        "What happened in March 2024?",
+        "What did I eat 3 days ago?",
+        "And on 2024-03-05?",
+        "What did I do between March and May 2023?",
+        "Who called two weeks before 9 June 2023?",
+        "¿Qué hice la semana pasada?",
+        "Was habe ich gestern Abend gemacht?",
+        "我上周做了什么",
     ],
-)  # fmt: skip
-def test_the_first_question_about_a_day_compiles_no_pattern_of_all_the_words_for_days(question: str) -> None:
+)
+def test_the_first_question_about_a_day_compiles_no_pattern_of_all_the_words_for_days(
+    question: str,
+) -> None:
     code = (
         f"{COUNTING}\n"
         "from told import Memory\n"

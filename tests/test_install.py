@@ -39,7 +39,11 @@ class Bare:
         """Run a command in an empty home and return what it printed; it must succeed."""
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
-        keep = {name: self.outside[name] for name in ("LANG", "LC_ALL", "TMPDIR") if name in self.outside}
+        keep = {
+            name: self.outside[name]
+            for name in ("LANG", "LC_ALL", "TMPDIR")
+            if name in self.outside
+        }
         path = f"{self.folder / 'bin'}:/usr/bin:/bin"
         done = subprocess.run(
             [str(part) for part in command],
@@ -50,7 +54,9 @@ class Bare:
             text=True,
             check=False,
         )
-        assert done.returncode == 0, f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        assert done.returncode == 0, (
+            f"{command} ended with {done.returncode}:\n{done.stdout}{done.stderr}"
+        )
         return done.stdout
 
     def ask(self, code: str) -> object:
@@ -110,7 +116,15 @@ def wheel(root, outside, tmp_path_factory) -> Path:
 @pytest.fixture(scope="module")
 def index(outside, tmp_path_factory) -> None:
     """A package index that answers; once it does, every failure to install is ours."""
-    probe = pip(outside, "download", "--no-deps", "--no-cache-dir", "-d", tmp_path_factory.mktemp("probe"), "iniconfig")
+    probe = pip(
+        outside,
+        "download",
+        "--no-deps",
+        "--no-cache-dir",
+        "-d",
+        tmp_path_factory.mktemp("probe"),
+        "iniconfig",
+    )
     if probe.returncode:
         pytest.skip(f"no package index can be reached: {probe.stderr.strip()[-200:]}")
 
@@ -137,7 +151,10 @@ def local(wheel, index, outside, tmp_path_factory) -> Bare:
 
 
 def heaviest(weights: dict[str, int]) -> str:
-    return ", ".join(f"{name} {size / MEGABYTE:.1f}" for name, size in sorted(weights.items(), key=lambda w: -w[1])[:8])
+    return ", ".join(
+        f"{name} {size / MEGABYTE:.1f}"
+        for name, size in sorted(weights.items(), key=lambda w: -w[1])[:8]
+    )
 
 
 # The wheel
@@ -206,11 +223,23 @@ def importable_name(requirement: str) -> str:
 
 @indexed
 def test_every_module_imports_with_nothing_else_installed(base, wheel):
-    names = [name for name in contents(wheel) if name.endswith(".py") and not name.endswith("__main__.py")]
-    modules = sorted(name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in names)
-    extras = {importable_name(need) for need in metadata(wheel)["Requires-Dist"] if "extra ==" in need}
+    names = [
+        name
+        for name in contents(wheel)
+        if name.endswith(".py") and not name.endswith("__main__.py")
+    ]
+    modules = sorted(
+        name.removesuffix(".py").removesuffix("/__init__").replace("/", ".") for name in names
+    )
+    extras = {
+        importable_name(need) for need in metadata(wheel)["Requires-Dist"] if "extra ==" in need
+    }
     failures = json.loads(base.run(base.python, "-c", IMPORT_EACH, *modules))
-    undeclared = {name: lacks for name, lacks in failures.items() if lacks.partition(".")[0].lower() not in extras}
+    undeclared = {
+        name: lacks
+        for name, lacks in failures.items()
+        if lacks.partition(".")[0].lower() not in extras
+    }
     assert undeclared == {}, "these modules import what no dependency declares"
     inside = [name for name in failures if not name.startswith(("told.backends.", "told.testing."))]
     assert inside == [], "an extra is asked for outside backends and testing"
@@ -224,7 +253,12 @@ def test_the_entry_points_of_the_base_resolve(base):
         "points.pop('told.embedders:local')\n"
         "print(json.dumps({name: point.load() is not None for name, point in points.items()}))"
     )
-    assert set(found) >= {"console_scripts:told", "told.stores:ram", "told.stores:sqlite", "told.embedders:hash"}
+    assert set(found) >= {
+        "console_scripts:told",
+        "told.stores:ram",
+        "told.stores:sqlite",
+        "told.embedders:hash",
+    }
     assert all(found.values())
 
 

@@ -32,7 +32,9 @@ def line(turn: EvalTurn) -> str:
     return f"[{turn.date[:10]}] {turn.speaker}: {normalize_whitespace(turn.content)}"
 
 
-def packed(turns: Sequence[EvalTurn], costs: Sequence[int], best: Sequence[int], budget: int) -> str:
+def packed(
+    turns: Sequence[EvalTurn], costs: Sequence[int], best: Sequence[int], budget: int
+) -> str:
     """The lines of the best turns that fit, in the order they were said."""
     kept, left = [], budget
     for place in best:
@@ -114,7 +116,9 @@ class Vectors(Plain):
         self.rows = matrix(self.embedder, [wording(turn) for turn in self.turns])
 
     def scores(self, question: EvalQuestion) -> Scores:
-        found: Scores = (self.rows @ matrix(self.embedder, [question.text], "query")[0]).astype(np.float64)
+        found: Scores = (self.rows @ matrix(self.embedder, [question.text], "query")[0]).astype(
+            np.float64
+        )
         return found
 
 
@@ -144,7 +148,7 @@ class Newest(Plain):
 
     name = "newest first"
 
-    def scores(self, question: EvalQuestion) -> Scores:  # noqa: ARG002
+    def scores(self, question: EvalQuestion) -> Scores:
         return np.arange(len(self.turns), dtype=np.float64)
 
 

@@ -8,10 +8,16 @@ from pathlib import Path
 from told.faces.eval import data
 from told.faces.eval.data import EvalConversation
 
-FILES = {"locomo": "locomo.json", "beam": "beam_100k.json", "longmemeval": "longmemeval_pooled.json"}
+FILES = {
+    "locomo": "locomo.json",
+    "beam": "beam_100k.json",
+    "longmemeval": "longmemeval_pooled.json",
+}
 
 
-def load(folder: Path, name: str, most: int | None = None, *, captions: bool = True) -> list[EvalConversation] | None:
+def load(
+    folder: Path, name: str, most: int | None = None, *, captions: bool = True
+) -> list[EvalConversation] | None:
     """The conversations of a data set, None where its file is not there."""
     path = folder / FILES[name]
     if not path.is_file():
@@ -21,4 +27,6 @@ def load(folder: Path, name: str, most: int | None = None, *, captions: bool = T
 
 
 def _without_captions(conversation: EvalConversation) -> EvalConversation:
-    return replace(conversation, turns=tuple(replace(turn, caption="") for turn in conversation.turns))
+    return replace(
+        conversation, turns=tuple(replace(turn, caption="") for turn in conversation.turns)
+    )

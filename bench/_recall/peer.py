@@ -28,7 +28,9 @@ class Mem0:
 
     name = "mem0"
 
-    def __init__(self, folder: Path, conversations: Sequence[EvalConversation], embedder: CachingEmbedder) -> None:
+    def __init__(
+        self, folder: Path, conversations: Sequence[EvalConversation], embedder: CachingEmbedder
+    ) -> None:
         from bench.latency import environment, peer_python
 
         folder.mkdir(parents=True, exist_ok=True)
@@ -47,14 +49,18 @@ class Mem0:
 
         self.turns = conversation.turns
         self.costs = line_costs(self.turns)
-        self.questions = {question.id: number for number, question in enumerate(conversation.questions)}
+        self.questions = {
+            question.id: number for number, question in enumerate(conversation.questions)
+        }
         self.current = self.found[conversation.id]
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
         from told.faces.eval import measure, run
 
         places, best = self.current[self.questions[question.id]]
-        return measure.EvalAnswer(tuple((self.turns[place].id,) for place in places[: run.SEARCH_DEPTH]), best)
+        return measure.EvalAnswer(
+            tuple((self.turns[place].id,) for place in places[: run.SEARCH_DEPTH]), best
+        )
 
     def context(self, question: EvalQuestion, budget: int) -> str:
         from bench._recall.baselines import packed
@@ -71,7 +77,10 @@ def _save(folder: Path, conversation: EvalConversation, embedder: CachingEmbedde
 
     texts = [wording(turn) for turn in conversation.turns]
     queries = [question.text for question in conversation.questions]
-    np.save(folder / "vectors.npy", np.concatenate([matrix(embedder, texts), matrix(embedder, queries, "query")]))
+    np.save(
+        folder / "vectors.npy",
+        np.concatenate([matrix(embedder, texts), matrix(embedder, queries, "query")]),
+    )
     (folder / "texts.json").write_text(json.dumps([texts, queries]), "utf-8")
 
 
@@ -91,7 +100,9 @@ def _serve(folder: Path) -> None:
     shutil.rmtree(folder / "store", ignore_errors=True)
     (folder / "store").mkdir()
     every = [*texts, *queries]
-    peer = Peer(folder / "store", Memories(every, ["one"] * len(every), np.load(folder / "vectors.npy")))
+    peer = Peer(
+        folder / "store", Memories(every, ["one"] * len(every), np.load(folder / "vectors.npy"))
+    )
     places = {text: place for place, text in reversed(list(enumerate(texts)))}
     for start in range(0, len(texts), 100):
         peer.bulk(texts[start : start + 100], "one")

@@ -17,8 +17,31 @@ TARGETS = {
     "open-domain": {"R@1000t": 0.66},
     "updates": {"newest first": 0.85},
 }
-CHAT = ("R@500t", "R@1000t", "R@2000t", "R@4000t", "all@1000t", "R@5", "R@10", "R@20", "R@50", "nDCG@10", "AUROC")
-LONG = ("R@5", "R@10", "R@20", "R@50", "nDCG@10", "words@1000t", "words@2000t", "R@2000t", "newest first", "AUROC")
+CHAT = (
+    "R@500t",
+    "R@1000t",
+    "R@2000t",
+    "R@4000t",
+    "all@1000t",
+    "R@5",
+    "R@10",
+    "R@20",
+    "R@50",
+    "nDCG@10",
+    "AUROC",
+)
+LONG = (
+    "R@5",
+    "R@10",
+    "R@20",
+    "R@50",
+    "nDCG@10",
+    "words@1000t",
+    "words@2000t",
+    "R@2000t",
+    "newest first",
+    "AUROC",
+)
 COSTS = {
     "ingest_ms_per_turn": "ingest ms/turn", "search_ms": "search ms", "context_ms": "context ms",
     "bytes_per_turn": "bytes/turn",
@@ -29,15 +52,24 @@ COLUMNS = {"locomo": CHAT, "beam": LONG, "longmemeval": LONG}
 Drawn = Callable[[Sequence[str], _table.Rows], str]
 
 
-def of_set(name: str, runs: Sequence[EvalRun], ablation: Sequence[EvalRun], draw: Drawn = _table.plain) -> str:
+def of_set(
+    name: str, runs: Sequence[EvalRun], ablation: Sequence[EvalRun], draw: Drawn = _table.plain
+) -> str:
     """The tables of one data set: figures, categories, costs, and what each variant changes."""
-    tables = [_figures(name, runs, draw), _categories(name, runs, draw), _costs([*runs, *ablation], draw)]
+    tables = [
+        _figures(name, runs, draw),
+        _categories(name, runs, draw),
+        _costs([*runs, *ablation], draw),
+    ]
     return "\n\n".join([*tables, *([_ablation(name, runs[0], ablation, draw)] if ablation else [])])
 
 
 def _figures(name: str, runs: Sequence[EvalRun], draw: Drawn) -> str:
     figures = {run.name: run.overall for run in runs}
-    rows = [[run, *(_figure(found.get(column)) for column in COLUMNS[name])] for run, found in figures.items()]
+    rows = [
+        [run, *(_figure(found.get(column)) for column in COLUMNS[name])]
+        for run, found in figures.items()
+    ]
     return draw([name, *COLUMNS[name]], rows)
 
 
@@ -45,7 +77,10 @@ def _categories(name: str, runs: Sequence[EvalRun], draw: Drawn) -> str:
     column = HEADLINE[name]
     found = {run.name: measure.summarize_by_category(run.rows) for run in runs}
     categories = list(next(iter(found.values())))
-    rows = [[run, *(_figure(figures[one].get(column)) for one in categories)] for run, figures in found.items()]
+    rows = [
+        [run, *(_figure(figures[one].get(column)) for one in categories)]
+        for run, figures in found.items()
+    ]
     return draw([column, *categories], rows)
 
 
@@ -71,7 +106,9 @@ def _figure(value: float | None, form: str = ".3f") -> str:
     return "–" if value is None else format(value, form)
 
 
-def page(results: Mapping[str, Any], sets: Mapping[str, tuple[Sequence[EvalRun], Sequence[EvalRun]]]) -> str:
+def page(
+    results: Mapping[str, Any], sets: Mapping[str, tuple[Sequence[EvalRun], Sequence[EvalRun]]]
+) -> str:
     """The results for the docs."""
     sections = [f"`{results['machine']['command']}` on {_table.where(results['machine'])}."]
     for name, (runs, ablation) in sets.items():
@@ -88,7 +125,9 @@ def page(results: Mapping[str, Any], sets: Mapping[str, tuple[Sequence[EvalRun],
 
 def verdicts(sets: Mapping[str, Sequence[EvalRun]]) -> list[dict[str, Any]]:
     """told held against the targets of the development data."""
-    told = {name: runs[0] for name, runs in sets.items() if runs and runs[0].name == DEFAULT_VARIANT}
+    told = {
+        name: runs[0] for name, runs in sets.items() if runs and runs[0].name == DEFAULT_VARIANT
+    }
     found = []
     if "locomo" in told:
         found += _against("locomo", told["locomo"].overall)
@@ -97,7 +136,11 @@ def verdicts(sets: Mapping[str, Sequence[EvalRun]]) -> list[dict[str, Any]]:
             found += _against(category, categories.get(category, {}))
     for name, runs in sets.items():
         if name in told and len(runs) > 1:
-            found.append(_table.verdict(f"{name} least lead in {HEADLINE[name]}", _lead(name, runs), ">=", 0.0, ""))
+            found.append(
+                _table.verdict(
+                    f"{name} least lead in {HEADLINE[name]}", _lead(name, runs), ">=", 0.0, ""
+                )
+            )
     updates = [row for name in ("beam", "longmemeval") if name in told for row in told[name].rows]
     return found + (_against("updates", measure.summarize(updates)) if updates else [])
 
@@ -107,7 +150,8 @@ def _lead(name: str, runs: Sequence[EvalRun]) -> float:
     own, *others = [measure.summarize_by_category(run.rows) for run in runs]
     column = HEADLINE[name]
     return min(
-        (own[category][column] or 0.0) - max(other[category][column] or 0.0 for other in others) for category in own
+        (own[category][column] or 0.0) - max(other[category][column] or 0.0 for other in others)
+        for category in own
     )
 
 
@@ -129,9 +173,15 @@ def misses(run: EvalRun) -> list[str]:
 def _miss(one: Mapping[str, Any]) -> list[str]:
     lines = [f"✗ {one['question']}  [{one['category']}, {one['conversation']}] → {one['answer']}"]
     for turn in one["missing"]:
-        parts = [f"{one['part']} {_number(one['missed'])} (best hit {_number(one['best'])})" for one in turn["parts"]]
+        parts = [
+            f"{one['part']} {_number(one['missed'])} (best hit {_number(one['best'])})"
+            for one in turn["parts"]
+        ]
         place = "unranked" if turn["rank"] is None else f"rank {turn['rank']}"
-        lines += [f"    {turn['id']}: {turn['text']}", f"      {' · '.join([place, turn['fate'], *parts])}"]
+        lines += [
+            f"    {turn['id']}: {turn['text']}",
+            f"      {' · '.join([place, turn['fate'], *parts])}",
+        ]
     return lines
 
 

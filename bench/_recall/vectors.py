@@ -23,7 +23,9 @@ class File(MutableMapping[bytes, bytes]):
         path.parent.mkdir(parents=True, exist_ok=True)
         self.file = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         self.file.execute("PRAGMA journal_mode = WAL")
-        self.file.execute("CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID")
+        self.file.execute(
+            "CREATE TABLE IF NOT EXISTS vector (key BLOB PRIMARY KEY, value BLOB) WITHOUT ROWID"
+        )
 
     def __getitem__(self, key: bytes) -> bytes:
         row = self.file.execute("SELECT value FROM vector WHERE key = ?", (key,)).fetchone()

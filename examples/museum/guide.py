@@ -43,7 +43,9 @@ class Guide:
     model: LLM | None = None
     extractor: Any = "local"
     history: deque[str] = field(default_factory=lambda: deque(maxlen=6))
-    house: dict[str, Any] = field(default_factory=lambda: json.loads((HERE / "house.json").read_text("utf-8")))
+    house: dict[str, Any] = field(
+        default_factory=lambda: json.loads((HERE / "house.json").read_text("utf-8"))
+    )
 
     def turn(self, message: str) -> str:
         """One turn of the loop: extract, hold, let time pass, answer."""
@@ -84,7 +86,11 @@ class Guide:
         if not ways and message.rstrip().endswith("?"):
             meant = self.memory.recall(message, 1) or self.interests()
             ways = [way for fact in meant for way in self.ways(fact.value)]
-        fresh = {fact.concept for fact in self.memory.facts.values() if fact.first_turn == self.memory.turn - 1}
+        fresh = {
+            fact.concept
+            for fact in self.memory.facts.values()
+            if fact.first_turn == self.memory.turn - 1
+        }
         offers = [tour["offer"] for tour in self.house["tours"] if tour["concept"] in fresh]
         return " ".join(dict.fromkeys([*offers, *ways])) or str(self.house["otherwise"])
 
@@ -108,7 +114,9 @@ class Guide:
             case "/memory":
                 return self.memory.dump()
             case "/about":
-                return "\n".join(map(in_words, self.memory.about())) or "I know nothing about you yet."
+                return (
+                    "\n".join(map(in_words, self.memory.about())) or "I know nothing about you yet."
+                )
             case "/forget":
                 return self.forget(rest.strip())
             case _ if name.startswith("/"):
@@ -118,10 +126,15 @@ class Guide:
     def forget(self, words: str) -> str:
         """Give up what has some words, or everything."""
         known = list(self.memory.facts.values())
-        gone = [fact for fact in known if words.casefold() in f"{fact.label} {fact.value}".casefold()]
+        gone = [
+            fact for fact in known if words.casefold() in f"{fact.label} {fact.value}".casefold()
+        ]
         for fact in gone:
             self.memory.forget(fact.concept, fact.value)
-        return "\n".join(f"Forgotten: {fact.label}: {fact.value}" for fact in gone) or "There is nothing of that."
+        return (
+            "\n".join(f"Forgotten: {fact.label}: {fact.value}" for fact in gone)
+            or "There is nothing of that."
+        )
 
 
 def in_words(row: dict[str, Any]) -> str:
@@ -155,20 +168,27 @@ def configured() -> dict[str, Any]:
         raise ConfigError(f"HISTORY_SIZE is a number of turns, not {size!r}.")
     routed = f"openrouter:{chat}" if "/" in chat.partition(":")[0] else chat
     return {
-        "model": open_llm(routed, load_settings().settings), "extractor": os.environ.get("EXTRACTOR_MODEL") or "local",
+        "model": open_llm(routed, load_settings().settings),
+        "extractor": os.environ.get("EXTRACTOR_MODEL") or "local",
         "history": deque(maxlen=2 * int(size)),
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
     """Guide one visitor."""
-    parser = argparse.ArgumentParser(description="A museum guide that remembers what matters while it matters.")
+    parser = argparse.ArgumentParser(
+        description="A museum guide that remembers what matters while it matters."
+    )
     parser.add_argument("--replay", action="store_true", help="play the conversation of the README")
-    parser.add_argument("--store", help="keep the memory, such as sqlite:///museum.db; else it ends with the visit")
+    parser.add_argument(
+        "--store", help="keep the memory, such as sqlite:///museum.db; else it ends with the visit"
+    )
     parser.add_argument("--user", default="visitor", help="who visits; only with --store")
     given = parser.parse_args()
     with Memory(given.store) if given.store else nullcontext() as kept:
-        known = MemoryStore(HERE / "ontology.json", memory=kept, user_id=given.user if kept else None)
+        known = MemoryStore(
+            HERE / "ontology.json", memory=kept, user_id=given.user if kept else None
+        )
         guide = Guide(known, **configured())
         print(guide.house["welcome"])
         for line in lines(given.replay):

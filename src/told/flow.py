@@ -92,7 +92,11 @@ def _perform_effect(effect: Effect) -> Any:
         with ThreadPoolExecutor(len(effect.flows)) as pool:
             return list(pool.map(run, effect.flows))
     reply = effect.function(*effect.args, **effect.kwargs)
-    return _LOOP.run_coroutine(cast(Coroutine[Any, Any, Any], reply)) if hasattr(reply, "__await__") else reply
+    return (
+        _LOOP.run_coroutine(cast(Coroutine[Any, Any, Any], reply))
+        if hasattr(reply, "__await__")
+        else reply
+    )
 
 
 async def arun(flow: Flow[T]) -> T:
@@ -146,7 +150,9 @@ class _BackgroundLoop:
         with self._lock:
             if self._loop is None:
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="told-loop", daemon=True).start()
+                threading.Thread(
+                    target=self._loop.run_forever, name="told-loop", daemon=True
+                ).start()
             return self._loop
 
 

@@ -39,7 +39,17 @@ NUMBERS = (
     2**53, 2**53 + 1, float(2**53), 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, float(2**63), 10**18 + 1, 10**30, 1e30,
     10**30 + 1, 1e300, 1.7976931348623157e308, -1e300, 10**308, 1.8446744073709551e19, 1.8446744073709550592e25,
 )  # fmt: skip
-KEYS = ("tag", "n", "k", "list", "é", "😀", "kind", "a b", *(text for text in NASTY if "\0" not in text))
+KEYS = (
+    "tag",
+    "n",
+    "k",
+    "list",
+    "é",
+    "😀",
+    "kind",
+    "a b",
+    *(text for text in NASTY if "\0" not in text),
+)
 IDS = ("alice", "bob", "Bob", "éa", "a'b", 'a"b', "a\\b", "a--b")
 BUILT_IN_TEXT = {"id": ("m1", "m2", "m3"), "memory": TEXTS, "text": TEXTS, "hash": TEXTS, "kind": TEXTS, "role": TEXTS,
                  "actor_id": TEXTS, "source": TEXTS}  # fmt: skip
@@ -65,17 +75,32 @@ def some_fact(rng: random.Random, seq: int) -> Fact:
         return rng.choice(values) if rng.random() < 0.6 else None
 
     return Fact(
-        id=f"m{seq}", seq=seq, tx=seq, scope=Scope("default", maybe(IDS), maybe(IDS), maybe(IDS)),
-        text=rng.choice(TEXTS), md5=rng.choice(TEXTS), kind=rng.choice(TEXTS), role=maybe(TEXTS), actor=maybe(TEXTS),
-        source=maybe(TEXTS), created_at=rng.randrange(9) * SECOND, updated_at=rng.randrange(9) * SECOND,
+        id=f"m{seq}",
+        seq=seq,
+        tx=seq,
+        scope=Scope("default", maybe(IDS), maybe(IDS), maybe(IDS)),
+        text=rng.choice(TEXTS),
+        md5=rng.choice(TEXTS),
+        kind=rng.choice(TEXTS),
+        role=maybe(TEXTS),
+        actor=maybe(TEXTS),
+        source=maybe(TEXTS),
+        created_at=rng.randrange(9) * SECOND,
+        updated_at=rng.randrange(9) * SECOND,
         said_at=maybe(range(0, 9 * SECOND, SECOND)),
         meta={rng.choice(KEYS): some_json(rng) for _ in range(rng.randrange(8))},
-    )  # fmt: skip
+    )
 
 
-def some_test(rng: random.Random, values: Sequence[Any], operators: Sequence[str]) -> dict[str, Any]:
+def some_test(
+    rng: random.Random, values: Sequence[Any], operators: Sequence[str]
+) -> dict[str, Any]:
     op = rng.choice(operators)
-    return {op: [rng.choice(values) for _ in range(rng.randrange(5))] if op in ("in", "nin") else rng.choice(values)}
+    return {
+        op: [rng.choice(values) for _ in range(rng.randrange(5))]
+        if op in ("in", "nin")
+        else rng.choice(values)
+    }
 
 
 def some_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
@@ -88,7 +113,9 @@ def some_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
     if choice < 0.35:
         return {rng.choice(TIMES): some_test(rng, range(9), OPERATORS[:8])}
     if choice < 0.42:
-        field = rng.choice(("role", "actor_id", "source", "user_id", "run_id", "said_at", "expiration_date"))
+        field = rng.choice(
+            ("role", "actor_id", "source", "user_id", "run_id", "said_at", "expiration_date")
+        )
         return {field: rng.choice(({"eq": None}, {"ne": None}, {"in": [None]}, {"nin": [None]}))}
     return metadata_condition(rng, facts)
 
@@ -104,8 +131,12 @@ def metadata_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, A
     if op in ("in", "nin"):
         value = [value, *(some_json(rng) for _ in range(rng.randrange(4)))][: rng.randrange(5)]
     elif op == "icontains":
-        value = rng.choice((str.upper, str.lower, str.swapcase))(value if isinstance(value, str) else rng.choice(TEXTS))
-    elif op in ("gt", "gte", "lt", "lte") and (isinstance(value, bool) or not isinstance(value, int | float | str)):
+        value = rng.choice((str.upper, str.lower, str.swapcase))(
+            value if isinstance(value, str) else rng.choice(TEXTS)
+        )
+    elif op in ("gt", "gte", "lt", "lte") and (
+        isinstance(value, bool) or not isinstance(value, int | float | str)
+    ):
         value = rng.choice(NUMBERS)
     return {f"metadata.{key}": {op: value}}
 
@@ -114,7 +145,9 @@ def some_expression(rng: random.Random, facts: Sequence[Fact], depth: int = 0) -
     choice = rng.random()
     if depth > 3 or choice < 0.45:
         return some_condition(rng, facts)
-    parts = [some_expression(rng, facts, depth + 1) for _ in range(rng.choice((0, 1, 1, 2, 2, 2, 3)))]
+    parts = [
+        some_expression(rng, facts, depth + 1) for _ in range(rng.choice((0, 1, 1, 2, 2, 2, 3)))
+    ]
     return {"AND" if choice < 0.65 else "OR" if choice < 0.85 else "NOT": parts}
 
 
@@ -123,21 +156,41 @@ def database(facts: Sequence[Fact]) -> apsw.Connection:
     db.execute(SCHEMA)
     for fact in facts:
         scope = fact.scope
-        db.execute("INSERT INTO space VALUES (?, ?, ?, ?, ?)",
-                   (fact.seq, scope.account, scope.user_id, scope.agent_id, scope.run_id))  # fmt: skip
-        db.execute("INSERT INTO fact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                   (fact.seq, fact.id, fact.seq, fact.text, fact.md5, fact.kind, fact.role, fact.actor, fact.source,
-                    fact.created_at, fact.updated_at, fact.said_at,
-                    json.dumps(fact.meta, ensure_ascii=bool(fact.seq % 2))))  # fmt: skip
+        db.execute(
+            "INSERT INTO space VALUES (?, ?, ?, ?, ?)",
+            (fact.seq, scope.account, scope.user_id, scope.agent_id, scope.run_id),
+        )
+        db.execute(
+            "INSERT INTO fact VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                fact.seq,
+                fact.id,
+                fact.seq,
+                fact.text,
+                fact.md5,
+                fact.kind,
+                fact.role,
+                fact.actor,
+                fact.source,
+                fact.created_at,
+                fact.updated_at,
+                fact.said_at,
+                json.dumps(fact.meta, ensure_ascii=bool(fact.seq % 2)),
+            ),
+        )
     return db
 
 
 def pushed(db: apsw.Connection, wanted: Filter) -> tuple[set[str], Filter]:
     where, params, residual = sql.compile_filter(wanted)
-    return {row[0] for row in db.execute(f"SELECT f.thread FROM fact AS f WHERE {where}", params)}, residual
+    return {
+        row[0] for row in db.execute(f"SELECT f.thread FROM fact AS f WHERE {where}", params)
+    }, residual
 
 
-def agreed(db: apsw.Connection, records: Records, wanted: Filter) -> tuple[set[str], set[str], Filter]:
+def agreed(
+    db: apsw.Connection, records: Records, wanted: Filter
+) -> tuple[set[str], set[str], Filter]:
     """What truly matches and what SQL finds, which must lose nothing and be made exact by the residual."""
     truth = {name for name, seen in records.items() if matches_filter(wanted, seen)}
     rows, residual = pushed(db, wanted)
@@ -149,7 +202,10 @@ def agreed(db: apsw.Connection, records: Records, wanted: Filter) -> tuple[set[s
 def world(metas: Sequence[tuple[str, dict[str, Any]]]) -> tuple[apsw.Connection, Records]:
     """A database of facts with these texts and metadata, and their records."""
     scope = Scope("default", "alice")
-    facts = [Fact(f"m{seq}", seq, seq, scope, text, "", meta=meta) for seq, (text, meta) in enumerate(metas, 1)]
+    facts = [
+        Fact(f"m{seq}", seq, seq, scope, text, "", meta=meta)
+        for seq, (text, meta) in enumerate(metas, 1)
+    ]
     return database(facts), {fact.id: to_record(fact) for fact in facts}
 
 
@@ -160,7 +216,9 @@ def texts() -> tuple[apsw.Connection, Records]:
 
 @pytest.fixture(scope="module")
 def numbers() -> tuple[apsw.Connection, Records]:
-    return world([("", {"n": number, "list": [number]}) for number in (*NUMBERS, True, False, None, "5")])
+    return world(
+        [("", {"n": number, "list": [number]}) for number in (*NUMBERS, True, False, None, "5")]
+    )
 
 
 def test_what_sql_finds_and_the_residual_keeps_is_what_the_matcher_finds() -> None:
@@ -172,7 +230,11 @@ def test_what_sql_finds_and_the_residual_keeps_is_what_the_matcher_finds() -> No
         for _ in range(400):
             wanted = parse_filter(some_expression(rng, facts))
             truth, rows, residual = agreed(db, records, wanted)
-            filters, exact, found = filters + 1, exact + (residual == MATCH_ALL), found + (0 < len(truth) < 40)
+            filters, exact, found = (
+                filters + 1,
+                exact + (residual == MATCH_ALL),
+                found + (0 < len(truth) < 40),
+            )
             strict += 0 < len(truth) <= len(rows) < 40
     assert filters >= 5000
     assert exact > filters / 3, "most filters must be done by the database alone"
@@ -182,7 +244,9 @@ def test_what_sql_finds_and_the_residual_keeps_is_what_the_matcher_finds() -> No
 
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("value", TEXTS)
-def test_each_operator_agrees_on_each_text(op: str, value: str, texts: tuple[apsw.Connection, Records]) -> None:
+def test_each_operator_agrees_on_each_text(
+    op: str, value: str, texts: tuple[apsw.Connection, Records]
+) -> None:
     db, records = texts
     operand = [value, "work"] if op in ("in", "nin") else value
     for field in ("memory", "tag", "list"):
@@ -191,7 +255,9 @@ def test_each_operator_agrees_on_each_text(op: str, value: str, texts: tuple[aps
 
 @pytest.mark.parametrize("op", ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains"])
 @pytest.mark.parametrize("value", NUMBERS)
-def test_each_operator_agrees_on_each_number(op: str, value: float, numbers: tuple[apsw.Connection, Records]) -> None:
+def test_each_operator_agrees_on_each_number(
+    op: str, value: float, numbers: tuple[apsw.Connection, Records]
+) -> None:
     db, records = numbers
     for field in ("n", "list"):
         agreed(db, records, parse_filter({field: {op: [value] if op == "in" else value}}))
@@ -217,22 +283,31 @@ def test_a_conjunction_keeps_only_the_parts_that_are_left() -> None:
     tag, fold = {"tag": "a"}, {"memory": {"icontains": "é"}}
     assert sql.compile_filter(parse_filter({"AND": [tag, fold]}))[2] == parse_filter(fold)
     either = {"OR": [tag, fold]}
-    assert sql.compile_filter(parse_filter({"AND": [tag, either, {"NOT": fold}]}))[2] == parse_filter({"AND": [either, {"NOT": fold}]})
+    assert sql.compile_filter(parse_filter({"AND": [tag, either, {"NOT": fold}]}))[
+        2
+    ] == parse_filter({"AND": [either, {"NOT": fold}]})
 
 
 def test_what_cannot_be_pushed_at_all_does_not_narrow() -> None:
     assert sql.compile_filter(parse_filter({"NOT": {"n": 5}}))[:2] == ("1", [])
-    assert sql.compile_filter(parse_filter({"OR": [{"tag": "a"}, {"expiration_date": None}]}))[:2] == ("1", [])
+    assert sql.compile_filter(parse_filter({"OR": [{"tag": "a"}, {"expiration_date": None}]}))[
+        :2
+    ] == ("1", [])
     assert sql.compile_filter(MATCH_ALL) == ("1", [], MATCH_ALL)
     assert sql.compile_filter(parse_filter({"OR": []})) == ("0", [], MATCH_ALL)
 
 
 def test_an_equality_on_a_column_uses_its_index() -> None:
     db, _ = world([])
-    for expression, index in (({"kind": "a"}, "fact_kind"), ({"role": {"in": ["a", "b"]}, "tag": "x"}, "fact_role"),
-                              ({"said_at": {"gte": 1, "lt": 5}}, "fact_said")):  # fmt: skip
+    for expression, index in (
+        ({"kind": "a"}, "fact_kind"),
+        ({"role": {"in": ["a", "b"]}, "tag": "x"}, "fact_role"),
+        ({"said_at": {"gte": 1, "lt": 5}}, "fact_said"),
+    ):
         where, params, _ = sql.compile_filter(parse_filter(expression))
-        plan = db.execute(f"EXPLAIN QUERY PLAN SELECT f.thread FROM fact AS f WHERE {where}", params).fetchall()
+        plan = db.execute(
+            f"EXPLAIN QUERY PLAN SELECT f.thread FROM fact AS f WHERE {where}", params
+        ).fetchall()
         assert any(index in row[3] for row in plan), plan
 
 
@@ -240,7 +315,10 @@ def test_the_largest_filter_compiles_and_runs() -> None:
     values = [f"v{number}" for number in range(1000)]
     tests = [{f"k{number}": {"in": [*values[1:], None]}} for number in range(125)]
     db, _ = world([("", {"k0": "v0", "k1": "v1"})])
-    assert pushed(db, parse_filter({"AND": [{"k0": {"in": values}}, {"OR": tests}]})) == ({"m1"}, MATCH_ALL)
+    assert pushed(db, parse_filter({"AND": [{"k0": {"in": values}}, {"OR": tests}]})) == (
+        {"m1"},
+        MATCH_ALL,
+    )
     deep: Any = {"k0": "v0"}
     for _ in range(14):
         deep = {"NOT": deep}
@@ -269,7 +347,11 @@ def test_neither_names_nor_values_are_ever_part_of_the_sql(nasty: str) -> None:
 
 
 def test_a_key_finds_only_itself_whatever_it_is_made_of() -> None:
-    keys = [key for key in (*KEYS, *TEXTS) if key and not any(char < " " or char == "\x7f" for char in key)]
+    keys = [
+        key
+        for key in (*KEYS, *TEXTS)
+        if key and not any(char < " " or char == "\x7f" for char in key)
+    ]
     names = list(dict.fromkeys(keys))
     db, _ = world([("", {key: "here"}) for key in names])
     for seq, key in enumerate(names, 1):

@@ -24,21 +24,30 @@ DAY = 86_400_000_000
 SEEN = NumpyPartition._compute_visible_rows
 
 lines = st.builds(
-    lambda picked, who, day, minute, extra: {
-        "role": "assistant" if who == "assistant" else "user", "content": " ".join(picked),
-        "timestamp": f"2023-05-{day:02}T10:{minute:02}:00Z", "metadata": {"n": len(picked), **extra},
-    } | ({} if who == "assistant" else {"name": who}),
+    lambda picked, who, day, minute, extra: (
+        {
+            "role": "assistant" if who == "assistant" else "user",
+            "content": " ".join(picked),
+            "timestamp": f"2023-05-{day:02}T10:{minute:02}:00Z",
+            "metadata": {"n": len(picked), **extra},
+        }
+        | ({} if who == "assistant" else {"name": who})
+    ),
     st.lists(st.sampled_from(WORDS), min_size=1, max_size=5),
-    st.sampled_from(("Ann", "Bob", "Annabel Lee", "assistant")), st.integers(1, 3), st.integers(0, 59),
+    st.sampled_from(("Ann", "Bob", "Annabel Lee", "assistant")),
+    st.integers(1, 3),
+    st.integers(0, 59),
     st.sampled_from(({}, {}, {"abstract": "water"}, {"overview": "a river, tea"})),
-)  # fmt: skip
+)
 talks = st.lists(lines, min_size=1, max_size=12)
 
 
 @st.composite
 def probes(draw):
     """Any search: some words, perhaps a vector, any of what a probe may ask for besides."""
-    asked = " ".join(draw(st.lists(st.sampled_from([*WORDS, "Ann", "bob", "Anna", "zebra"]), max_size=4)))
+    asked = " ".join(
+        draw(st.lists(st.sampled_from([*WORDS, "Ann", "bob", "Anna", "zebra"]), max_size=4))
+    )
     return {
         "terms": tuple(extract_query_terms(asked)),
         "vector": (draw(st.booleans()) and HashingEmbedder().embed([asked or "tea"])[0]) or None,
@@ -52,7 +61,11 @@ def probes(draw):
 
 
 @pytest.mark.parametrize("store", STORES)
-@given(talk=st.lists(talks, min_size=1, max_size=3), asked=st.lists(probes(), min_size=1, max_size=4), data=st.data())
+@given(
+    talk=st.lists(talks, min_size=1, max_size=3),
+    asked=st.lists(probes(), min_size=1, max_size=4),
+    data=st.data(),
+)
 @tried(40)
 def test_every_mark_is_the_same_on_every_store(store, talk, asked, data):
     with stage("ram") as ram, opened(store) as disk:
@@ -73,7 +86,10 @@ def test_every_mark_is_the_same_on_every_store(store, talk, asked, data):
             for as_of in (AsOf(LATEST, head.at), AsOf(max(head.seq - 3, 0), head.at)):
                 for where in (None, {"n": {"gte": 2}}):
                     find = FactQuery(Scope(user_id="u"), as_of, parse_filter(where))
-                    found = [here.memory.engine.store.index.search(IndexQuery(find, **probe)) for here in stages]
+                    found = [
+                        here.memory.engine.store.index.search(IndexQuery(find, **probe))
+                        for here in stages
+                    ]
                     assert found[0] == found[1]
 
 
@@ -82,7 +98,9 @@ def test_what_a_scope_showed_before_is_not_shown_again_once_it_expired_or_was_ch
     with stage("ram") as ram, opened(store) as disk:
         for here in (ram, disk):
             here.memory.add("tea in the garden", user_id="u", infer=False)
-            here.memory.add("tea by the river", user_id="u", infer=False, expiration_date="2030-01-01")
+            here.memory.add(
+                "tea by the river", user_id="u", infer=False, expiration_date="2030-01-01"
+            )
         _look_around(ram, disk)
         for here in (ram, disk):
             first, _ = here.memory.get_all(user_id="u")["results"]
@@ -98,13 +116,18 @@ def _look_around(*stages):
     for as_of in (early, late, early, AsOf(2, early.at), late):
         for scope in (Scope(user_id="u"), Scope(user_id="u", run_id="r")):
             for centre in (0.5, 0.0):
-                probe = IndexQuery(FactQuery(scope, as_of), ("tea", "garden"), vector, centre=centre)
+                probe = IndexQuery(
+                    FactQuery(scope, as_of), ("tea", "garden"), vector, centre=centre
+                )
                 one, other = (here.memory.engine.store.index.search(probe) for here in stages)
                 assert one == other
 
 
 def test_what_a_scope_shows_is_worked_out_once_until_something_is_written():
-    with stage("sqlite") as here, mock.patch.object(NumpyPartition, "_seen", autospec=True) as worked_out:
+    with (
+        stage("sqlite") as here,
+        mock.patch.object(NumpyPartition, "_seen", autospec=True) as worked_out,
+    ):
         worked_out.side_effect = SEEN
         here.memory.add("tea in the garden", user_id="u", infer=False)
         for _ in range(3):
@@ -116,7 +139,10 @@ def test_what_a_scope_shows_is_worked_out_once_until_something_is_written():
 
 
 def test_a_search_makes_no_marks_unless_somebody_looks_at_them():
-    with stage("sqlite") as here, mock.patch.object(NumpyPartitionResult, "marks", autospec=True) as made:
+    with (
+        stage("sqlite") as here,
+        mock.patch.object(NumpyPartitionResult, "marks", autospec=True) as made,
+    ):
         here.memory.add("tea in the garden", user_id="u", infer=False)
         made.reset_mock()
         find = FactQuery(Scope(user_id="u"), AsOf(LATEST, LATEST))
@@ -129,13 +155,19 @@ def test_a_search_makes_no_marks_unless_somebody_looks_at_them():
 
 @pytest.mark.parametrize("knobs", [{}, {"exact_rows": 1}], ids=["exactly", "by sketch"])
 def test_what_the_index_says_it_takes_is_about_what_it_takes(knobs):
-    talk = [{"role": "user", "content": f"{word} {other} {n}", "name": "Ann"}
-            for word in WORDS for other in WORDS for n in range(6)]  # fmt: skip
+    talk = [
+        {"role": "user", "content": f"{word} {other} {n}", "name": "Ann"}
+        for word in WORDS
+        for other in WORDS
+        for n in range(6)
+    ]
     with stage("sqlite", **knobs) as here:
         here.memory.add(talk, user_id="u", infer=False)
         index, head = here.memory.engine.store.index, here.memory.engine.store.get_head("default")
         probes = [
-            IndexQuery(FactQuery(Scope(user_id="u"), AsOf(seq, head.at)), (word,), vector, centre=centre)
+            IndexQuery(
+                FactQuery(Scope(user_id="u"), AsOf(seq, head.at)), (word,), vector, centre=centre
+            )
             for word, vector in zip(WORDS, HashingEmbedder().embed(WORDS), strict=True)
             for seq in (LATEST, head.seq)
             for centre in (0.5, 0.0)

@@ -8,11 +8,11 @@ from told.backends.ram import InMemoryStore
 from told.backends.sqlite import open_store
 from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
 from told.core.query import AccessCount
-from told.core.recall import AccessOutcome, AccessBatch, ReviewReason, AccessRecord, ReviewTask
+from told.core.recall import AccessBatch, AccessOutcome, AccessRecord, ReviewReason, ReviewTask
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch, CursorStep
 from told.testing import ManualClock, seeded_mint
-from told.views import fold_all, build_fold
+from told.views import build_fold, fold_all
 
 ACCOUNT = "default"
 HOMES = (Scope(user_id="u"), Scope(user_id="u", run_id="r"), Scope(agent_id="a"))
@@ -20,16 +20,38 @@ THREADS = ("t1", "t2", "t3", "unknown")
 
 threads, small = st.sampled_from(THREADS), st.integers(0, 40)
 touches = st.builds(AccessCount, st.integers(1, 3), small)
-recalls = st.builds(AccessRecord, threads, small, st.integers(0, 3), st.floats(0, 1), st.text("qz", max_size=2),
-                    st.sampled_from(AccessOutcome))  # fmt: skip
-tasks = st.builds(ReviewTask, threads, st.sampled_from(ReviewReason), st.sampled_from((0.0, 0.1, 0.5, 1.0)), small)
-counts, pairs = (st.dictionaries(each, touches, max_size=3) for each in (threads, st.tuples(threads, threads)))
-left = st.builds(AccessBatch, counts, pairs, st.lists(recalls, max_size=9), st.integers(0, 3), st.lists(tasks, max_size=4),
-                 st.integers(0, 20))  # fmt: skip
-noted = st.dictionaries(st.sampled_from((*THREADS, "k")), st.none() | st.binary(max_size=3), max_size=3)
+recalls = st.builds(
+    AccessRecord,
+    threads,
+    small,
+    st.integers(0, 3),
+    st.floats(0, 1),
+    st.text("qz", max_size=2),
+    st.sampled_from(AccessOutcome),
+)
+tasks = st.builds(
+    ReviewTask, threads, st.sampled_from(ReviewReason), st.sampled_from((0.0, 0.1, 0.5, 1.0)), small
+)
+counts, pairs = (
+    st.dictionaries(each, touches, max_size=3) for each in (threads, st.tuples(threads, threads))
+)
+left = st.builds(
+    AccessBatch,
+    counts,
+    pairs,
+    st.lists(recalls, max_size=9),
+    st.integers(0, 3),
+    st.lists(tasks, max_size=4),
+    st.integers(0, 20),
+)
+noted = st.dictionaries(
+    st.sampled_from((*THREADS, "k")), st.none() | st.binary(max_size=3), max_size=3
+)
 steps = st.one_of(
     st.tuples(st.just("tell"), threads.filter("unknown".__ne__)),
-    st.tuples(st.just("say"), st.sampled_from(HOMES), st.sampled_from(("turn", "tick", "document"))),
+    st.tuples(
+        st.just("say"), st.sampled_from(HOMES), st.sampled_from(("turn", "tick", "document"))
+    ),
     st.tuples(st.just("meet"), pairs),
     st.tuples(st.just("write_down"), left),
     st.tuples(st.just("enqueue"), st.lists(tasks, max_size=4), st.integers(0, 20)),
@@ -47,15 +69,23 @@ def play(store, step):
     name, *arguments = step
     match step:
         case "tell", thread:
-            return store.commit(Batch(ACCOUNT, [Draft(Asserted(thread, Claim(thread)), HOMES[0])]), fold_all)
+            return store.commit(
+                Batch(ACCOUNT, [Draft(Asserted(thread, Claim(thread)), HOMES[0])]), fold_all
+            )
         case "say", scope, sort:
-            said = Observed(store.mint.id(), Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9}))
+            said = Observed(
+                store.mint.id(), Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9})
+            )
             return store.commit(Batch(ACCOUNT, [Draft(said, scope)]), fold_all)
         case "step", notes:
             before = store.get_cursor(ACCOUNT, "c")
-            return store.commit(Batch(ACCOUNT, [], step=CursorStep("c", before, before + 1), notes=notes), fold_all)
+            return store.commit(
+                Batch(ACCOUNT, [], step=CursorStep("c", before, before + 1), notes=notes), fold_all
+            )
         case "erase", number:
-            seqs = (1 + number % store.get_head(ACCOUNT).seq,) if store.get_head(ACCOUNT).seq else ()
+            seqs = (
+                (1 + number % store.get_head(ACCOUNT).seq,) if store.get_head(ACCOUNT).seq else ()
+            )
             return store.erase(ACCOUNT, seqs, Draft(Erased(seqs), None))[0]
         case ("reset",):
             return store.reset(ACCOUNT, Draft(Ruled("ledger", "reset", {}), None))
@@ -70,7 +100,10 @@ def beside(store):
         "recalls": [list(store.access_records(ACCOUNT, thread)) for thread in THREADS],
         "states": list(store.access_states(ACCOUNT, THREADS)),
         "queue": [places(task) for task in store.list_tasks(ACCOUNT)],
-        "notes": (list(store.read_notes(ACCOUNT, "c").items()), dict(store.read_notes(ACCOUNT, "c", ["k", "t1"]))),
+        "notes": (
+            list(store.read_notes(ACCOUNT, "c").items()),
+            dict(store.read_notes(ACCOUNT, "c", ["k", "t1"])),
+        ),
         "ticked": [dict(store.tick_totals(scope, (3, 5, 9))) for scope in HOMES],
         "ticks": [list(store.list_ticks(scope, upto, 3)) for scope in HOMES for upto in (None, 5)],
         "tasks": store.get_stats(ACCOUNT)["tasks"],
@@ -87,7 +120,10 @@ def test_what_is_beside_the_ledger_is_the_same_on_every_store(tmp_path_factory, 
     path = tmp_path_factory.mktemp("overlay") / "m.db"
     clock = ManualClock()
     ram, disk = (seeded_mint(1, clock) for _ in range(2))
-    stores = [InMemoryStore(ram), open_store(f"sqlite:///{path}", mint=disk, settings={"durability": "normal"})]
+    stores = [
+        InMemoryStore(ram),
+        open_store(f"sqlite:///{path}", mint=disk, settings={"durability": "normal"}),
+    ]
     try:
         for step in script:
             clock.tick(1000)
@@ -97,7 +133,10 @@ def test_what_is_beside_the_ledger_is_the_same_on_every_store(tmp_path_factory, 
         for store in stores:
             before = beside(store), [list(store.view_rows(ACCOUNT, view)) for view in VIEWS]
             store.rebuild(ACCOUNT, VIEWS, build_fold(VIEWS))
-            assert (beside(store), [list(store.view_rows(ACCOUNT, view)) for view in VIEWS]) == before
+            assert (
+                beside(store),
+                [list(store.view_rows(ACCOUNT, view)) for view in VIEWS],
+            ) == before
     finally:
         for store in stores:
             store.close()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from histories import answers, any_step, questions, scopes, scripts, stage, tried
 from stores import STORES, opened
 from told.backends.sqlite.plain import PythonPartition
-from told.core.fact import Fact, Link, Passage, Tick, EvidenceRow
+from told.core.fact import EvidenceRow, Fact, Link, Passage, Tick
 from told.core.query import AsOf, FactQuery, IndexQuery
 from told.core.scope import Scope
 from told.ports import VIEWS
@@ -37,7 +37,10 @@ VALUES = {"evidence": EvidenceRow, "facts": Fact, "links": Link, "passages": Pas
 
 def told(here):
     """The rows of every view of a stage in words both stores share."""
-    return {view: [_row(view, row) for row in rows if len(row) > 4] for view, rows in here.rows().items()}
+    return {
+        view: [_row(view, row) for row in rows if len(row) > 4]
+        for view, rows in here.rows().items()
+    }
 
 
 def _row(view, row):
@@ -50,7 +53,11 @@ def _row(view, row):
         found = dict(zip(COLUMNS[view], row, strict=view != "passages"))
     if "meta" in found:
         found["meta"] = json.loads(found["meta"])
-    return {name: value for name, value in found.items() if name not in ("thread", "after") or view != "passages"}
+    return {
+        name: value
+        for name, value in found.items()
+        if name not in ("thread", "after") or view != "passages"
+    }
 
 
 def outcome(result):
@@ -62,7 +69,9 @@ def outcome(result):
 
 
 @pytest.mark.parametrize("store", STORES)
-@given(script=scripts(any_step, 14), asked=st.lists(questions, min_size=1, max_size=3), data=st.data())
+@given(
+    script=scripts(any_step, 14), asked=st.lists(questions, min_size=1, max_size=3), data=st.data()
+)
 @tried(30)
 def test_a_script_is_the_same_on_every_store(store, script, asked, data):
     with stage("ram") as ram, opened(store) as disk:
@@ -84,14 +93,20 @@ def test_a_script_is_the_same_on_every_store(store, script, asked, data):
         assert disk.memory.timeline(**scope) == ram.memory.timeline(**scope)
         if boundaries:
             before, after = f"#{boundaries[0]}", f"#{boundaries[-1]}"
-            assert disk.memory.diff(before, after, **scope) == ram.memory.diff(before, after, **scope)
+            assert disk.memory.diff(before, after, **scope) == ram.memory.diff(
+                before, after, **scope
+            )
 
 
 @pytest.mark.parametrize("store", STORES)
 @given(script=scripts(any_step, 8), question=questions)
 @tried(15)
 def test_a_ledger_moves_between_stores_and_says_the_same(store, script, question):
-    with stage("ram") as ram, opened(store, seed="other") as disk, stage("ram", seed="third") as back:
+    with (
+        stage("ram") as ram,
+        opened(store, seed="other") as disk,
+        stage("ram", seed="third") as back,
+    ):
         ram.player.play(script)
         exported = ram.exported()
         disk.memory.import_(exported)
@@ -108,7 +123,9 @@ def test_a_ledger_moves_between_stores_and_says_the_same(store, script, question
 @pytest.mark.parametrize("store", STORES)
 @given(script=scripts(any_step, 8), later=scripts(any_step, 5), question=questions)
 @tried(15)
-def test_a_later_export_brings_an_earlier_copy_up_to_date_erasures_too(store, script, later, question):
+def test_a_later_export_brings_an_earlier_copy_up_to_date_erasures_too(
+    store, script, later, question
+):
     with stage("ram") as ram, stage("ram", seed="copy") as copy, opened(store, seed="copy") as disk:
         ram.player.play(script)
         for here in (copy, disk):
@@ -145,7 +162,10 @@ def test_a_full_scope_ranks_alike_to_the_last_bit(store):
         found = []
         for here in (ram, disk):
             memory = here.memory
-            said = [f"{words[n % 10]} {words[n * 7 % 10]} number {n} {words[n // 31 % 10]}" for n in range(600)]
+            said = [
+                f"{words[n % 10]} {words[n * 7 % 10]} number {n} {words[n // 31 % 10]}"
+                for n in range(600)
+            ]
             made = [row["id"] for row in memory.add(said, user_id="u")["results"]]
             for n in range(0, 600, 17):
                 memory.update(made[n], f"{words[n % 10]} changed {n}", metadata={"n": n})
@@ -154,13 +174,17 @@ def test_a_full_scope_ranks_alike_to_the_last_bit(store):
                     memory.delete(made[n])
             memory.erase(made[301])
             middle = here.boundaries()[10]
-            found.append([
-                memory.search(query, user_id="u", limit=limit, as_of=as_of, filters=wanted, explain=True)["results"]
-                for query in ("tea in Berlin", "violin number 42", "changed")
-                for limit in (5, 100, 400)
-                for as_of in (None, f"#{middle}")
-                for wanted in (None, {"n": {"gte": 100}})
-            ])  # fmt: skip
+            found.append(
+                [
+                    memory.search(
+                        query, user_id="u", limit=limit, as_of=as_of, filters=wanted, explain=True
+                    )["results"]
+                    for query in ("tea in Berlin", "violin number 42", "changed")
+                    for limit in (5, 100, 400)
+                    for as_of in (None, f"#{middle}")
+                    for wanted in (None, {"n": {"gte": 100}})
+                ]
+            )
         for expected, answer in zip(*found, strict=True):
             assert answer == expected
 
@@ -169,18 +193,28 @@ def test_a_sketch_guesses_well():
     """Of the ten nearest, at least 98 in 100 are found, and what is found is scored exactly."""
     with stage("ram") as ram, opened("sqlite by sketch") as disk:
         words = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
-        said = [f"{words[n % 10]} {words[n * 7 % 10]} number {n} {words[n // 31 % 10]}" for n in range(900)]
+        said = [
+            f"{words[n % 10]} {words[n * 7 % 10]} number {n} {words[n // 31 % 10]}"
+            for n in range(900)
+        ]
         vectors = HashingEmbedder().embed(said)
         for here in (ram, disk):
             here.memory.add(said, user_id="u")
         found = wanted = 0
         for vector in vectors[::45]:
             near = [
-                dict(here.memory.engine.store.index.search(
-                    IndexQuery(FactQuery(Scope(user_id="u"), AsOf(10_000, here.clock.now)), (), vector, 10)
-                ).by_vector)
+                dict(
+                    here.memory.engine.store.index.search(
+                        IndexQuery(
+                            FactQuery(Scope(user_id="u"), AsOf(10_000, here.clock.now)),
+                            (),
+                            vector,
+                            10,
+                        )
+                    ).by_vector
+                )
                 for here in (ram, disk)
-            ]  # fmt: skip
+            ]
             found, wanted = found + len(near[0].keys() & near[1].keys()), wanted + len(near[0])
             assert all(near[0][seq] == near[1][seq] for seq in near[0].keys() & near[1].keys())
         assert found >= 0.98 * wanted
@@ -192,7 +226,10 @@ class Signs:
     model, dim, local = "signs", 1601, True
 
     def embed(self, texts, purpose="passage"):
-        return [[1.0 if (hash_of(text) >> n % 61) & 1 else -1.0 for n in range(self.dim)] for text in texts]
+        return [
+            [1.0 if (hash_of(text) >> n % 61) & 1 else -1.0 for n in range(self.dim)]
+            for text in texts
+        ]
 
 
 def hash_of(text):
@@ -215,7 +252,10 @@ class Blank(HashingEmbedder):
 
     def embed(self, texts, purpose="passage"):
         known = super().embed(texts, purpose)
-        return [[0.0] * self.dim if "blank" in text else vector for text, vector in zip(texts, known, strict=True)]
+        return [
+            [0.0] * self.dim if "blank" in text else vector
+            for text, vector in zip(texts, known, strict=True)
+        ]
 
 
 @pytest.mark.parametrize("store", STORES)
@@ -239,7 +279,9 @@ def test_an_erasure_counts_alike_on_every_store(store):
             here.memory.update(one, "tea", metadata={"n": 1})
             other = here.memory.add("tea", user_id="v")["results"][0]["id"]
             here.memory.link(one, "relates_to", one, user_id="u")
-            found.append([here.memory.erase(one), here.memory.erase(other), here.memory.stats()["entries"]])
+            found.append(
+                [here.memory.erase(one), here.memory.erase(other), here.memory.stats()["entries"]]
+            )
     assert found[0] == found[1]
 
 

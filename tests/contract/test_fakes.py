@@ -9,7 +9,14 @@ import pytest
 from told.core.errors import EmbeddingError, LLMError
 from told.core.score import cosine, quantise
 from told.ports import LLM, Embedder
-from told.testing import FlakyEmbedder, HashingEmbedder, ManualClock, ScriptedLLM, hashing_embedder, seeded_mint
+from told.testing import (
+    FlakyEmbedder,
+    HashingEmbedder,
+    ManualClock,
+    ScriptedLLM,
+    hashing_embedder,
+    seeded_mint,
+)
 
 
 def nearness(a: str, b: str) -> float:
@@ -58,7 +65,9 @@ def test_texts_that_share_words_are_nearer_than_those_that_share_none():
 
 def printed_by(program: str, **environment: str) -> str:
     env = {**environment, "PYTHONPATH": os.pathsep.join(sys.path)}
-    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env).stdout
+    return subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, env=env
+    ).stdout
 
 
 def test_hashed_vectors_are_the_same_in_every_process():
@@ -90,11 +99,15 @@ def test_a_scripted_model_says_its_lines_and_remembers_the_questions():
 
 
 @pytest.mark.parametrize(
-    ("fake", "port"), [(HashingEmbedder(), Embedder), (FlakyEmbedder(0), Embedder), (ScriptedLLM([]), LLM)]
+    ("fake", "port"),
+    [(HashingEmbedder(), Embedder), (FlakyEmbedder(0), Embedder), (ScriptedLLM([]), LLM)],
 )
 def test_a_fake_stands_where_its_port_is_asked_for(fake, port):
     assert isinstance(fake, port)
 
 
 def test_the_tools_load_without_pytest():
-    assert printed_by("import sys; import told.testing.fakes; print('pytest' in sys.modules)") == "False\n"
+    assert (
+        printed_by("import sys; import told.testing.fakes; print('pytest' in sys.modules)")
+        == "False\n"
+    )

@@ -30,9 +30,12 @@ def pragma(memory: Memory, name: str) -> object:
 
 
 @pytest.mark.parametrize(
-    ("chosen", "level"), [({}, FULL), ({"durability": "full"}, FULL), ({"durability": "normal"}, NORMAL)]
+    ("chosen", "level"),
+    [({}, FULL), ({"durability": "full"}, FULL), ({"durability": "normal"}, NORMAL)],
 )
-def test_the_writing_connection_syncs_as_the_setting_says(tmp_path: Path, chosen: dict[str, str], level: int) -> None:
+def test_the_writing_connection_syncs_as_the_setting_says(
+    tmp_path: Path, chosen: dict[str, str], level: int
+) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", **chosen) as memory:
         memory.add("tea", user_id="alice")
         assert pragma(memory, "synchronous") == level
@@ -53,13 +56,19 @@ def calls_of_an_add(path: Path, durability: str) -> list[str]:
     log = path.with_suffix(".strace")
     command = [STRACE, "-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync", "-o", str(log)]
     done = subprocess.run(
-        [*command, sys.executable, "-c", PROGRAM, str(path), durability], check=False, capture_output=True, text=True
+        [*command, sys.executable, "-c", PROGRAM, str(path), durability],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     if not log.exists() or "BEFORE" not in log.read_text():
         pytest.skip(f"strace may not trace here: {done.stderr.strip()[-200:]}")
     inside = log.read_text().split("BEFORE")[1].split("AFTER")[0]
     return [
-        f"{call} {name}" for call, name in re.findall(r"\b(pwrite64|fdatasync|fsync)\(\d+<[^>]*?(-wal|\.db)>", inside)
+        f"{call} {name}"
+        for call, name in re.findall(
+            r"\b(pwrite64|fdatasync|fsync)\(\d+<[^>]*?(-wal|\.db)>", inside
+        )
     ]
 
 

@@ -37,7 +37,9 @@ pytestmark = [pytest.mark.crash, pytest.mark.xdist_group("crash")]
 def erased_until_killed(path: Path, step: str, delay: float | None = None) -> bool:
     """Run an erasure that is killed; whether it had been acknowledged."""
     command = [sys.executable, "-c", PROGRAM, str(path), step]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as child:
         assert child.stdout.readline() == "erasing\n"
         if delay is not None:
             time.sleep(delay)
@@ -55,7 +57,9 @@ def survivors(path: Path) -> int:
         assert verdict["ok"], verdict
         assert len(memory.get_all(user_id="bob", limit=1000)["results"]) == 20
         if not left:
-            assert [file.name for file in path.parent.iterdir() if CANARY in file.read_bytes()] == []
+            assert [
+                file.name for file in path.parent.iterdir() if CANARY in file.read_bytes()
+            ] == []
     return left
 
 

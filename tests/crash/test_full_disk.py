@@ -1,7 +1,5 @@
 """A full disk is a clear error: nothing is half-written, reads go on, and writes work again once there is room."""
 
-# ruff: noqa: PT017 - "it works, or is refused in these words" is what some of these tests say
-
 import shutil
 import subprocess
 import sys
@@ -24,7 +22,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)], check=False, capture_output=True
+        ["mount", "-t", "tmpfs", "-o", f"size={SIZE}", "tmpfs", str(folder)],
+        check=False,
+        capture_output=True,
     )
     if mounted.returncode:
         pytest.skip(f"a small tmpfs cannot be mounted: {mounted.stderr.decode().strip()}")
@@ -52,7 +52,10 @@ def texts(memory: Memory) -> list[str]:
 def assert_whole(memory: Memory, kept: list[str]) -> None:
     """Exactly what was acknowledged is there, in the ledger and in every view."""
     assert texts(memory) == kept
-    assert kept[0] in {row["memory"] for row in memory.search("number0 ash", user_id="alice", limit=1000)["results"]}
+    assert kept[0] in {
+        row["memory"]
+        for row in memory.search("number0 ash", user_id="alice", limit=1000)["results"]
+    }
     verdict = memory.verify()
     assert verdict["ok"], verdict
 
@@ -125,7 +128,9 @@ def test_a_quota_inside_sqlite_is_named_too(tmp_path: Path) -> None:
         before = {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS}
         writer.execute("PRAGMA max_page_count = 1000000")
         memory.rebuild()
-        assert {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS} == before
+        assert {
+            view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS
+        } == before
         memory.add("after", user_id="alice")
         assert memory.verify()["ok"]
 
@@ -160,7 +165,10 @@ except ToldError as error:
 
 def test_a_limit_on_the_size_of_a_file_is_told_as_an_error_of_the_store(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(tmp_path / "m.db")], check=False, capture_output=True, text=True
+        [sys.executable, "-c", PROGRAM, str(tmp_path / "m.db")],
+        check=False,
+        capture_output=True,
+        text=True,
     )
     name, kept, found = (done.stdout.split() or [done.stderr, "0", "1"])[:3]
     assert name in ("StoreFull", "StoreError"), done.stderr

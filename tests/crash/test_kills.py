@@ -28,7 +28,9 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(0), pytest.mark.xdist_group
 def kill() -> Iterator[Kill]:
     """Order one life of a writer and read what it said before it was killed."""
     program = [sys.executable, str(Path(__file__).parent / "writer.py")]
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as server:
         assert server.stdin is not None
         assert server.stdout is not None
 
@@ -59,7 +61,9 @@ class Promises:
                 self._settle(line["tried"], line, done.get(line["tried"]), now)
         assert now == {id_: text for id_, text in self.texts.items() if text is not None}
 
-    def _settle(self, mark: str, line: dict[str, Any], ids: list[str] | None, now: dict[str, str]) -> None:
+    def _settle(
+        self, mark: str, line: dict[str, Any], ids: list[str] | None, now: dict[str, str]
+    ) -> None:
         match line["op"]:
             case "update":
                 if ids or now.get(line["id"]) == f"{mark} updated":
@@ -117,7 +121,9 @@ def retry(memory: Memory, promises: Promises, said: Report) -> None:
     adds = [line for line in said if line.get("op") in ("add", "several", "bulk")]
     for line in {line["tried"]: line for line in adds[:1] + adds[-5:]}.values():
         mark = line["tried"]
-        texts = [{"role": "user", "content": f"{mark} part {part}"} for part in range(line["count"])]
+        texts = [
+            {"role": "user", "content": f"{mark} part {part}"} for part in range(line["count"])
+        ]
         before = promises.receipts.get(mark)
         for _ in range(2):
             again = memory.add(texts, user_id="writer", idempotency_key=mark)["results"]
@@ -133,7 +139,9 @@ def retry(memory: Memory, promises: Promises, said: Report) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(kill: Kill, tmp_path: Path, threads: int) -> None:
+def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(
+    kill: Kill, tmp_path: Path, threads: int
+) -> None:
     dice = random.Random(f"{threads}/{KILLS}")
     kills = max(KILLS * 7 // 20, 1)
     acknowledged = 0
@@ -141,11 +149,15 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(kill: Kill, tm
         if number % LIVES_OF_A_FILE == 0:
             path, promises = tmp_path / f"{number}.db", Promises()
         early = number % 8 == 3
-        lines, delay = (1, dice.uniform(0, 0.03)) if early else (dice.randint(1, 30), dice.uniform(0, 0.004))
+        lines, delay = (
+            (1, dice.uniform(0, 0.03)) if early else (dice.randint(1, 30), dice.uniform(0, 0.004))
+        )
         said = kill(path, number, threads=threads, lines=lines, delay=delay)
         check(path, promises, said)
         acknowledged += sum("done" in line for line in said)
-    assert acknowledged > kills, "the writers were killed before they wrote anything; the test shows nothing"
+    assert acknowledged > kills, (
+        "the writers were killed before they wrote anything; the test shows nothing"
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 4])

@@ -1,7 +1,5 @@
 """A file told cannot use is refused in one clear sentence, and left as it was found."""
 
-# ruff: noqa: PT017 - "it works, or is refused in these words" is what some of these tests say
-
 import hashlib
 import signal
 import subprocess
@@ -16,7 +14,14 @@ from told import Memory
 from told.backends.sqlite import open_store
 from told.backends.sqlite.connect import SCHEMA_VERSION
 from told.backends.sqlite.sql import OLDEST_SCHEMA, SCHEMA_FILES
-from told.core.errors import ConfigError, StoreCorrupt, StoreError, StoreReadOnly, StoreVersion, ToldError
+from told.core.errors import (
+    ConfigError,
+    StoreCorrupt,
+    StoreError,
+    StoreReadOnly,
+    StoreVersion,
+    ToldError,
+)
 from told.ports import VIEWS
 from told.testing import hashing_embedder
 
@@ -28,7 +33,9 @@ def opened(path: Path) -> Memory:
 def made(path: Path, count: int = 3) -> Path:
     """A store with a few memories, closed."""
     with opened(path) as memory:
-        memory.add([f"memory number {number} about tea" for number in range(count)], user_id="alice")
+        memory.add(
+            [f"memory number {number} about tea" for number in range(count)], user_id="alice"
+        )
     return path
 
 
@@ -41,10 +48,17 @@ def fingerprint(path: Path) -> str:
 
 @pytest.mark.parametrize(
     "content",
-    [b"Dear diary, this is not a database. " * 300, b"\x89PNG\r\n" + bytes(5000), b"Dear diary", b"SQLite format 3\0"],
+    [
+        b"Dear diary, this is not a database. " * 300,
+        b"\x89PNG\r\n" + bytes(5000),
+        b"Dear diary",
+        b"SQLite format 3\0",
+    ],
     ids=["text", "image", "short text", "magic alone"],
-)  # fmt: skip
-def test_a_file_that_is_no_database_is_refused_and_untouched(tmp_path: Path, content: bytes) -> None:
+)
+def test_a_file_that_is_no_database_is_refused_and_untouched(
+    tmp_path: Path, content: bytes
+) -> None:
     path = tmp_path / "m.db"
     path.write_bytes(content)
     with pytest.raises(StoreError) as refused:
@@ -57,7 +71,9 @@ def test_a_file_that_is_no_database_is_refused_and_untouched(tmp_path: Path, con
 def test_the_database_of_another_program_is_refused_and_untouched(tmp_path: Path) -> None:
     path = tmp_path / "bookmarks.db"
     with apsw.Connection(str(path)) as other:
-        other.execute("CREATE TABLE bookmark (url TEXT); INSERT INTO bookmark VALUES ('https://example.org')")
+        other.execute(
+            "CREATE TABLE bookmark (url TEXT); INSERT INTO bookmark VALUES ('https://example.org')"
+        )
     other.close()
     before = fingerprint(path)
     with pytest.raises(StoreError):
@@ -65,10 +81,14 @@ def test_the_database_of_another_program_is_refused_and_untouched(tmp_path: Path
     assert fingerprint(path) == before
 
 
-def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(tmp_path: Path) -> None:
+def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(
+    tmp_path: Path,
+) -> None:
     path = tmp_path / "other.db"
     with apsw.Connection(str(path)) as other:
-        other.execute("CREATE TABLE meta (name TEXT, version INTEGER); INSERT INTO meta VALUES ('other', 7)")
+        other.execute(
+            "CREATE TABLE meta (name TEXT, version INTEGER); INSERT INTO meta VALUES ('other', 7)"
+        )
     other.close()
     before = fingerprint(path)
     with pytest.raises(StoreError):
@@ -84,7 +104,9 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(tmp
     ],
     ids=str,
 )
-def test_a_store_of_another_schema_is_refused_and_untouched(tmp_path: Path, version: object, advice: str) -> None:
+def test_a_store_of_another_schema_is_refused_and_untouched(
+    tmp_path: Path, version: object, advice: str
+) -> None:
     path = made(tmp_path / "m.db")
     with apsw.Connection(str(path)) as db:
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
@@ -131,7 +153,9 @@ def aged(path: Path, version: int) -> Path:
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(tmp_path: Path, version: int) -> None:
+def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(
+    tmp_path: Path, version: int
+) -> None:
     path = aged(made(tmp_path / "m.db"), version)
     with opened(path) as memory:
         assert len(memory.get_all(user_id="alice")["results"]) == 3
@@ -143,7 +167,9 @@ def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(tm
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_goes_on_as_if_it_had_been_made_today(tmp_path: Path, version: int) -> None:
+def test_a_store_of_an_earlier_schema_goes_on_as_if_it_had_been_made_today(
+    tmp_path: Path, version: int
+) -> None:
     both = []
     for name in ("then.db", "today.db"):
         path = made(tmp_path / name, 70)
@@ -154,12 +180,19 @@ def test_a_store_of_an_earlier_schema_goes_on_as_if_it_had_been_made_today(tmp_p
             memory.erase(memory_id=second["id"])
             assert memory.verify()["ok"]
             told = [hit["memory"] for hit in memory.search("tea", user_id="alice")["results"]]
-            both.append((told, [len(list(memory.engine.store.view_rows("default", view))) for view in VIEWS]))
+            both.append(
+                (
+                    told,
+                    [len(list(memory.engine.store.view_rows("default", view))) for view in VIEWS],
+                )
+            )
     assert both[0] == both[1]
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(tmp_path: Path, version: int) -> None:
+def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(
+    tmp_path: Path, version: int
+) -> None:
     path, accounts = made(tmp_path / "m.db"), ("default", "umbrella")
     with Memory(f"sqlite:///{path}", embedder=hashing_embedder(), account="umbrella") as memory:
         memory.add("their tea", user_id="alice")
@@ -167,15 +200,24 @@ def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(tmp_path: Path, 
         grown = [list(memory.engine.store.view_rows(account, "ticks")) for account in accounts]
     assert list(map(len, grown)) == [3, 1]
     store = open_store(f"sqlite:///{aged(path, version)}")
-    assert [list(store.stale_views(account)) for account in accounts] == [["ticks"] if version < 4 else []] * 2
+    assert [list(store.stale_views(account)) for account in accounts] == [
+        ["ticks"] if version < 4 else []
+    ] * 2
     store.close()
     for _ in range(2):
         with opened(path) as memory:
-            assert [list(memory.engine.store.view_rows(account, "ticks")) for account in accounts] == grown
-            assert [list(memory.engine.store.stale_views(account)) for account in accounts] == [[], []]
+            assert [
+                list(memory.engine.store.view_rows(account, "ticks")) for account in accounts
+            ] == grown
+            assert [list(memory.engine.store.stale_views(account)) for account in accounts] == [
+                [],
+                [],
+            ]
 
 
-def answered(path: Path, as_written_then: Callable[[Path], object]) -> list[list[tuple[str, float]]]:
+def answered(
+    path: Path, as_written_then: Callable[[Path], object]
+) -> list[list[tuple[str, float]]]:
     """What a store with a memory that waits for its vector answers before and after it has it, with the scores."""
     with opened(made(path)) as memory:
         memory.add("a kettle", user_id="alice")
@@ -195,18 +237,24 @@ def answered(path: Path, as_written_then: Callable[[Path], object]) -> list[list
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_vector_finds_the_passage_that_waited_for_it_in_an_earlier_schema(tmp_path: Path, version: int) -> None:
+def test_a_vector_finds_the_passage_that_waited_for_it_in_an_earlier_schema(
+    tmp_path: Path, version: int
+) -> None:
     then = answered(tmp_path / "then.db", lambda path: aged(path, version))
     assert then == answered(tmp_path / "today.db", lambda path: path)
 
 
-def test_a_vector_finds_the_passage_that_a_process_of_an_older_told_goes_on_to_write(tmp_path: Path) -> None:
+def test_a_vector_finds_the_passage_that_a_process_of_an_older_told_goes_on_to_write(
+    tmp_path: Path,
+) -> None:
     def written_by_an_older_told(path: Path) -> None:
         columns = "id, fact, slot, space, until, expires, before, length, hash, text, terms"
         with apsw.Connection(str(path)) as db:
             *_, last = db.execute(f"SELECT {columns} FROM passage ORDER BY id")
             db.execute("DELETE FROM passage WHERE id = ?", last[:1])
-            db.execute(f"INSERT INTO passage ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", last)
+            db.execute(
+                f"INSERT INTO passage ({columns}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", last
+            )
         db.close()
 
     then = answered(tmp_path / "then.db", written_by_an_older_told)
@@ -228,7 +276,9 @@ connect.Database(Path(sys.argv[1]), durability="full", busy_timeout=5.0)
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_process_killed_while_it_brings_a_store_up_to_date_leaves_it_as_it_was(tmp_path: Path, version: int) -> None:
+def test_a_process_killed_while_it_brings_a_store_up_to_date_leaves_it_as_it_was(
+    tmp_path: Path, version: int
+) -> None:
     path = aged(made(tmp_path / "m.db"), version)
     died = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert died.returncode == -signal.SIGKILL
@@ -319,7 +369,9 @@ def read_only_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)], check=False, capture_output=True
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(folder)],
+        check=False,
+        capture_output=True,
     )
     if mounted.returncode:
         pytest.skip(f"a tmpfs cannot be mounted: {mounted.stderr.decode().strip()}")

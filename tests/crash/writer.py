@@ -14,10 +14,21 @@ import time
 from typing import Any
 
 from told import Memory
-from told.backends.sqlite import arrays  # noqa: F401 - loaded here, once, so that a life costs a fork and no more
+from told.backends.sqlite import arrays
 from told.testing import hashing_embedder
 
-OPERATIONS = ("add", "add", "add", "several", "several", "bulk", "update", "update", "delete", "say again")
+OPERATIONS = (
+    "add",
+    "add",
+    "add",
+    "several",
+    "several",
+    "bulk",
+    "update",
+    "update",
+    "delete",
+    "say again",
+)
 
 
 class Life:
@@ -44,7 +55,9 @@ class Life:
 
     def write(self, operation: str, mark: str) -> None:
         count = {"several": self.dice.randint(2, 5), "bulk": 25}.get(operation, 1)
-        id_ = self.dice.choice(self.held) if operation in ("update", "delete", "say again") else None
+        id_ = (
+            self.dice.choice(self.held) if operation in ("update", "delete", "say again") else None
+        )
         self.say(tried=mark, op=operation, count=count, id=id_)
         if operation == "update":
             ids = [row["id"] for row in self.memory.update(id_, f"{mark} updated")["results"]]
@@ -53,7 +66,9 @@ class Life:
             self.held.remove(id_)
         elif operation == "say again":
             text = self.memory.get(id_)["memory"]
-            said = self.memory.add({"role": "assistant", "content": text}, user_id="writer", idempotency_key=mark)
+            said = self.memory.add(
+                {"role": "assistant", "content": text}, user_id="writer", idempotency_key=mark
+            )
             ids = [row["id"] for row in said["results"]]
         else:
             texts = [{"role": "user", "content": f"{mark} part {part}"} for part in range(count)]
@@ -66,12 +81,15 @@ class Life:
 def live(order: dict[str, Any], pipe: int) -> None:
     """Open, write until killed or done, and leave without any farewell."""
     os.write(pipe, b'{"born": true}\n')
-    memory = Memory(f"sqlite:///{order['path']}", embedder=hashing_embedder(dim=16, model="hash-16"))
+    memory = Memory(
+        f"sqlite:///{order['path']}", embedder=hashing_embedder(dim=16, model="hash-16")
+    )
     if order["step"]:
         memory.engine.store.watch(_killer(order["step"], order["nth"]))
     seed = order["seed"]
     lives = [
-        Life(memory, pipe, f"s{seed}t{number}", random.Random(f"{seed}/{number}")) for number in range(order["threads"])
+        Life(memory, pipe, f"s{seed}t{number}", random.Random(f"{seed}/{number}"))
+        for number in range(order["threads"])
     ]
     threads = [threading.Thread(target=life.live, args=(order["writes"],)) for life in lives]
     for thread in threads:
@@ -102,7 +120,9 @@ def report(order: dict[str, Any]) -> list[str]:
         try:
             live(order, pipe)
         except BaseException as error:
-            os.write(pipe, json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode() + b"\n")
+            os.write(
+                pipe, json.dumps({"failed": f"{type(error).__name__}: {error}"}).encode() + b"\n"
+            )
         finally:
             os._exit(1)
     os.close(pipe)

@@ -14,7 +14,7 @@ from pages import blocks, execute, pages
 from told.core import entry, errors, kind, policy
 from told.engine import VERB_ACTIONS
 from told.faces.sdk import AsyncMemory, Memory
-from told.settings import SETTING_FIELDS, ENV_PREFIX
+from told.settings import ENV_PREFIX, SETTING_FIELDS
 
 ROOT = Path(__file__).parent.parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -56,7 +56,9 @@ def test_every_table_is_on_some_page():
 
 def test_a_page_that_fell_behind_is_named_and_can_be_brought_up_to_date(tmp_path):
     behind = tmp_path / "page.md"
-    behind.write_text("Before\n<!-- generated: errors -->\nan old table\n<!-- /generated -->\nAfter\n", "utf-8")
+    behind.write_text(
+        "Before\n<!-- generated: errors -->\nan old table\n<!-- /generated -->\nAfter\n", "utf-8"
+    )
     found = generate.stale(tmp_path)
     assert list(found) == [behind]
     behind.write_text(found[behind], encoding="utf-8")
@@ -67,7 +69,9 @@ def test_a_page_that_fell_behind_is_named_and_can_be_brought_up_to_date(tmp_path
 
 
 def test_a_table_nobody_makes_is_refused(tmp_path):
-    (tmp_path / "page.md").write_text("<!-- generated: nonsense -->\n<!-- /generated -->\n", encoding="utf-8")
+    (tmp_path / "page.md").write_text(
+        "<!-- generated: nonsense -->\n<!-- /generated -->\n", encoding="utf-8"
+    )
     with pytest.raises(SystemExit, match="nonsense"):
         generate.stale(tmp_path)
 
@@ -102,12 +106,20 @@ def test_every_option_of_every_command_is_documented():
 
 
 def test_every_setting_is_documented_with_its_variable():
-    assert undocumented([*SETTING_FIELDS, *(ENV_PREFIX + name.upper() for name in SETTING_FIELDS)], page("settings")) == set()
+    assert (
+        undocumented(
+            [*SETTING_FIELDS, *(ENV_PREFIX + name.upper() for name in SETTING_FIELDS)],
+            page("settings"),
+        )
+        == set()
+    )
 
 
 def test_every_error_is_documented_with_its_code():
     classes = [found for _, found in generate.error_tree(errors.ToldError)]
-    assert set(classes) == {found for found in vars(errors).values() if getattr(found, "code", None)}
+    assert set(classes) == {
+        found for found in vars(errors).values() if getattr(found, "code", None)
+    }
     text = page("errors")
     assert undocumented([found.__name__ for found in classes], text) == set()
     assert {found.code for found in classes} == set(re.findall(r"TOLD-(E\d+)", text))
@@ -123,7 +135,10 @@ def test_every_entry_verb_and_field_is_documented():
 
 
 def test_every_engine_verb_action_and_policy_is_documented():
-    assert undocumented([*VERB_ACTIONS, *policy.Action, *policy.DEFAULT_POLICIES], page("policy")) == set()
+    assert (
+        undocumented([*VERB_ACTIONS, *policy.Action, *policy.DEFAULT_POLICIES], page("policy"))
+        == set()
+    )
 
 
 @pytest.mark.parametrize("colour", [Memory, AsyncMemory])
@@ -135,8 +150,17 @@ def test_every_method_of_the_sdk_is_documented(colour):
 def test_every_argument_of_the_sdk_is_documented():
     import inspect
 
-    methods = [method for name, method in inspect.getmembers(Memory, inspect.isfunction) if not name.startswith("_")]
-    arguments = {name for method in methods for name in inspect.signature(method).parameters if name != "self"}
+    methods = [
+        method
+        for name, method in inspect.getmembers(Memory, inspect.isfunction)
+        if not name.startswith("_")
+    ]
+    arguments = {
+        name
+        for method in methods
+        for name in inspect.signature(method).parameters
+        if name != "self"
+    }
     spoken = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`\n]+)`", page("python")))))
     assert arguments - spoken == set()
 
@@ -158,14 +182,21 @@ SAID = re.compile(r"# → (.*)$", re.MULTILINE)
 
 def said(page: Path) -> list[str]:
     """The output a page shows: every `# → ` of its Python blocks, in order."""
-    return [line for block in blocks(page) if block.language == "python" for line in SAID.findall(block.text)]
+    return [
+        line
+        for block in blocks(page)
+        if block.language == "python"
+        for line in SAID.findall(block.text)
+    ]
 
 
 SPEAKING = [found for found in pages(ROOT) if said(found)]
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", SPEAKING, ids=[found.relative_to(ROOT).as_posix() for found in SPEAKING])
+@pytest.mark.parametrize(
+    "page", SPEAKING, ids=[found.relative_to(ROOT).as_posix() for found in SPEAKING]
+)
 def test_a_page_prints_what_it_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pages.shell", lambda *_: None)  # test_blocks runs the commands

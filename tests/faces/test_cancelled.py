@@ -67,7 +67,9 @@ async def cut_short(executor: Cutting, verb: Awaitable[Any], effect: int, moment
 
 async def add(memory: AsyncMemory, mark: str) -> Any:
     """Remember something."""
-    return await memory.add([{"role": "user", "content": f"My friend {mark} lives in Porto"}], user_id="alice")
+    return await memory.add(
+        [{"role": "user", "content": f"My friend {mark} lives in Porto"}], user_id="alice"
+    )
 
 
 async def keep(memory: AsyncMemory, mark: str) -> Any:
@@ -137,8 +139,13 @@ async def cancelled_everywhere(url: str, verb: Verb) -> None:
         told, noted, effects = ["Anna"], recalls_noted(memory), 0
         for effect in range(1, 100):
             marks = [f"N{effect}{moment}" for moment in MOMENTS]
-            cuts = [await cut_short(executor, verb(memory, f"N{effect}{when}"), effect, when) for when in MOMENTS]
-            told += [mark for mark, cut in zip(marks, cuts, strict=True) if not cut and verb in TELLING]
+            cuts = [
+                await cut_short(executor, verb(memory, f"N{effect}{when}"), effect, when)
+                for when in MOMENTS
+            ]
+            told += [
+                mark for mark, cut in zip(marks, cuts, strict=True) if not cut and verb in TELLING
+            ]
             if not any(cuts):
                 break
             effects = effect
@@ -194,7 +201,9 @@ async def out_of_time(url: str) -> None:
         await sound(memory, told)
 
 
-def test_a_memory_is_closed_while_a_thread_is_at_what_a_cancelled_task_began(tmp_path: Path) -> None:
+def test_a_memory_is_closed_while_a_thread_is_at_what_a_cancelled_task_began(
+    tmp_path: Path,
+) -> None:
     asyncio.run(closed_meanwhile(f"sqlite:///{tmp_path}/m.db"))
 
 

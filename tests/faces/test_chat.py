@@ -41,7 +41,9 @@ def test_what_is_said_is_remembered_and_answers_later(chat, memory):
 
 
 def test_a_day_and_a_source_stand_behind_what_memory_says(chat, memory):
-    memory.add("The museum closes at six", **ALICE, timestamp="2026-03-01T09:00:00Z", source="leaflet")
+    memory.add(
+        "The museum closes at six", **ALICE, timestamp="2026-03-01T09:00:00Z", source="leaflet"
+    )
     said = chat.say("When does the museum close?").text
     assert "- The museum closes at six (2026-03-01, you said, from leaflet)" in said
 
@@ -145,11 +147,14 @@ def test_what_is_forgotten_is_gone_from_the_conversation_too(memory):
 
 
 def test_the_answer_of_a_model_is_remembered_as_the_assistants(memory):
-    ChatSession(memory, ScriptedLLM(["The café is on the second floor."]), ALICE).say("Where is the café?")
+    ChatSession(memory, ScriptedLLM(["The café is on the second floor."]), ALICE).say(
+        "Where is the café?"
+    )
     rows = memory.get_all(**ALICE)["results"]
     assert {row["role"]: row["memory"] for row in rows} == {
-        "user": "Where is the café?", "assistant": "The café is on the second floor.",
-    }  # fmt: skip
+        "user": "Where is the café?",
+        "assistant": "The café is on the second floor.",
+    }
 
 
 def test_recalled_lines_that_a_model_repeats_do_not_become_memories(memory):
@@ -187,8 +192,9 @@ def test_memories_are_listed_with_what_they_weigh(chat):
     chat.say("I love photography")
     rows = chat.memories()["results"]
     assert {row["kind"]: row["memory"] for row in rows} == {
-        "profile": "User lives in Lisbon", "preference": "User likes photography",
-    }  # fmt: skip
+        "profile": "User lives in Lisbon",
+        "preference": "User likes photography",
+    }
     assert all(0 < row["salience"] <= 1 for row in rows)
 
 
@@ -280,7 +286,9 @@ def talk(told, listening):
     """Talk as alice through a pipe."""
 
     def call(*lines, options=(), code=0):
-        return told("chat", "-u", "alice", *options, stdin="".join(f"{line}\n" for line in lines), code=code)
+        return told(
+            "chat", "-u", "alice", *options, stdin="".join(f"{line}\n" for line in lines), code=code
+        )
 
     return call
 
@@ -299,18 +307,31 @@ def test_a_pipe_is_a_conversation(talk, sdk):
 
 
 def test_with_json_every_answer_is_a_line(talk):
-    first, second, third = rows(talk("I moved to Lisbon", "Where do I live?", "/as-of now", options=["--json"]))
+    first, second, third = rows(
+        talk("I moved to Lisbon", "Where do I live?", "/as-of now", options=["--json"])
+    )
     assert [row["memory"] for row in first["learned"]] == ["User lives in Lisbon"]
     assert [row["memory"] for row in second["used"]] == ["User lives in Lisbon"]
     assert third == {"command": "as-of", "as_of": None}
 
 
 def test_a_warning_is_given_once(talk):
-    assert talk("I moved to Lisbon", "Where do I live?", "Where?").err.count("No embedder is in use") == 1
+    assert (
+        talk("I moved to Lisbon", "Where do I live?", "Where?").err.count("No embedder is in use")
+        == 1
+    )
 
 
 def test_commands_look_into_the_conversation(talk):
-    done = talk("I moved to Lisbon", "Where do I live?", "/memory", "/explain", "/why lisbon", "/tiers", "/help")
+    done = talk(
+        "I moved to Lisbon",
+        "Where do I live?",
+        "/memory",
+        "/explain",
+        "/why lisbon",
+        "/tiers",
+        "/help",
+    )
     answers = "memory itself answered with 1 of these", "✓ used: User lives in Lisbon"
     for words in ("profile", *answers, "2 turns", "/as-of <time>"):
         assert words in done.out
@@ -320,7 +341,9 @@ def test_an_unknown_command_names_the_nearest_and_the_talk_goes_on(talk, sdk):
     done = talk("/memroy", "I moved to Lisbon", code=1)
     assert "There is no /memroy. Did you mean /memory?" in done.err
     assert "Noted: User lives in Lisbon" in done.out
-    assert [row["memory"] for row in sdk("get_all", user_id="alice")["results"]] == ["User lives in Lisbon"]
+    assert [row["memory"] for row in sdk("get_all", user_id="alice")["results"]] == [
+        "User lives in Lisbon"
+    ]
 
 
 def test_a_path_or_a_line_that_begins_with_a_blank_is_no_command(talk, sdk):
@@ -332,7 +355,9 @@ def test_a_command_that_needs_a_memory_says_so(talk):
     assert "/forget <id or words>" in talk("/forget", code=1).err
 
 
-@pytest.mark.parametrize(("answers", "left"), [(["y"], 0), (["n"], 1), ([], 1)], ids=["yes", "no", "silence"])
+@pytest.mark.parametrize(
+    ("answers", "left"), [(["y"], 0), (["n"], 1), ([], 1)], ids=["yes", "no", "silence"]
+)
 def test_forgetting_asks_first(talk, sdk, answers, left):
     talk("I moved to Lisbon", "/forget lisbon", *answers)
     assert len(sdk("get_all", user_id="alice")["results"]) == left
@@ -351,7 +376,13 @@ def test_forgetting_says_how_to_erase(talk):
 
 
 def test_as_of_goes_back_and_comes_back(talk):
-    done = talk("I moved to Lisbon", "/as-of 2020-01-01", "Where do I live?", "/as-of now", "Where do I live?")
+    done = talk(
+        "I moved to Lisbon",
+        "/as-of 2020-01-01",
+        "Where do I live?",
+        "/as-of now",
+        "Where do I live?",
+    )
     assert done.out.index("I remember nothing about that.") < done.out.index("Answering as of now.")
     assert done.out.index("Answering as of now.") < done.out.index("- User lives in Lisbon")
 
@@ -373,7 +404,9 @@ def test_a_model_of_the_command_line_that_cannot_be_reached_loses_nothing(talk, 
 
 
 def test_ctrl_c_is_a_polite_end(talk, monkeypatch):
-    monkeypatch.setattr(ChatSession, "say", lambda self, text: (_ for _ in ()).throw(KeyboardInterrupt()))
+    monkeypatch.setattr(
+        ChatSession, "say", lambda self, text: (_ for _ in ()).throw(KeyboardInterrupt())
+    )
     assert talk("I moved to Lisbon").code == 0
 
 
@@ -383,8 +416,12 @@ def test_a_scope_is_asked_for_before_anything_is_said(told):
 
 def test_a_model_of_the_command_line_answers(told, monkeypatch):
     model = ScriptedLLM(["Lisbon is lovely."], "openai:small")
-    monkeypatch.setattr("told.faces.cli.talk.open_llm", lambda name, settings: {"openai:small": model}[name])
-    done = told("chat", "-u", "alice", "--llm", "openai:small", "--json", stdin="I moved to Lisbon\n")
+    monkeypatch.setattr(
+        "told.faces.cli.talk.open_llm", lambda name, settings: {"openai:small": model}[name]
+    )
+    done = told(
+        "chat", "-u", "alice", "--llm", "openai:small", "--json", stdin="I moved to Lisbon\n"
+    )
     assert done.json["text"] == "Lisbon is lovely."
     assert done.json["model"] == "openai:small"
 

@@ -17,8 +17,13 @@ def one_line(text: str) -> bool:
 
 def test_add_keeps_each_text_as_a_memory(told, sdk):
     done = told("add", "I have a dog", "I play chess", "-u", "alice", "--json").json
-    assert [row["memory"] for row in done["results"] if row["event"] == "ADD"] == ["I have a dog", "I play chess"]
-    assert [row["id"] for row in sdk("get_all", user_id="alice")["results"]] == [row["id"] for row in done["results"]]
+    assert [row["memory"] for row in done["results"] if row["event"] == "ADD"] == [
+        "I have a dog",
+        "I play chess",
+    ]
+    assert [row["id"] for row in sdk("get_all", user_id="alice")["results"]] == [
+        row["id"] for row in done["results"]
+    ]
 
 
 def test_add_reads_standard_input(told, sdk):
@@ -44,7 +49,10 @@ def test_an_id_makes_room_for_its_memory_where_both_do_not_fit_beside_each_other
     assert name.split()[0].count("-") == 4
 
 
-MESSAGES = [{"role": "user", "content": "I like tea"}, {"role": "assistant", "content": "Noted", "name": "bot"}]
+MESSAGES = [
+    {"role": "user", "content": "I like tea"},
+    {"role": "assistant", "content": "Noted", "name": "bot"},
+]
 
 
 FORMS = [json.dumps(MESSAGES), json.dumps(MESSAGES, indent=2), "\n".join(map(json.dumps, MESSAGES))]
@@ -58,13 +66,18 @@ def test_add_reads_messages_from_a_file_or_a_pipe(text, told, sdk, tmp_path):
     again = told("add", "--file", "-", "-u", "alice", "--json", stdin=text).json
     assert [row["event"] for row in first["results"]] == ["ADD", "ADD"]
     assert [row["event"] for row in again["results"]] == ["NONE", "NONE"]
-    assert [row.get("actor_id") for row in sdk("get_all", user_id="alice")["results"]] == [None, "bot"]
+    assert [row.get("actor_id") for row in sdk("get_all", user_id="alice")["results"]] == [
+        None,
+        "bot",
+    ]
 
 
 def test_a_pipe_with_a_name_is_read_like_a_file_and_a_folder_is_called_one(told, sdk, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    writer = threading.Thread(target=pipe.write_text, args=['[{"role": "user", "content": "I like tea"}]'])
+    writer = threading.Thread(
+        target=pipe.write_text, args=['[{"role": "user", "content": "I like tea"}]']
+    )
     writer.start()
     told("add", "-f", str(pipe), "-u", "alice")
     writer.join()
@@ -82,12 +95,34 @@ def test_a_folder_of_that_name_takes_nothing_from_standard_input(told, sdk, tmp_
 
 def test_add_passes_everything_on_to_the_sdk(told, sdk):
     told(
-        "add", "The museum closes at six", "--user-id", "alice", "--agent", "guide", "--run-id", "r1",
-        "--role", "assistant", "--name", "Guide", "--metadata", '{"topic": "art"}', "--timestamp", "2026-03-01",
-        "--source", "leaflet", "--expires", "2099-01-01",
-    )  # fmt: skip
+        "add",
+        "The museum closes at six",
+        "--user-id",
+        "alice",
+        "--agent",
+        "guide",
+        "--run-id",
+        "r1",
+        "--role",
+        "assistant",
+        "--name",
+        "Guide",
+        "--metadata",
+        '{"topic": "art"}',
+        "--timestamp",
+        "2026-03-01",
+        "--source",
+        "leaflet",
+        "--expires",
+        "2099-01-01",
+    )
     row = sdk("get_all", user_id="alice", agent_id="guide", run_id="r1")["results"][0]
-    wanted = {"role": "assistant", "actor_id": "Guide", "metadata": {"topic": "art"}, "source": "leaflet"}
+    wanted = {
+        "role": "assistant",
+        "actor_id": "Guide",
+        "metadata": {"topic": "art"},
+        "source": "leaflet",
+    }
     assert wanted.items() <= row.items()
     assert row["said_at"].startswith("2026-03-01T00:00:00")
     assert row["expiration_date"].startswith("2099-01-02T00:00:00")
@@ -123,7 +158,10 @@ def test_add_tells_what_was_understood(told, sdk):
 
 def test_update_keeps_the_earlier_version(told, sdk, moved):
     done = told("update", moved, "I moved to Porto", "--json").json
-    assert (done["results"][0]["old_memory"], done["results"][0]["memory"]) == ("I moved to Lisbon", "I moved to Porto")
+    assert (done["results"][0]["old_memory"], done["results"][0]["memory"]) == (
+        "I moved to Lisbon",
+        "I moved to Porto",
+    )
     assert [row["event"] for row in sdk("history", moved)] == ["ADD", "UPDATE"]
 
 
@@ -143,7 +181,9 @@ def test_update_within_another_scope_finds_nothing(told, moved):
 
 def test_link_relates_two_memories(told, moved):
     other = told("add", "I live in Porto", "-u", "alice", "--json").json["results"][0]["id"]
-    done = told("link", other, "contradicts", moved, "-u", "alice", "--weight", "0.5", "--json").json
+    done = told(
+        "link", other, "contradicts", moved, "-u", "alice", "--weight", "0.5", "--json"
+    ).json
     assert (done["src"], done["rel"], done["dst"]) == (other, "contradicts", moved)
     assert "contradicts" in told("link", other, "contradicts", moved, "-u", "alice").out
 
@@ -176,7 +216,12 @@ def test_nobody_to_ask_is_bad_usage_with_the_way_out(told, sdk, moved):
 
 
 def test_a_dry_run_shows_what_would_go_and_lets_it_be(told, sdk, moved):
-    for words in (["delete", "--all", "-u", "alice"], ["delete", moved], ["erase", moved], ["erase", "-u", "alice"]):
+    for words in (
+        ["delete", "--all", "-u", "alice"],
+        ["delete", moved],
+        ["erase", moved],
+        ["erase", "-u", "alice"],
+    ):
         assert "I moved to Lisbon" in told(*words, "--dry-run").out
     assert told("reset", "--dry-run", "--json").json == sdk("stats")
     assert sdk("get", moved) is not None
@@ -276,7 +321,9 @@ def test_a_read_prints_what_the_sdk_returns(words, call, told, sdk):
     options = rest.pop() if rest and isinstance(rest[-1], dict) else {}
     expected = sdk(verb, *rest, user_id="alice", **options)
     assert told(*words, "--json").json == expected
-    rows = [row for name in ("results", "added", "changed", "removed") for row in expected.get(name, ())]
+    rows = [
+        row for name in ("results", "added", "changed", "removed") for row in expected.get(name, ())
+    ]
     texts = [row.get("memory") or row.get("new_value") for row in rows]
     shown = told(*words).out
     assert all(text in shown for text in texts)
@@ -302,7 +349,10 @@ def test_history_tells_every_version(told, sdk, moved):
     told("delete", moved)
     assert told("history", moved, "--json").json == sdk("history", moved)
     shown = told("history", moved).out
-    assert all(word in shown for word in ("ADD", "UPDATE", "DELETE", "I moved to Lisbon", "I moved to Porto"))
+    assert all(
+        word in shown
+        for word in ("ADD", "UPDATE", "DELETE", "I moved to Lisbon", "I moved to Porto")
+    )
 
 
 def test_context_prints_the_block_alone_so_that_it_can_be_piped(told, sdk, moved):
@@ -328,9 +378,11 @@ FORMATS = {
 def test_context_takes_what_the_sdk_takes(words, told, sdk, moved):
     pairs = dict(zip(words[::2], words[1::2], strict=True))
     options = {
-        "format": pairs.get("--format"), "tail": int(pairs.get("--tail", 0)), "kinds": pairs.get("--kind"),
+        "format": pairs.get("--format"),
+        "tail": int(pairs.get("--tail", 0)),
+        "kinds": pairs.get("--kind"),
         "reference_date": pairs.get("--reference-date"),
-    }  # fmt: skip
+    }
     bundle = sdk("context", "lisbon", user_id="alice", **options)
     assert told("context", "lisbon", "-u", "alice", *words).out == f"{bundle}\n"
 
@@ -345,7 +397,10 @@ def test_context_as_messages_is_a_list_for_a_chat_model(told, sdk, moved):
 
 
 def test_context_in_a_format_that_is_none_names_those_there_are(told, moved):
-    assert "text, markdown, xml, messages" in told("context", "lisbon", "-u", "alice", "--format", "pdf", code=2).err
+    assert (
+        "text, markdown, xml, messages"
+        in told("context", "lisbon", "-u", "alice", "--format", "pdf", code=2).err
+    )
 
 
 def test_a_search_says_how_sure_it_is(told, sdk, moved):
@@ -369,7 +424,10 @@ def test_on_a_narrow_terminal_the_reasons_name_ids_whole(told, listening, monkey
 def test_a_hint_is_spelled_as_it_is_typed(told, moved):
     assert "`told list`" in told("delete", "nope", "-u", "alice", code=1).err
     assert "`told faults list`" in told("faults", "drop", "99", code=1).err
-    assert "the setting `llm`" in told("add", "I like tea", "-u", "alice", "--extract", "facts", code=2).err
+    assert (
+        "the setting `llm`"
+        in told("add", "I like tea", "-u", "alice", "--extract", "facts", code=2).err
+    )
 
 
 def test_history_of_a_memory_that_never_was_is_not_found(told, moved):
@@ -381,7 +439,9 @@ def test_help_shows_arguments_as_they_are_typed_and_no_python_type_of_a_flag(tol
     assert "told erase [OPTIONS] [ID] " in shown
     assert "<bool>" not in shown + told("--help").out + told("models", "--help").out
     for name in ("add", "link", "search", "export", "eval", "blob get"):
-        assert not re.search(r"<(str|path|list\[|int)", told(*name.split(), "--help").out, re.IGNORECASE), name
+        assert not re.search(
+            r"<(str|path|list\[|int)", told(*name.split(), "--help").out, re.IGNORECASE
+        ), name
     assert "told add [OPTIONS] [TEXT]... " in told("add", "--help").out
 
 
@@ -399,13 +459,17 @@ def test_explain_accounts_for_every_candidate(told, sdk, moved):
 def talk(told):
     """A week of Ann and Ben, whose turns answer each other."""
     for day, name, text in (
-        (3, "Ann", "I bought a canoe in Oslo"), (3, "Ben", "What colour is the canoe?"), (4, "Ben", "My knee hurts"),
-    ):  # fmt: skip
+        (3, "Ann", "I bought a canoe in Oslo"),
+        (3, "Ben", "What colour is the canoe?"),
+        (4, "Ben", "My knee hurts"),
+    ):
         told("add", text, "-u", "alice", "--name", name, "--timestamp", f"2026-03-0{day}T12:00:00Z")
 
 
 @pytest.mark.parametrize("columns", ["60", "80", "160"])
-def test_explain_shows_what_was_understood_and_what_a_score_is_the_sum_of(columns, told, sdk, talk, monkeypatch):
+def test_explain_shows_what_was_understood_and_what_a_score_is_the_sum_of(
+    columns, told, sdk, talk, monkeypatch
+):
     monkeypatch.setenv("COLUMNS", columns)
     query = "When did Ann buy a canoe in March 2026?"
     lines = told("explain", query, "-u", "alice", "-k", "2").out.splitlines()
@@ -433,7 +497,9 @@ def test_explain_shows_a_few_of_what_was_left_out_and_says_how_many_more(told):
 
 
 def test_why_not_says_it_in_a_sentence_beside_the_last_hit(told, sdk, moved):
-    best = told("add", "Lisbon, Lisbon and again Lisbon", "-u", "alice", "--json").json["results"][0]["id"]
+    best = told("add", "Lisbon, Lisbon and again Lisbon", "-u", "alice", "--json").json["results"][
+        0
+    ]["id"]
     options = {"user_id": "alice", "limit": 1}
     order = [row["id"] for row in sdk("search", "lisbon", user_id="alice")["results"]]
     assert {moved, best} == set(order)
@@ -442,7 +508,9 @@ def test_why_not_says_it_in_a_sentence_beside_the_last_hit(told, sdk, moved):
     )
     missing = told("why-not", "lisbon", order[1], "-u", "alice", "-k", "1").out
     assert missing.startswith("✗ Not among the hits: it ranks number 2, after the limit.")
-    assert all(word in missing for word in ("this memory", "last hit kept", "difference", "cover", "sum"))
+    assert all(
+        word in missing for word in ("this memory", "last hit kept", "difference", "cover", "sum")
+    )
     there = told("why-not", "lisbon", order[0], "-u", "alice", "-k", "1").out
     assert there.startswith("✓ It is among the hits: number 1.")
 
@@ -488,12 +556,24 @@ def test_global_options_stand_before_or_after_the_verb(told, sdk, moved):
     expected = sdk("get_all", user_id="alice")
     assert told("--json", "list", "-u", "alice").json == expected
     assert told("--account", "other", "list", "-u", "alice", "--json").json == {"results": []}
-    assert told("--account", "other", "list", "-u", "alice", "--json", "--account", "default").json == expected
+    assert (
+        told("--account", "other", "list", "-u", "alice", "--json", "--account", "default").json
+        == expected
+    )
 
 
 def test_a_zone_is_used_for_times_that_name_none(told, sdk):
     told("add", "Noon in Berlin", "-u", "alice", "--timestamp", "2026-01-15T12:00", code=2)
-    told("add", "Noon in Berlin", "-u", "alice", "--timestamp", "2026-01-15T12:00", "--zone", "Europe/Berlin")
+    told(
+        "add",
+        "Noon in Berlin",
+        "-u",
+        "alice",
+        "--timestamp",
+        "2026-01-15T12:00",
+        "--zone",
+        "Europe/Berlin",
+    )
     assert sdk("get_all", user_id="alice")["results"][0]["said_at"].startswith("2026-01-15T11:00")
 
 

@@ -18,7 +18,9 @@ def folder(tmp_path, monkeypatch):
     home = tmp_path / "papers"
     (home / "deep").mkdir(parents=True)
     (home / "notes.md").write_text(NOTE, "utf-8")
-    (home / "deep" / "page.html").write_text("<h1>Page</h1><p>The router is in the cellar.", "utf-8")
+    (home / "deep" / "page.html").write_text(
+        "<h1>Page</h1><p>The router is in the cellar.", "utf-8"
+    )
     (home / ".hidden.md").write_text("hidden", "utf-8")
     (home / "program.exe").write_bytes(b"MZ\0")
     monkeypatch.chdir(tmp_path)
@@ -31,7 +33,9 @@ def events(done):
 
 
 def test_a_file_is_remembered_and_found(told, folder):
-    done = told("blob", "upload", "papers/notes.md", "papers/deep/page.html", "-u", "alice", "--json")
+    done = told(
+        "blob", "upload", "papers/notes.md", "papers/deep/page.html", "-u", "alice", "--json"
+    )
     assert events(done) == {"papers/notes.md": "ADD", "papers/deep/page.html": "ADD"}
     found = told("search", "spare key", "-u", "alice", "--json").json["results"][0]
     assert (found["source"], found["kind"]) == ("papers/notes.md", "document")
@@ -42,9 +46,14 @@ def test_a_document_comes_back_byte_for_byte(told, folder, tmp_path):
     told("blob", "upload", "papers/notes.md", "-u", "alice", "--source", "notes")
     listed = told("blob", "list", "-u", "alice", "--json").json["results"]
     name = hash_content(NOTE.encode())
-    assert listed == [{"hash": name, "media_type": "text/markdown", "size": len(NOTE), "sources": ["notes"]}]
+    assert listed == [
+        {"hash": name, "media_type": "text/markdown", "size": len(NOTE), "sources": ["notes"]}
+    ]
     assert name in told("blob", "list", "-u", "alice").out
-    assert base64.b64decode(told("blob", "get", name, "-u", "alice", "--json").json["data"]) == NOTE.encode()
+    assert (
+        base64.b64decode(told("blob", "get", name, "-u", "alice", "--json").json["data"])
+        == NOTE.encode()
+    )
     told("blob", "get", name, "-u", "alice", "-o", "copy.md")
     assert (tmp_path / "copy.md").read_text("utf-8") == NOTE
     assert (tmp_path / "copy.md").stat().st_mode & 0o077 == 0
@@ -76,11 +85,14 @@ def test_a_document_goes_to_a_pipe_as_it_is(told, folder, monkeypatch):
 
 def test_a_folder_is_kept_in_step(told, folder):
     assert events(told("blob", "sync", "papers", "-u", "alice", "--json")) == {
-        "papers/notes.md": "ADD", "papers/deep/page.html": "ADD",
-    }  # fmt: skip
+        "papers/notes.md": "ADD",
+        "papers/deep/page.html": "ADD",
+    }
     (folder / "notes.md").write_text("# Notes\n\nThe spare key is gone.\n", "utf-8")
     (folder / "deep" / "page.html").unlink()
-    assert events(told("blob", "sync", "papers", "-u", "alice", "--json")) == {"papers/notes.md": "UPDATE"}
+    assert events(told("blob", "sync", "papers", "-u", "alice", "--json")) == {
+        "papers/notes.md": "UPDATE"
+    }
     looked = told("blob", "sync", "papers", "-u", "alice", "--prune", "--dry-run", "--json").json
     assert looked == {"files": ["papers/notes.md"], "gone": ["papers/deep/page.html"]}
     assert len(told("list", "-u", "alice", "--json").json["results"]) == 2

@@ -12,7 +12,7 @@ import pytest
 from told import Memory, __version__
 from told.faces import verbs
 from told.faces.cli import models as models_module
-from told.faces.cli.app import OMITTED_VERBS, COMMAND_NAMES
+from told.faces.cli.app import COMMAND_NAMES, OMITTED_VERBS
 from told.settings import SETTING_FIELDS
 
 TOLD = Path(sys.executable).with_name("told")
@@ -67,12 +67,18 @@ def test_stats_counts(told, sdk, moved):
 
 
 def test_an_export_is_imported_elsewhere_and_exported_the_same(told, sdk, moved, tmp_path):
-    first, second, other = tmp_path / "a.jsonl", tmp_path / "b.jsonl", f"sqlite:///{tmp_path / 'other.db'}"
+    first, second, other = (
+        tmp_path / "a.jsonl",
+        tmp_path / "b.jsonl",
+        f"sqlite:///{tmp_path / 'other.db'}",
+    )
     assert told("export", str(first), "--json").json == {"entries": 2, "path": str(first)}
     assert told("import", str(first), "--store", other, "--json").json == {"entries": 2}
     told("export", str(second), "--store", other)
     assert first.read_bytes() == second.read_bytes()
-    assert told("list", "-u", "alice", "--store", other, "--json").json == sdk("get_all", user_id="alice")
+    assert told("list", "-u", "alice", "--store", other, "--json").json == sdk(
+        "get_all", user_id="alice"
+    )
 
 
 def test_an_export_goes_through_a_pipe(told, moved, tmp_path):
@@ -92,10 +98,15 @@ def test_an_export_does_not_overwrite_unasked(told, moved, tmp_path):
     assert file.read_text() != "precious"
 
 
-def test_an_export_is_its_owners_alone_and_never_takes_the_place_of_the_store(told, store, moved, tmp_path):
+def test_an_export_is_its_owners_alone_and_never_takes_the_place_of_the_store(
+    told, store, moved, tmp_path
+):
     told("export", str(tmp_path / "mine.jsonl"))
     assert (tmp_path / "mine.jsonl").stat().st_mode & 0o077 == 0
-    assert "belongs to a database" in told("export", store.removeprefix("sqlite:///"), "--yes", code=2).err
+    assert (
+        "belongs to a database"
+        in told("export", store.removeprefix("sqlite:///"), "--yes", code=2).err
+    )
     assert told("verify", "--json").json["ok"]
 
 
@@ -113,7 +124,9 @@ def test_what_is_no_export_is_refused(told, tmp_path):
 def test_a_backup_is_a_store(told, sdk, moved, tmp_path):
     copy = tmp_path / "copy.db"
     assert told("backup", str(copy), "--json").json == {"path": str(copy)}
-    assert told("list", "-u", "alice", "--store", f"sqlite:///{copy}", "--json").json == sdk("get_all", user_id="alice")
+    assert told("list", "-u", "alice", "--store", f"sqlite:///{copy}", "--json").json == sdk(
+        "get_all", user_id="alice"
+    )
     assert "exists already" in told("backup", str(copy), code=2).err
 
 
@@ -129,7 +142,9 @@ def test_users_are_listed_for_people_and_for_machines(told, sdk):
 
 
 @pytest.mark.parametrize("columns", ["40", "60", "80"])
-def test_names_of_users_are_whole_and_their_figures_readable_on_a_narrow_terminal(columns, told, monkeypatch):
+def test_names_of_users_are_whole_and_their_figures_readable_on_a_narrow_terminal(
+    columns, told, monkeypatch
+):
     name = "01a1e2a4-b797-7104-87b3-8bd6b6ba0da4"
     for user in (name, "bob"):
         told("add", "I like tea", "-u", user)
@@ -209,7 +224,9 @@ def test_version_names_what_told_stands_on(told):
     assert told("--version").out == f"{__version__}\n"
 
 
-@pytest.mark.parametrize("words", [["version"], ["--help"], ["search", "--help"], ["help", "--json"], ["config"]])
+@pytest.mark.parametrize(
+    "words", [["version"], ["--help"], ["search", "--help"], ["help", "--json"], ["config"]]
+)
 def test_small_questions_load_nothing_heavy(words):
     code = (
         f"import sys\nfrom told.faces.cli.run import run\nassert run({words!r}) == 0\n"
@@ -235,14 +252,22 @@ def test_help_tells_a_program_everything(told):
     assert [row["names"] for row in search["arguments"]] == [["query"]]
     assert ["--user", "-u", "--user-id"] in [row["names"] for row in search["options"]]
     assert ["--json"] in [row["names"] for row in tree["options"]]
-    assert set(tree["commands"]["models"]["commands"]) == {"list", "install", "path", "verify", "remove"}
+    assert set(tree["commands"]["models"]["commands"]) == {
+        "list",
+        "install",
+        "path",
+        "verify",
+        "remove",
+    }
     assert told("help", "models", "install", "--json").json["command"] == "told models install"
     assert "Did you mean 'search'?" in told("help", "serach", code=2).err
 
 
 def test_every_verb_of_the_sdk_is_a_command(told):
     tree = told("help", "--json").json["commands"]
-    below = {f"{group} {name}" for group, command in tree.items() for name in command.get("commands", ())}
+    below = {
+        f"{group} {name}" for group, command in tree.items() for name in command.get("commands", ())
+    }
     commands = {*tree, *below}
     assert {COMMAND_NAMES.get(verb, verb) for verb in verbs.VERBS} - OMITTED_VERBS <= commands
 
@@ -333,12 +358,16 @@ def test_misuse_is_answered_in_one_line(words, told):
     assert one_line(done.err)
     assert done.out == ""
 
+
 def test_a_mistyped_command_is_answered_with_the_one_meant(told):
     assert "Did you mean 'search'?" in told("serch", "x", "-u", "alice", code=2).err
 
 
 def test_a_mistyped_store_is_answered_with_the_one_meant(told):
-    assert "Did you mean 'sqlite'?" in told("list", "-u", "alice", "--store", "sqlit:///x.db", code=2).err
+    assert (
+        "Did you mean 'sqlite'?"
+        in told("list", "-u", "alice", "--store", "sqlit:///x.db", code=2).err
+    )
 
 
 def test_with_json_an_error_is_the_same_object_as_everywhere(told):
@@ -370,7 +399,14 @@ def test_ctrl_c_ends_with_130(told, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "words", [["help", "--json"], ["list", "-u", "alice"], ["context", "-u", "alice"], ["config"], ["export"]]
+    "words",
+    [
+        ["help", "--json"],
+        ["list", "-u", "alice"],
+        ["context", "-u", "alice"],
+        ["config"],
+        ["export"],
+    ],
 )
 def test_a_reader_that_goes_away_is_no_reason_to_complain(words, store, moved):
     read, write = os.pipe()
@@ -403,12 +439,19 @@ def test_a_memory_cannot_steer_the_terminal(told):
         shown = told(*words, "-u", "alice").out
         assert "alert" in shown
         assert not {"\x1b", "\x9b", "\u202e"} & set(shown)
-    assert told("list", "-u", "alice", "--json").json["results"][0]["memory"].startswith("red \x1b[31m alert")
+    assert (
+        told("list", "-u", "alice", "--json")
+        .json["results"][0]["memory"]
+        .startswith("red \x1b[31m alert")
+    )
 
 
 def test_a_memory_is_text_and_no_markup(told):
     told("add", "[bold]not bold[/bold] [link=https://example.org]x[/link]", "-u", "alice")
-    assert "[bold]not bold[/bold] [link=https://example.org]x[/link]" in told("list", "-u", "alice").out
+    assert (
+        "[bold]not bold[/bold] [link=https://example.org]x[/link]"
+        in told("list", "-u", "alice").out
+    )
 
 
 def test_colours_stay_out_of_pipes(told, moved, monkeypatch):
@@ -426,5 +469,8 @@ def test_ids_are_never_cut(told, moved, monkeypatch):
 def test_the_program_runs(store):
     words = [TOLD, "add", "-", "-u", "alice"]
     done = subprocess.run(words, input="From a shell", capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, f"a new store: {store.removeprefix('sqlite:///')}\n")
+    assert (done.returncode, done.stderr) == (
+        0,
+        f"a new store: {store.removeprefix('sqlite:///')}\n",
+    )
     assert "From a shell" in done.stdout

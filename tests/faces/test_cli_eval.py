@@ -44,7 +44,12 @@ def test_the_report_holds_every_figure_question_and_setting(told):
     done = told("eval", EXAMPLE, *QUICK, "--set", "depth=7", "--misses", "1", "--json").json
     assert done["budgets"] == [120, 240]
     (file,) = done["files"]
-    assert (file["file"], file["conversations"], file["turns"], file["questions"]) == (EXAMPLE, 2, 24, 13)
+    assert (file["file"], file["conversations"], file["turns"], file["questions"]) == (
+        EXAMPLE,
+        2,
+        24,
+        13,
+    )
     (run,) = file["variants"]
     assert (run["name"], run["settings"], run["embedder"]) == ("told", {"depth": 7}, None)
     assert set(run["all"]) == FIGURES
@@ -63,7 +68,9 @@ def test_what_is_missing_adds_up_to_the_recall(told):
     (run,) = told("eval", EXAMPLE, *QUICK, "--json").json["files"][0]["variants"]
     for row in run["questions"]:
         for budget, missing in row["missing"].items():
-            assert row["figures"][f"R@{budget}t"] == pytest.approx(1 - len(missing) / len(row["ranks"]))
+            assert row["figures"][f"R@{budget}t"] == pytest.approx(
+                1 - len(missing) / len(row["ranks"])
+            )
 
 
 def test_a_miss_says_what_was_absent_its_rank_and_why(told):
@@ -86,7 +93,15 @@ def test_a_miss_says_what_was_absent_its_rank_and_why(told):
 
 
 def test_variants_run_beside_the_default_and_show_their_differences(told):
-    words = ("eval", EXAMPLE, *QUICK, "--compare", "letters=embedder=hash:64,depth=9", "--compare", "depth=8")
+    words = (
+        "eval",
+        EXAMPLE,
+        *QUICK,
+        "--compare",
+        "letters=embedder=hash:64,depth=9",
+        "--compare",
+        "depth=8",
+    )
     first, letters, last = told(*words, "--json").json["files"][0]["variants"]
     assert [(run["name"], run["settings"], run["embedder"]) for run in (first, letters, last)] == [
         ("told", {}, None),
@@ -100,7 +115,9 @@ def test_variants_run_beside_the_default_and_show_their_differences(told):
 
 
 def test_a_setting_of_the_whole_run_holds_for_every_variant(told):
-    done = told("eval", EXAMPLE, "--set", "depth=3", "--compare", "encoding=cl100k_base", *QUICK, "--json").json
+    done = told(
+        "eval", EXAMPLE, "--set", "depth=3", "--compare", "encoding=cl100k_base", *QUICK, "--json"
+    ).json
     found = [run["settings"] for run in done["files"][0]["variants"]]
     assert found == [{"depth": 3}, {"depth": 3, "encoding": "cl100k_base"}]
 
@@ -134,7 +151,17 @@ def test_each_text_is_embedded_once_whatever_the_number_of_variants(told, monkey
         return found
 
     monkeypatch.setattr(EmbedderPool, "get", get)
-    told("eval", EXAMPLE, *QUICK, "--embedder", "hash:64", "--compare", "depth=9", "--compare", "depth=3")
+    told(
+        "eval",
+        EXAMPLE,
+        *QUICK,
+        "--embedder",
+        "hash:64",
+        "--compare",
+        "depth=9",
+        "--compare",
+        "depth=3",
+    )
     (counter,) = counters
     assert len(counter.asked) > 30
     assert len(counter.asked) == len(set(counter.asked))
@@ -165,7 +192,9 @@ def test_a_mistaken_setting_is_refused_before_anything_is_read(words, says, told
 def test_each_file_has_its_own_figures(told, tmp_path):
     whole = json.loads(Path(EXAMPLE).read_text("utf-8"))
     (tmp_path / "two.json").write_text(json.dumps(whole[1:]), "utf-8")
-    done = told("eval", EXAMPLE, str(tmp_path / "two.json"), *QUICK, "--limit-conversations", "1", "--json").json
+    done = told(
+        "eval", EXAMPLE, str(tmp_path / "two.json"), *QUICK, "--limit-conversations", "1", "--json"
+    ).json
     assert [(file["turns"], file["questions"]) for file in done["files"]] == [(17, 9), (7, 4)]
 
 
@@ -174,7 +203,10 @@ def test_each_file_has_its_own_figures(told, tmp_path):
     [
         ("{", "is not JSON"),
         ('{"id": "c1"}', "a list of conversations"),
-        ('[{"id": "c", "turns": [], "questions": [{"text": "?", "evidence": ["t"]}]}]', "conversation 'c'.questions.0"),
+        (
+            '[{"id": "c", "turns": [], "questions": [{"text": "?", "evidence": ["t"]}]}]',
+            "conversation 'c'.questions.0",
+        ),
     ],
 )
 def test_a_bad_file_is_named_with_the_place_of_the_mistake(body, says, told, tmp_path):
@@ -195,7 +227,9 @@ def test_a_file_that_is_not_there_is_refused(told, tmp_path):
 def test_the_users_own_store_is_never_touched(told, sdk, tmp_path):
     told("add", "I live in Lisbon", "-u", "allotment")
     told("eval", EXAMPLE, *QUICK)
-    assert [row["memory"] for row in sdk("get_all", user_id="allotment")["results"]] == ["I live in Lisbon"]
+    assert [row["memory"] for row in sdk("get_all", user_id="allotment")["results"]] == [
+        "I live in Lisbon"
+    ]
 
 
 def test_a_named_store_keeps_the_conversations_and_must_be_empty(told, tmp_path):
@@ -209,7 +243,9 @@ def test_a_named_store_keeps_the_conversations_and_must_be_empty(told, tmp_path)
 
 
 def test_a_store_in_ram_has_no_size_on_disk(told):
-    (run,) = told("eval", EXAMPLE, *QUICK, "--store", "ram://", "--json").json["files"][0]["variants"]
+    (run,) = told("eval", EXAMPLE, *QUICK, "--store", "ram://", "--json").json["files"][0][
+        "variants"
+    ]
     assert run["cost"]["bytes_per_turn"] is None
 
 
@@ -230,9 +266,12 @@ def test_what_told_could_not_do_is_said(told):
 
 def test_the_benchmark_says_how_to_name_its_data():
     done = subprocess.run(
-        [sys.executable, str(ROOT / "bench" / "recall.py")], capture_output=True, text=True, check=False,
+        [sys.executable, str(ROOT / "bench" / "recall.py")],
+        capture_output=True,
+        text=True,
+        check=False,
         env={name: value for name, value in os.environ.items() if name != "TOLD_EVAL_DATA"},
-    )  # fmt: skip
+    )
     assert done.returncode == 2, done.stderr
     assert "TOLD_EVAL_DATA" in done.stderr
 
@@ -241,7 +280,9 @@ def test_a_larger_context_never_holds_less_of_the_public_data(told):
     path = Path(os.environ.get("TOLD_EVAL_DATA", "")) / "locomo.json"
     if "TOLD_EVAL_DATA" not in os.environ or not path.is_file():
         pytest.skip("TOLD_EVAL_DATA names no folder with locomo.json")
-    (run,) = told("eval", str(path), "--limit-conversations", "1", "--json").json["files"][0]["variants"]
+    (run,) = told("eval", str(path), "--limit-conversations", "1", "--json").json["files"][0][
+        "variants"
+    ]
     recalls = [run["all"][f"R@{budget}t"] for budget in (500, 1000, 2000, 4000)]
     assert recalls == sorted(recalls)
     assert recalls[0] > 0.4

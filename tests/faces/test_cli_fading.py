@@ -41,7 +41,11 @@ def test_about_shows_what_is_remembered_how_strong_and_for_how_long(told, coffee
 
 def test_about_is_for_machines_what_the_sdk_says(told, sdk, coffee):
     ours, theirs = told("about", "-u", "alice", "--json").json, sdk("about", user_id="alice")
-    assert [row["id"] for row in ours["results"]] == [row["id"] for row in theirs["results"]] == [coffee]
+    assert (
+        [row["id"] for row in ours["results"]]
+        == [row["id"] for row in theirs["results"]]
+        == [coffee]
+    )
     assert ours["results"][0]["words"] == "I could use a coffee"
 
 
@@ -95,7 +99,8 @@ def test_a_curve_has_its_first_and_its_last_point_however_narrow_it_is():
 
 
 @pytest.mark.parametrize(
-    ("number", "words"), [(1.0, "1 turn"), (0.25, "0.2 turns"), (12.7, "13 turns"), (3.0, "3 turns")]
+    ("number", "words"),
+    [(1.0, "1 turn"), (0.25, "0.2 turns"), (12.7, "13 turns"), (3.0, "3 turns")],
 )
 def test_amounts_are_said_as_people_say_them(number, words):
     assert curves.format_amount(number, "turns") == words

@@ -27,7 +27,10 @@ def test_a_memory_that_nobody_recalled_says_so(told):
 
 
 def test_what_is_queued_is_listed_and_run(told, tea, monkeypatch):
-    assert told("reconsolidate", "enqueue", tea, "--priority", "0.5", "--json").json == {"id": tea, "queued": True}
+    assert told("reconsolidate", "enqueue", tea, "--priority", "0.5", "--json").json == {
+        "id": tea,
+        "queued": True,
+    }
     rows = told("reconsolidate", "queue", "--json").json["results"]
     assert sorted(row["reason"] for row in rows) == ["explicit", "recall"]
     monkeypatch.setenv("COLUMNS", "80")
@@ -44,12 +47,21 @@ def test_a_delta_is_applied_from_an_argument_or_from_standard_input(told, sdk, t
     delta = {"op": "update_confidence", "id": tea, "confidence": 0.5, "lane": "human"}
     told("reconsolidate", "apply", json.dumps(delta), "-u", "mara")
     assert sdk("get", tea)["confidence"] == 0.5
-    told("reconsolidate", "apply", "-", "-u", "mara", stdin=json.dumps([{**delta, "confidence": 0.25}]))
+    told(
+        "reconsolidate",
+        "apply",
+        "-",
+        "-u",
+        "mara",
+        stdin=json.dumps([{**delta, "confidence": 0.25}]),
+    )
     assert sdk("get", tea)["confidence"] == 0.25
 
 
 def test_a_bad_delta_is_bad_input(told, tea):
-    failed = told("reconsolidate", "apply", json.dumps({"op": "rewrite", "id": tea}), "--json", code=2)
+    failed = told(
+        "reconsolidate", "apply", json.dumps({"op": "rewrite", "id": tea}), "--json", code=2
+    )
     assert "There is no operation 'rewrite'" in json.dumps(failed.error)
     assert told("reconsolidate", "apply", "{", code=2).err
 

@@ -45,10 +45,20 @@ def program(store, monkeypatch):
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
-@pytest.mark.parametrize("words", [
-    ["verify"], ["doctor"], ["--help"], ["about", "-u", "alice"], ["list", "-u", "alice"], ["context", "-u", "alice"],
-    ["explain", "Zurich", "-u", "alice"], ["timeline", "-u", "alice"], ["tiers", "-u", "alice"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["verify"],
+        ["doctor"],
+        ["--help"],
+        ["about", "-u", "alice"],
+        ["list", "-u", "alice"],
+        ["context", "-u", "alice"],
+        ["explain", "Zurich", "-u", "alice"],
+        ["timeline", "-u", "alice"],
+        ["tiers", "-u", "alice"],
+    ],
+)
 def test_whatever_a_terminal_is_encoded_in_all_of_it_is_printed(words, encoding, program, held):
     code, out, err = program(words, encoding)
     assert code == 0, err
@@ -87,23 +97,34 @@ def test_a_name_that_is_no_text_is_printed_as_json_nevertheless(program, held, t
     assert json.loads(out)["path"] == name
 
 
-@pytest.mark.parametrize(("data", "encoding", "said"), [
-    ("Zürich".encode(), "ascii", "Zürich"),
-    ("Zürich".encode(), "latin-1", "Zürich"),
-    ("Zürich".encode("latin-1"), "latin-1", "Zürich"),
-    ("Zürich".encode("utf-8-sig"), "utf-8", "Zürich"),
-    (b"one\r\ntwo\r\n", "utf-8", "one\ntwo"),
-])  # fmt: skip
-def test_what_is_piped_in_is_utf_8_or_else_what_the_terminal_speaks(data, encoding, said, program, sdk):
+@pytest.mark.parametrize(
+    ("data", "encoding", "said"),
+    [
+        ("Zürich".encode(), "ascii", "Zürich"),
+        ("Zürich".encode(), "latin-1", "Zürich"),
+        ("Zürich".encode("latin-1"), "latin-1", "Zürich"),
+        ("Zürich".encode("utf-8-sig"), "utf-8", "Zürich"),
+        (b"one\r\ntwo\r\n", "utf-8", "one\ntwo"),
+    ],
+)
+def test_what_is_piped_in_is_utf_8_or_else_what_the_terminal_speaks(
+    data, encoding, said, program, sdk
+):
     code, _, err = program(["add", "-", "-u", "bob"], encoding, data)
     assert code == 0, err
     assert [row["memory"] for row in sdk("get_all", user_id="bob")["results"]] == [said]
 
 
-@pytest.mark.parametrize("words", [
-    ["add", "-", "-u", "bob"], ["add", "-f", "-", "-u", "bob"], ["update", "x", "-"], ["chat", "-u", "bob"],
-    ["reconsolidate", "apply", "-", "-u", "bob"],
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["add", "-", "-u", "bob"],
+        ["add", "-f", "-", "-u", "bob"],
+        ["update", "x", "-"],
+        ["chat", "-u", "bob"],
+        ["reconsolidate", "apply", "-", "-u", "bob"],
+    ],
+)
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
 def test_bytes_that_are_no_text_are_refused_in_one_line(words, encoding, program):
     code, _, err = program(words, encoding, b"caf\xe9\n")
@@ -113,11 +134,15 @@ def test_bytes_that_are_no_text_are_refused_in_one_line(words, encoding, program
 
 
 def test_a_typed_line_that_is_no_text_is_refused_and_the_next_one_read(program, sdk, monkeypatch):
-    monkeypatch.setattr(LineReader, "__init__", lambda self: vars(self).update(typed=True, _again=[]))
+    monkeypatch.setattr(
+        LineReader, "__init__", lambda self: vars(self).update(typed=True, _again=[])
+    )
     _, out, err = program(["chat", "-u", "bob"], stdin=b"caf\xe9\nI play the cello\n")
     assert b"lone surrogate" in out + err
     assert b"unexpectedly" not in err
-    assert [row["memory"] for row in sdk("get_all", user_id="bob")["results"]] == ["I play the cello"]
+    assert [row["memory"] for row in sdk("get_all", user_id="bob")["results"]] == [
+        "I play the cello"
+    ]
 
 
 def test_a_terminal_as_wide_as_nothing_is_one_of_unknown_width(program, held, monkeypatch):
@@ -126,22 +151,31 @@ def test_a_terminal_as_wide_as_nothing_is_one_of_unknown_width(program, held, mo
 
 
 def test_the_program_speaks_in_the_c_locale(held):
-    done = subprocess.run([TOLD, "get", held], capture_output=True, env={**os.environ, **LANG_C}, check=False)
+    done = subprocess.run(
+        [TOLD, "get", held], capture_output=True, env={**os.environ, **LANG_C}, check=False
+    )
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb"Z\xfcrich > \u6771\u4eac +" in done.stdout
 
 
 def in_shell(words: str, redirected: str):
-    return subprocess.run(["sh", "-c", f"{TOLD} {words} {redirected}"], capture_output=True, check=False)
+    return subprocess.run(
+        ["sh", "-c", f"{TOLD} {words} {redirected}"], capture_output=True, check=False
+    )
 
 
-full_device = pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+full_device = pytest.mark.skipif(
+    not Path("/dev/full").exists(), reason="there is no full device here"
+)
 
 
 @pytest.mark.parametrize("words", ["list -u alice", "list -u alice --json", "export"])
 @pytest.mark.parametrize(
     ("redirected", "why"),
-    [(">&-", b"Bad file descriptor"), pytest.param(">/dev/full", b"No space left on device", marks=full_device)],
+    [
+        (">&-", b"Bad file descriptor"),
+        pytest.param(">/dev/full", b"No space left on device", marks=full_device),
+    ],
 )
 def test_output_that_cannot_be_written_is_an_error_in_one_line(words, redirected, why, held):
     done = in_shell(words, redirected)

@@ -29,14 +29,26 @@ def test_what_is_said_can_be_consolidated_for_one_user_or_for_everybody(told, sd
 def test_people_see_figures(told, talked):
     shown = told("consolidate", "--user", "mara", "--force").out.splitlines()
     assert [line.split() for line in shown] == [
-        ["judged", "0"], ["returned", "0"], ["left", "3"], ["dropped", "1"], ["summarised", "0"], ["filed", "2"],
-        ["topics", "0"], ["forgotten", "0"],
-    ]  # fmt: skip
+        ["judged", "0"],
+        ["returned", "0"],
+        ["left", "3"],
+        ["dropped", "1"],
+        ["summarised", "0"],
+        ["filed", "2"],
+        ["topics", "0"],
+        ["forgotten", "0"],
+    ]
 
 
 def test_the_tiers_are_plain_lines_in_a_pipe(told, talked):
     shown = told("tiers", "-u", "mara").out.splitlines()
-    assert [line.split(maxsplit=1)[0] for line in shown] == ["tail", "index", "hot", "registry", "topics"]
+    assert [line.split(maxsplit=1)[0] for line in shown] == [
+        "tail",
+        "index",
+        "hot",
+        "registry",
+        "topics",
+    ]
     assert "2 turns" in shown[0]
     assert "1 turns, 0 cold" in shown[1]
     assert "0 exchanges" in shown[3]
@@ -52,7 +64,9 @@ def test_the_tiers_are_a_panel_on_a_terminal(told, sdk, talked):
 
 
 def test_the_tiers_as_json_are_what_the_sdk_returns(told, sdk, talked):
-    assert told("tiers", "-u", "mara", "--json").json == json.loads(json.dumps(sdk("tiers", user_id="mara")))
+    assert told("tiers", "-u", "mara", "--json").json == json.loads(
+        json.dumps(sdk("tiers", user_id="mara"))
+    )
 
 
 def test_the_registry_lists_exchanges_with_their_summaries(told, talked):

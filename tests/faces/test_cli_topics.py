@@ -12,7 +12,12 @@ TALK = {
 @pytest.fixture
 def filed(told, sdk, monkeypatch):
     """Three exchanges of one user, in two topics."""
-    knobs = {"EMBEDDER": "hash:256", "EXTRACT": "verbatim", "TOPIC_JOIN": "0.4", "TOPIC_GROUP": "0.01"}
+    knobs = {
+        "EMBEDDER": "hash:256",
+        "EXTRACT": "verbatim",
+        "TOPIC_JOIN": "0.4",
+        "TOPIC_GROUP": "0.01",
+    }
     for name, value in knobs.items():
         monkeypatch.setenv(f"TOLD_{name}", value)
     for asked, answered in TALK.items():
@@ -43,7 +48,12 @@ def test_what_is_no_topic_is_said_to_be_none(filed):
 
 
 def test_filing_merging_and_abstracting_say_what_they_did(filed):
-    assert filed("topics", "file", "--json").json == {"filed": 0, "made": 0, "split": 0, "warnings": []}
+    assert filed("topics", "file", "--json").json == {
+        "filed": 0,
+        "made": 0,
+        "split": 0,
+        "warnings": [],
+    }
     assert "No two topics are the same" in filed("topics", "merge", "-u", "mara").out
     made = filed("topics", "abstract", "-u", "mara", "--json").json["results"]
     assert [len(row["parts"]) for row in made] in ([], [2])

@@ -5,7 +5,11 @@ import json
 import pytest
 
 SAID = "I live in Lisbon and I'm allergic to peanuts"
-ALLERGY = {"label": "Food allergy", "examples": ["I'm allergic to X"], "persistence_class": "permanent"}
+ALLERGY = {
+    "label": "Food allergy",
+    "examples": ["I'm allergic to X"],
+    "persistence_class": "permanent",
+}
 CONCEPTS = {"Diet.Allergy": {**ALLERGY, "salience_weight": 0.9}}
 
 
@@ -18,7 +22,9 @@ def ontology(tmp_path, monkeypatch):
     return file
 
 
-def test_an_ontology_in_the_settings_is_the_whole_world_of_the_closed_extractor(told, sdk, ontology):
+def test_an_ontology_in_the_settings_is_the_whole_world_of_the_closed_extractor(
+    told, sdk, ontology
+):
     told("add", SAID, "-u", "mara", "--extract", "closed")
     assert [row["kind"] for row in sdk("get_all", user_id="mara")["results"]] == ["Diet.Allergy"]
 
@@ -57,7 +63,10 @@ def test_kinds_infer_writes_a_file_that_kinds_check_accepts(told, tmp_path, onto
 
 def test_the_rules_of_a_kind_are_shown_as_people_write_them(told, monkeypatch):
     monkeypatch.setenv("COLUMNS", "1000")
-    shown = dict(line.rstrip().split(None, 1) for line in told("kinds", "show", "preference").out.splitlines())
+    shown = dict(
+        line.rstrip().split(None, 1)
+        for line in told("kinds", "show", "preference").out.splitlines()
+    )
     assert shown["name"] == "preference"
     assert shown["fields"].startswith("slug, content")
     assert shown["levels"] == "L0, L1, L2"
@@ -69,12 +78,24 @@ def test_a_message_without_a_full_stop_is_told_apart_from_its_hint(told):
 
 
 def test_names_that_may_be_one_are_noted_and_shown(told):
-    told("add", "Bob works at Initech Inc.", "Carol studies at Initech.", "-u", "mara", "--extract", "local")
+    told(
+        "add",
+        "Bob works at Initech Inc.",
+        "Carol studies at Initech.",
+        "-u",
+        "mara",
+        "--extract",
+        "local",
+    )
     shown = told("identify", "-u", "mara").out
     assert "Initech Inc" in shown
     assert "fuzzy" in shown
     assert "not noted yet" in told("identify", "-u", "mara").out
-    (edge,) = [row for row in told("relations", "Initech", "-u", "mara", "--json").json["results"] if "Inc" in str(row)]
+    (edge,) = [
+        row
+        for row in told("relations", "Initech", "-u", "mara", "--json").json["results"]
+        if "Inc" in str(row)
+    ]
     assert edge["relation"] == "same_as"
 
 
@@ -87,21 +108,35 @@ def far(monkeypatch):
     monkeypatch.setenv("TOLD_LLM", "openai:gpt-4o-mini")
 
 
-@pytest.mark.parametrize("words", [
-    ["list", "-u", "mara"], ["search", "tea", "-u", "mara"], ["context", "tea", "-u", "mara"], ["stats"], ["verify"],
-    ["faults", "list"], ["quarantine", "list", "-u", "mara"], ["demo", "--embedder", "none"],
-], ids=" ".join)  # fmt: skip
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["list", "-u", "mara"],
+        ["search", "tea", "-u", "mara"],
+        ["context", "tea", "-u", "mara"],
+        ["stats"],
+        ["verify"],
+        ["faults", "list"],
+        ["quarantine", "list", "-u", "mara"],
+        ["demo", "--embedder", "none"],
+    ],
+    ids=" ".join,
+)
 def test_who_only_reads_opens_no_model(told, far, words):
     told(*words)
 
 
-@pytest.mark.parametrize("words", [["add", "I like tea", "-u", "mara"], ["wait"], ["faults", "retry"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "words", [["add", "I like tea", "-u", "mara"], ["wait"], ["faults", "retry"]], ids=" ".join
+)
 def test_who_has_something_to_understand_needs_the_model(told, far, words):
     assert "OPENAI_API_KEY" in told(*words, code=2).err
 
 
 def test_the_doctor_names_the_model_and_asks_it_nothing(told, far):
-    (check,) = [one for one in told("doctor", "--json", code=3).json["checks"] if one["state"] == "fail"]
+    (check,) = [
+        one for one in told("doctor", "--json", code=3).json["checks"] if one["state"] == "fail"
+    ]
     assert check["name"] == "language model"
 
 

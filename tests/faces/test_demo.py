@@ -10,7 +10,7 @@ import pytest
 from told import Memory
 from told.core.when import parse_instant
 from told.faces.cli.run import run
-from told.faces.demo import STORE_FILE, DEMO_NOW, story
+from told.faces.demo import DEMO_NOW, STORE_FILE, story
 from told.faces.demo.walk import SECRET
 
 
@@ -75,7 +75,9 @@ def test_the_two_clocks_differ(acts):
 def test_facts_are_found_and_a_new_home_replaces_the_old(acts):
     found, moved = results(acts, "memory.add")
     assert [row["event"] for row in found["results"]] == ["ADD", "ADD", "ADD"]
-    assert [(row["event"], row["memory"]) for row in moved["results"]] == [("UPDATE", "User lives in Braga")]
+    assert [(row["event"], row["memory"]) for row in moved["results"]] == [
+        ("UPDATE", "User lives in Braga")
+    ]
 
 
 def test_history_and_diff_keep_every_version(acts):
@@ -117,7 +119,9 @@ def test_nothing_is_left_behind(demo, scratch, home):
 
 def test_a_kept_demo_can_be_used(demo, tmp_path, scratch):
     folder = tmp_path / "kept"
-    assert f"--store sqlite:///{folder / STORE_FILE}" in demo("--embedder", "none", "--keep", str(folder))
+    assert f"--store sqlite:///{folder / STORE_FILE}" in demo(
+        "--embedder", "none", "--keep", str(folder)
+    )
     assert all(SECRET.encode() not in file.read_bytes() for file in folder.iterdir())
     with Memory(f"sqlite:///{folder / STORE_FILE}", embedder="none") as memory:
         assert len(memory.get_all(user_id="mara")["results"]) > 15
@@ -150,7 +154,9 @@ def test_the_demo_names_the_embedder_it_found(demo):
     now, _, march = results(body["acts"], "Where does Mara live?")
     assert now["results"][0]["memory"] == "User lives in Porto"
     assert march["results"][0]["memory"] == "User lives in Lisbon"
-    assert results(body["acts"], "memory.explain")[0]["candidates"][0]["parts"]["cosine"] is not None
+    assert (
+        results(body["acts"], "memory.explain")[0]["candidates"][0]["parts"]["cosine"] is not None
+    )
 
 
 def test_the_story_is_package_data():

@@ -44,7 +44,9 @@ def examine(url, home):
     def call(environment=None, **arguments):
         wanted = {"store": url, "embedder": "none", **arguments}
         found = doctor.run_checks({"XDG_CONFIG_HOME": str(home)} | (environment or {}), **wanted)
-        assert all(check.fix for check in found if check.state != "ok"), "each finding says how to mend it"
+        assert all(check.fix for check in found if check.state != "ok"), (
+            "each finding says how to mend it"
+        )
         assert len({check.name for check in found}) == len(found)
         return {check.name: check for check in found}
 
@@ -114,7 +116,9 @@ def test_a_zone_that_is_none_is_a_failure(examine):
     assert (found.state, found.what) == ("fail", "zone: 'Mars/Base' is no time zone.")
 
 
-def test_a_folder_in_the_place_of_a_file_is_named_and_its_permissions_are_left_alone(examine, tmp_path):
+def test_a_folder_in_the_place_of_a_file_is_named_and_its_permissions_are_left_alone(
+    examine, tmp_path
+):
     found = examine(store=f"sqlite:///{tmp_path}")
     assert found["store writable"].what == f"{tmp_path} is a folder"
     assert "told.db" in found["store writable"].fix
@@ -208,7 +212,9 @@ def test_an_index_that_does_not_fit_is_found(memory, examine, file):
 
 
 def test_a_ledger_of_the_future_is_pointed_out(url, examine):
-    with Memory(url, embedder="none", mint=IdGenerator(lambda: wall_clock_us() + 3_600_000_000)) as ahead:
+    with Memory(
+        url, embedder="none", mint=IdGenerator(lambda: wall_clock_us() + 3_600_000_000)
+    ) as ahead:
         ahead.add("Written tomorrow", user_id="alice")
     assert examine()["clock"].state == "warn"
 

@@ -41,7 +41,8 @@ def public(face):
 def parameters(function):
     """The parameters of a method with their kinds, defaults and annotations."""
     return [
-        (p.name, p.kind, p.default, p.annotation) for p in inspect.signature(function).parameters.values()
+        (p.name, p.kind, p.default, p.annotation)
+        for p in inspect.signature(function).parameters.values()
     ]
 
 
@@ -66,7 +67,19 @@ def test_every_verb_names_the_action_it_needs():
     members = {name: getattr(Engine, name) for name in dir(Engine) if name[0] != "_"}
     marked = {name for name, member in members.items() if hasattr(member, "__wrapped__")}
     assert marked == set(VERB_ACTIONS)
-    plain = {"account", "allow", "ask", "desk", "eye", "flush", "look", "looking", "point", "scope", "within"}
+    plain = {
+        "account",
+        "allow",
+        "ask",
+        "desk",
+        "eye",
+        "flush",
+        "look",
+        "looking",
+        "point",
+        "scope",
+        "within",
+    }
     fields = set(Engine.__dataclass_fields__)
     assert members.keys() - marked - fields == plain
 
@@ -75,7 +88,10 @@ def test_every_verb_names_the_action_it_needs():
 def test_both_colours_take_the_same_arguments(verb):
     blocking, waiting = getattr(Memory, verb), getattr(AsyncMemory, verb)
     assert parameters(blocking) == parameters(waiting)
-    assert inspect.signature(blocking).return_annotation == inspect.signature(waiting).return_annotation
+    assert (
+        inspect.signature(blocking).return_annotation
+        == inspect.signature(waiting).return_annotation
+    )
     assert inspect.iscoroutinefunction(waiting)
     assert not inspect.iscoroutinefunction(blocking)
     assert blocking.__doc__ == waiting.__doc__
@@ -107,14 +123,18 @@ ACCOUNT_WIDE = {"reset", "verify", "rebuild", "reindex", "stats", "users", "expo
 def test_every_verb_about_memories_takes_the_three_ids(face):
     assert public(face) == SCOPED | ACCOUNT_WIDE
     for verb in SCOPED:
-        assert {"user_id", "agent_id", "run_id"} <= inspect.signature(getattr(face, verb)).parameters.keys(), verb
+        assert {"user_id", "agent_id", "run_id"} <= inspect.signature(
+            getattr(face, verb)
+        ).parameters.keys(), verb
 
 
 def test_no_way_round_the_guard():
     """A caller without a role may read figures and nothing else: every verb asks before its first step."""
     with Memory("ram://", embedder="none") as memory:
         engine = memory.engine
-        stranger = Engine(engine.store, engine.settings, engine.embedder, Caller("stranger", roles=frozenset()))
+        stranger = Engine(
+            engine.store, engine.settings, engine.embedder, Caller("stranger", roles=frozenset())
+        )
         for name, action in VERB_ACTIONS.items():
             if action is not Action.READ_METADATA:
                 with pytest.raises(Denied):
@@ -138,14 +158,18 @@ def commands():
 
     top = typer.main.get_command(app).commands
     groups = {name: getattr(group, "commands", {}) for name, group in top.items()}
-    below = {f"{name} {each}": command for name, group in groups.items() for each, command in group.items()}
+    below = {
+        f"{name} {each}": command
+        for name, group in groups.items()
+        for each, command in group.items()
+    }
     return {**top, **below}
 
 
 @needs_cli
 def test_every_verb_is_a_command_or_is_declined():
-    from told.faces.cli.app import OMITTED_VERBS as LEFT_OUT
     from told.faces.cli.app import COMMAND_NAMES
+    from told.faces.cli.app import OMITTED_VERBS as LEFT_OUT
 
     for verb in public(Memory) - set(LEFT_OUT):
         assert COMMAND_NAMES.get(verb, verb).replace("_", "-") in commands(), verb
@@ -165,7 +189,11 @@ def test_a_command_takes_the_three_ids_its_verb_takes(verb):
 
     command = commands()[COMMAND_NAMES.get(verb, verb)]
     options = {option for param in command.params for option in param.opts}
-    assert {"--user", "--agent", "--run"} <= options or {"--user-id", "--agent-id", "--run-id"} <= options, options
+    assert {"--user", "--agent", "--run"} <= options or {
+        "--user-id",
+        "--agent-id",
+        "--run-id",
+    } <= options, options
 
 
 @needs_cli

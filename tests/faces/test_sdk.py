@@ -33,7 +33,12 @@ def texts(memory, **scope):
 def test_ids_may_stand_at_the_top_or_in_the_filters(memory):
     memory.add(["tea", "soup"], user_id="u", metadata={"tag": "food"})
     memory.add("tea", user_id="v")
-    for verb, first in (("search", ("tea",)), ("get_all", ()), ("explain", ("tea",)), ("context", ("tea",))):
+    for verb, first in (
+        ("search", ("tea",)),
+        ("get_all", ()),
+        ("explain", ("tea",)),
+        ("context", ("tea",)),
+    ):
         ask = getattr(memory, verb)
         at_the_top = ask(*first, user_id="u", filters={"tag": "food"})
         in_filters = ask(*first, filters={"user_id": "u", "tag": "food"})
@@ -85,10 +90,14 @@ def test_text_and_data_are_two_names_of_one_thing(memory):
 
 
 def test_arguments_of_other_generations_are_taken_and_those_without_effect_are_named(memory):
-    done = memory.add("tea", user_id="u", infer=False, prompt="extract drinks", filters={"tag": "x"})
+    done = memory.add(
+        "tea", user_id="u", infer=False, prompt="extract drinks", filters={"tag": "x"}
+    )
     assert [row["event"] for row in done["results"]] == ["ADD"]
     assert {note.split(" ", 1)[0] for note in done["warnings"]} == {"prompt", "filters"}
-    found = memory.search("tea", user_id="u", rerank=True, threshold=0.0, explain=False, reference_date="2026-01-01")
+    found = memory.search(
+        "tea", user_id="u", rerank=True, threshold=0.0, explain=False, reference_date="2026-01-01"
+    )
     assert [note.split(" ", 1)[0] for note in found["warnings"]] == ["rerank"]
     assert "warnings" not in memory.search("tea", user_id="u")
     assert "warnings" not in memory.add("soup", user_id="u", infer=True)
@@ -126,12 +135,24 @@ def test_an_item_has_the_promised_keys_and_those_it_has_something_to_say_for(mem
     assert memory.get(plain["id"]).keys() == ITEM | {"agent_id", "role"}
     [full] = memory.add(
         {"role": "assistant", "content": "soup", "name": "Ann", "timestamp": "2020-01-01"},
-        user_id="u", agent_id="a", run_id="r", source="chat", expiration_date="2031", metadata={"a": 1},
-    )["results"]  # fmt: skip
+        user_id="u",
+        agent_id="a",
+        run_id="r",
+        source="chat",
+        expiration_date="2031",
+        metadata={"a": 1},
+    )["results"]
     item = memory.get(full["id"])
     assert item.keys() == ITEM | {
-        "user_id", "agent_id", "run_id", "role", "actor_id", "source", "said_at", "expiration_date",
-    }  # fmt: skip
+        "user_id",
+        "agent_id",
+        "run_id",
+        "role",
+        "actor_id",
+        "source",
+        "said_at",
+        "expiration_date",
+    }
     assert (item["role"], item["actor_id"], item["source"]) == ("assistant", "Ann", "chat")
     assert full.keys() >= {"id", "memory", "event", "actor_id", "role"}
 
@@ -173,7 +194,10 @@ def test_an_explanation_accounts_for_every_candidate(memory):
 def crowd(memory):
     """More memories than a retriever offers candidates."""
     words = "tea coffee Berlin Tokyo sister brother garden violin river bridge cup pot leaf".split()
-    memory.add([f"{words[n % 13]} {words[n * 5 % 11]} {words[n // 13 % 13]} {n}" for n in range(260)], user_id="u")
+    memory.add(
+        [f"{words[n % 13]} {words[n * 5 % 11]} {words[n // 13 % 13]} {n}" for n in range(260)],
+        user_id="u",
+    )
     return memory
 
 
@@ -213,9 +237,15 @@ def test_the_reference_date_decides_what_last_month_is(memory):
 def test_kinds_choose_among_memories(memory):
     memory.add("how to brew tea", user_id="u", memory_type="procedural_memory")
     memory.add("tea is my drink", user_id="u")
-    assert found(memory, "tea", kinds="skill") == found(memory, "tea", kinds=["skill"]) == ["how to brew tea"]
+    assert (
+        found(memory, "tea", kinds="skill")
+        == found(memory, "tea", kinds=["skill"])
+        == ["how to brew tea"]
+    )
     assert found(memory, "tea", kinds=["memory"]) == ["tea is my drink"]
-    assert [hit.fact.text for hit in memory.context("tea", user_id="u", kinds="skill").hits] == ["how to brew tea"]
+    assert [hit.fact.text for hit in memory.context("tea", user_id="u", kinds="skill").hits] == [
+        "how to brew tea"
+    ]
 
 
 def test_a_search_says_how_sure_it_is_and_names_who_says_the_same(memory):
@@ -243,14 +273,18 @@ def test_a_reranker_has_the_last_word_on_the_order(memory):
 
 
 def test_a_guard_shows_what_it_lets_through_and_tells_nothing_of_the_rest():
-    with Memory("ram://", embedder="none", guard=lambda row: "private" not in row["metadata"] or "private") as guarded:
+    with Memory(
+        "ram://", embedder="none", guard=lambda row: "private" not in row["metadata"] or "private"
+    ) as guarded:
         guarded.add("tea at four", user_id="u")
         [hidden] = guarded.add("tea with Ann", user_id="u", metadata={"private": True})["results"]
         assert found(guarded, "tea") == texts(guarded) == ["tea at four"]
         assert "Ann" not in str(guarded.context("tea", user_id="u"))
         explained = guarded.explain("tea", user_id="u")
         assert [row["memory"] for row in explained["candidates"]] == ["tea at four"]
-        assert [step["note"] for step in explained["steps"] if step["stage"] == "guard"] == ["1 private"]
+        assert [step["note"] for step in explained["steps"] if step["stage"] == "guard"] == [
+            "1 private"
+        ]
         assert guarded.why_not("tea", hidden["id"], user_id="u")["stage"] == "guard"
 
 
@@ -263,16 +297,33 @@ def test_a_subscription_shows_some_kinds_alone(kinds):
 
 
 def test_why_not_names_the_first_thing_in_the_way(memory):
-    rows = [memory.add(f"tea number {n}", user_id="u", metadata={"n": n})["results"][0]["id"] for n in range(4)]
+    rows = [
+        memory.add(f"tea number {n}", user_id="u", metadata={"n": n})["results"][0]["id"]
+        for n in range(4)
+    ]
     order = [row["id"] for row in memory.search("tea", user_id="u")["results"]]
     last = order[-1]
     there = memory.why_not("tea", order[1], user_id="u", limit=2)
     assert (there["found"], there["place"]) == (True, 2)
     late = memory.why_not("tea", last, user_id="u", limit=2)
-    assert (late["found"], late["stage"], late["reason"], late["place"]) == (False, "select", "after the limit", 4)
-    assert late["score"] <= late["least"] == memory.search("tea", user_id="u", limit=2)["results"][1]["score"]
-    assert memory.why_not("tea", last, user_id="u", min_score=1)["reason"] == "below the least score"
-    assert memory.why_not("tea", rows[0], user_id="u", filters={"n": 3})["reason"] == "the filters leave it out"
+    assert (late["found"], late["stage"], late["reason"], late["place"]) == (
+        False,
+        "select",
+        "after the limit",
+        4,
+    )
+    assert (
+        late["score"]
+        <= late["least"]
+        == memory.search("tea", user_id="u", limit=2)["results"][1]["score"]
+    )
+    assert (
+        memory.why_not("tea", last, user_id="u", min_score=1)["reason"] == "below the least score"
+    )
+    assert (
+        memory.why_not("tea", rows[0], user_id="u", filters={"n": 3})["reason"]
+        == "the filters leave it out"
+    )
     memory.delete(rows[0])
     assert memory.why_not("tea", rows[0], user_id="u")["reason"] == "it was given up"
     for stranger in ({"user_id": "other"}, {"user_id": "u", "run_id": "r"}):
@@ -326,7 +377,9 @@ def test_two_memories_are_linked(memory):
 
 
 def test_a_link_made_from_a_wider_scope_hides_no_history(memory):
-    one, two = (row["id"] for row in memory.add(["one", "two"], user_id="u", agent_id="a")["results"])
+    one, two = (
+        row["id"] for row in memory.add(["one", "two"], user_id="u", agent_id="a")["results"]
+    )
     memory.link(one, "relates_to", two, user_id="u")
     assert memory.get(two, user_id="u", agent_id="a")
     assert memory.history(two, user_id="u", agent_id="a") == memory.history(two)
@@ -341,12 +394,28 @@ def test_a_link_made_from_a_wider_scope_hides_no_history(memory):
         ("tea", ["tea"]),
         ({"role": "user", "content": "tea"}, ["tea"]),
         ({"content": "tea"}, ["tea"]),
-        ([{"role": "user", "content": "tea"}, {"role": "assistant", "content": "soup"}], ["tea", "soup"]),
+        (
+            [{"role": "user", "content": "tea"}, {"role": "assistant", "content": "soup"}],
+            ["tea", "soup"],
+        ),
         (["tea", {"role": "tool", "content": "soup"}], ["tea", "soup"]),
         (({"role": "user", "content": "tea"},), ["tea"]),
-        ([{"role": "system", "content": "be kind"}, "tea", {"role": "developer", "content": "x"}], ["tea"]),
-        ([{"role": "user", "content": ""}, "tea", {"role": "assistant", "content": None}, "  "], ["tea"]),
-        ({"content": [{"type": "text", "text": "green"}, {"type": "text", "text": "tea"}]}, ["green\ntea"]),
+        (
+            [
+                {"role": "system", "content": "be kind"},
+                "tea",
+                {"role": "developer", "content": "x"},
+            ],
+            ["tea"],
+        ),
+        (
+            [{"role": "user", "content": ""}, "tea", {"role": "assistant", "content": None}, "  "],
+            ["tea"],
+        ),
+        (
+            {"content": [{"type": "text", "text": "green"}, {"type": "text", "text": "tea"}]},
+            ["green\ntea"],
+        ),
         ({"role": "user", "content": {"type": "text", "text": "tea"}}, ["tea"]),
         ([{"role": "system", "content": "be kind"}], []),
     ],
@@ -355,17 +424,34 @@ def test_messages_are_a_string_a_message_or_a_list(memory, said, kept):
     done = memory.add(said, user_id="u")
     assert [row["memory"] for row in done["results"]] == texts(memory) == kept
     total = len(said) if isinstance(said, list | tuple) else 1
-    assert len(done["results"]) + len(done.get("skipped", ())) == total, "each message is accounted for"
+    assert len(done["results"]) + len(done.get("skipped", ())) == total, (
+        "each message is accounted for"
+    )
 
 
 @pytest.mark.parametrize(
     "said",
-    [None, 7, b"tea", [], [None], [7], {}, {"role": "user"}, {"role": "king", "content": "x"}, {"content": 7},
-     {"role": "user", "content": "x", "name": 7}, {"role": "user", "content": "x", "name": " "},
-     {"role": "user", "content": "x", "metadata": "tag"}, {"role": "user", "content": "x", "metadata": {1: 2}},
-     {"role": "user", "content": "x", "metadata": {"f": float("nan")}}, {"role": ["user"], "content": "x"},
-     {"role": "user", "content": "x", "metadata": {"s": {1, 2}}}, {"role": None, "content": "x"}],
-)  # fmt: skip
+    [
+        None,
+        7,
+        b"tea",
+        [],
+        [None],
+        [7],
+        {},
+        {"role": "user"},
+        {"role": "king", "content": "x"},
+        {"content": 7},
+        {"role": "user", "content": "x", "name": 7},
+        {"role": "user", "content": "x", "name": " "},
+        {"role": "user", "content": "x", "metadata": "tag"},
+        {"role": "user", "content": "x", "metadata": {1: 2}},
+        {"role": "user", "content": "x", "metadata": {"f": float("nan")}},
+        {"role": ["user"], "content": "x"},
+        {"role": "user", "content": "x", "metadata": {"s": {1, 2}}},
+        {"role": None, "content": "x"},
+    ],
+)
 def test_messages_of_another_shape_are_refused_whole(memory, said):
     with pytest.raises(InvalidInput):
         memory.add(said, user_id="u")
@@ -375,7 +461,13 @@ def test_messages_of_another_shape_are_refused_whole(memory, said):
 
 
 @pytest.mark.parametrize(
-    "content", [[{"type": "input_audio"}], {"type": "file"}, [{"type": "text", "text": "look"}, {"type": "video"}], [7]]
+    "content",
+    [
+        [{"type": "input_audio"}],
+        {"type": "file"},
+        [{"type": "text", "text": "look"}, {"type": "video"}],
+        [7],
+    ],
 )
 def test_parts_that_are_neither_text_nor_image_are_refused_clearly(memory, content):
     with pytest.raises(Unsupported, match="text and images are remembered") as refused:
@@ -386,7 +478,9 @@ def test_parts_that_are_neither_text_nor_image_are_refused_clearly(memory, conte
 
 
 def test_an_image_that_is_not_fetched_leaves_its_address(memory):
-    done = memory.add({"role": "user", "content": [IMAGE, {"type": "text", "text": "look"}]}, user_id="u")
+    done = memory.add(
+        {"role": "user", "content": [IMAGE, {"type": "text", "text": "look"}]}, user_id="u"
+    )
     assert done["results"][0]["memory"].endswith("[image #1: https://example.org/cat.png]")
     assert "URLs are not fetched" in done["warnings"][0]
 
@@ -403,19 +497,42 @@ def test_of_an_image_that_nobody_looked_at_the_address_is_kept(memory, content):
 
 def test_a_message_has_its_own_name_time_and_metadata(memory):
     talk = [
-        {"role": "user", "content": "tea", "name": "Ann", "timestamp": "2020-01-01", "metadata": {"a": 2, "b": 3}},
+        {
+            "role": "user",
+            "content": "tea",
+            "name": "Ann",
+            "timestamp": "2020-01-01",
+            "metadata": {"a": 2, "b": 3},
+        },
         {"role": "user", "content": "soup"},
     ]
     ann, other = memory.add(talk, user_id="u", metadata={"a": 1}, timestamp="2021-01-01")["results"]
     first, second = memory.get(ann["id"]), memory.get(other["id"])
-    assert (first["actor_id"], first["said_at"][:10], first["metadata"]) == ("Ann", "2020-01-01", {"a": 2, "b": 3})
-    assert ("actor_id" in second, second["said_at"][:10], second["metadata"]) == (False, "2021-01-01", {"a": 1})
+    assert (first["actor_id"], first["said_at"][:10], first["metadata"]) == (
+        "Ann",
+        "2020-01-01",
+        {"a": 2, "b": 3},
+    )
+    assert ("actor_id" in second, second["said_at"][:10], second["metadata"]) == (
+        False,
+        "2021-01-01",
+        {"a": 1},
+    )
     assert memory.search("Ann", user_id="u")["results"][0]["memory"] == "tea"
     assert ann["actor_id"] == "Ann"
 
 
 def test_a_text_is_kept_as_it_was_given(memory):
-    given = ("  two  spaces  ", "line\nbreak\r\n", "\tTab", "\u00e9", "e\u0301", "👩‍👩‍👧", "\u202ertl", "\ufb01")
+    given = (
+        "  two  spaces  ",
+        "line\nbreak\r\n",
+        "\tTab",
+        "\u00e9",
+        "e\u0301",
+        "👩‍👩‍👧",
+        "\u202ertl",
+        "\ufb01",
+    )
     for number, text in enumerate(given):
         [row] = memory.add(text, user_id=f"u{number}")["results"]
         assert memory.get(row["id"])["memory"] == text
@@ -470,12 +587,16 @@ def test_a_closed_memory_says_so_and_may_be_closed_again(tmp_path):
 
 def test_what_was_added_is_there_for_the_next_process(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
-    program = f"from told import Memory; Memory({url!r}, embedder='none').add('green tea', user_id='u')"
+    program = (
+        f"from told import Memory; Memory({url!r}, embedder='none').add('green tea', user_id='u')"
+    )
     with Memory(url, embedder="none") as memory:
         assert texts(memory) == []
         subprocess.run([sys.executable, "-c", program], check=True)
         assert texts(memory) == ["green tea"]
-        assert [row["memory"] for row in memory.search("tea", user_id="u")["results"]] == ["green tea"]
+        assert [row["memory"] for row in memory.search("tea", user_id="u")["results"]] == [
+            "green tea"
+        ]
 
 
 def test_another_embedder_is_refused_with_the_way_out(tmp_path):
@@ -497,15 +618,21 @@ def test_another_embedder_is_refused_with_the_way_out(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"store": "nonsense"}, "store URL"), ({"store": "sqlite://"}, "SQLite"), ({"store": "sqllite:///x"}, "sqlite"),
+        ({"store": "nonsense"}, "store URL"),
+        ({"store": "sqlite://"}, "SQLite"),
+        ({"store": "sqllite:///x"}, "sqlite"),
         ({"store": "ram://", "llm": "openai"}, "OPENAI_API_KEY"),
         ({"store": "ram://", "durabilty": "full"}, "durability"),
-        ({"store": "ram://", "durability": "maybe"}, "full"), ({"store": "ram://", "limit": 0}, "limit"),
-        ({"store": "ram://", "embedder": "nonsense"}, "nonsense"), ({"store": "ram://", "embedder": 7}, "embedder"),
-        ({"store": "ram://x"}, "ram"), ({"store": "ram://", "subscribes": {"skill"}}, "subscribes"),
-        ({"store": "ram://", "guard": 7}, "guard"), ({"store": "ram://", "reranker": 7}, "reranker"),
+        ({"store": "ram://", "durability": "maybe"}, "full"),
+        ({"store": "ram://", "limit": 0}, "limit"),
+        ({"store": "ram://", "embedder": "nonsense"}, "nonsense"),
+        ({"store": "ram://", "embedder": 7}, "embedder"),
+        ({"store": "ram://x"}, "ram"),
+        ({"store": "ram://", "subscribes": {"skill"}}, "subscribes"),
+        ({"store": "ram://", "guard": 7}, "guard"),
+        ({"store": "ram://", "reranker": 7}, "reranker"),
     ],
-)  # fmt: skip
+)
 def test_a_memory_that_cannot_be_opened_says_why_and_what_to_do(arguments, said):
     with pytest.raises(ConfigError, match=said):
         Memory(**arguments)
@@ -514,10 +641,16 @@ def test_a_memory_that_cannot_be_opened_says_why_and_what_to_do(arguments, said)
 def test_a_ledger_goes_to_and_comes_from_paths_bytes_and_files(memory, tmp_path):
     memory.add("tea", user_id="u", metadata={"a": "\u2028", "é": 1})
     path, file = tmp_path / "ledger.jsonl", io.BytesIO()
-    assert memory.export(path)["entries"] == memory.export(str(tmp_path / "again.jsonl"))["entries"] == 2
+    assert (
+        memory.export(path)["entries"]
+        == memory.export(str(tmp_path / "again.jsonl"))["entries"]
+        == 2
+    )
     memory.export(file)
     assert Path(path).read_bytes() == file.getvalue() == (tmp_path / "again.jsonl").read_bytes()
-    for number, source in enumerate((path, str(path), file.getvalue(), io.BytesIO(file.getvalue()))):
+    for number, source in enumerate(
+        (path, str(path), file.getvalue(), io.BytesIO(file.getvalue()))
+    ):
         with Memory("ram://", embedder="none") as other:
             assert other.import_(source)["entries"] == 2, number
             assert other.import_(file.getvalue())["entries"] == 0, "once is enough"
@@ -526,14 +659,24 @@ def test_a_ledger_goes_to_and_comes_from_paths_bytes_and_files(memory, tmp_path)
             assert copy.getvalue() == file.getvalue()
 
 
-@pytest.mark.parametrize("source", [b"", b"nonsense", b"{}\n", b'{"format":"told-ledger/2"}\n', b"\xff\n"])
+@pytest.mark.parametrize(
+    "source", [b"", b"nonsense", b"{}\n", b'{"format":"told-ledger/2"}\n', b"\xff\n"]
+)
 def test_what_is_no_export_is_refused(memory, source):
     with pytest.raises(InvalidInput, match="told export"):
         memory.import_(source)
 
 
 @pytest.mark.parametrize(
-    "line", [b"{", b"[]", b"7", b"null", b'{"seq":1}', b'{"seq":"1","tx":1,"at":1,"sort":"asserted","thread":null}']
+    "line",
+    [
+        b"{",
+        b"[]",
+        b"7",
+        b"null",
+        b'{"seq":1}',
+        b'{"seq":"1","tx":1,"at":1,"sort":"asserted","thread":null}',
+    ],
 )
 def test_a_line_that_cannot_be_read_is_named(memory, line):
     with pytest.raises(InvalidInput, match="Line 2"):
@@ -572,6 +715,12 @@ def test_a_query_that_asks_nothing_is_refused(memory, query):
 
 @pytest.mark.parametrize("wrong", ["", "  ", None, 7, ["id"]])
 def test_an_id_of_a_memory_is_text(memory, wrong):
-    for ask in (memory.get, memory.delete, memory.history, memory.retract, lambda value: memory.update(value, "x")):
+    for ask in (
+        memory.get,
+        memory.delete,
+        memory.history,
+        memory.retract,
+        lambda value: memory.update(value, "x"),
+    ):
         with pytest.raises(InvalidInput):
             ask(wrong)

@@ -14,7 +14,12 @@ from pathlib import Path
 
 _INTERNET = {socket.AF_INET, socket.AF_INET6}
 _REACHES = {"socket.connect", "socket.sendto", "socket.sendmsg"}
-_RESOLVES = {"socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr", "socket.getnameinfo"}
+_RESOLVES = {
+    "socket.getaddrinfo",
+    "socket.gethostbyname",
+    "socket.gethostbyaddr",
+    "socket.getnameinfo",
+}
 
 
 class NetworkRefused(RuntimeError):
@@ -56,8 +61,12 @@ def watch(event: str, args: tuple[object, ...]) -> None:
     if log:
         with Path(log).open("a", encoding="utf-8") as lines:
             lines.write(f"{line} by {' '.join(sys.argv[:3])}\n")
-    raise NetworkRefused(f"{line}: tests stay on this machine. Use a fake from told.testing or a server on 127.0.0.1.")
+    raise NetworkRefused(
+        f"{line}: tests stay on this machine. Use a fake from told.testing or a server on 127.0.0.1."
+    )
 
 
-sys.modules["network_guard"] = sys.modules[__name__]  # the name under which tests/conftest.py looks for it
+sys.modules["network_guard"] = sys.modules[
+    __name__
+]  # the name under which tests/conftest.py looks for it
 sys.addaudithook(watch)

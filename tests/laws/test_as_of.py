@@ -28,7 +28,9 @@ def replayed(here: Stage, kind: str, seq: int) -> Iterator[Stage]:
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(any_step), question=questions, data=st.data())
 @tried(40)
-def test_a_read_as_of_a_position_equals_the_read_of_a_store_replayed_only_to_it(kind, script, question, data):
+def test_a_read_as_of_a_position_equals_the_read_of_a_store_replayed_only_to_it(
+    kind, script, question, data
+):
     with stage(kind) as here:
         here.player.play(script)
         boundaries = here.boundaries()
@@ -39,9 +41,13 @@ def test_a_read_as_of_a_position_equals_the_read_of_a_store_replayed_only_to_it(
         with replayed(here, kind, seq) as there:
             live = answers(here.player.call, question, ids, f"#{seq}")
             assert live == answers(there.player.call, question, ids, f"#{seq}")
-            assert live == answers(there.player.call, question, ids), "a store that knows no more needs no as_of"
+            assert live == answers(there.player.call, question, ids), (
+                "a store that knows no more needs no as_of"
+            )
             at = format_iso(there.clock.now)
-            assert live == answers(here.player.call, question, ids, at), "an instant is as good as its position"
+            assert live == answers(here.player.call, question, ids, at), (
+                "an instant is as good as its position"
+            )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -66,9 +72,13 @@ def test_a_rebuild_changes_no_answer_about_the_past(kind, script, question):
     with stage(kind) as here:
         here.player.play(script)
         moments = [f"#{seq}" for seq in here.boundaries()]
-        before = [answers(here.player.call, question, here.player.ids, moment) for moment in moments]
+        before = [
+            answers(here.player.call, question, here.player.ids, moment) for moment in moments
+        ]
         here.memory.rebuild()
-        assert [answers(here.player.call, question, here.player.ids, moment) for moment in moments] == before
+        assert [
+            answers(here.player.call, question, here.player.ids, moment) for moment in moments
+        ] == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -83,7 +93,9 @@ def test_a_clock_that_steps_back_breaks_neither_order_nor_the_past(kind, steps):
             instants.append(here.memory.get(made["id"])["created_at"])
         assert instants == sorted(set(instants)), "every write is later than the one before it"
         listed = here.memory.get_all(user_id="u")["results"]
-        assert [row["memory"] for row in listed] == [f"fact number {number}" for number in range(len(steps))]
+        assert [row["memory"] for row in listed] == [
+            f"fact number {number}" for number in range(len(steps))
+        ]
         for number, instant in enumerate(instants):
             seen = here.memory.get_all(user_id="u", as_of=instant)["results"]
             assert [row["id"] for row in seen] == [row["id"] for row in listed[: number + 1]]
@@ -99,14 +111,22 @@ def test_the_difference_between_two_moments_is_what_the_listings_at_them_differ_
         boundaries = here.boundaries()
         if not boundaries:
             return
-        for before, after in ((boundaries[0], boundaries[-1]), (boundaries[len(boundaries) // 2], boundaries[-1])):
+        for before, after in (
+            (boundaries[0], boundaries[-1]),
+            (boundaries[len(boundaries) // 2], boundaries[-1]),
+        ):
             options = {"user_id": "x", "show_expired": True, "limit": 1000}
             old, new = (
-                {row["id"]: row for row in here.memory.get_all(as_of=f"#{seq}", **options)["results"]}
+                {
+                    row["id"]: row
+                    for row in here.memory.get_all(as_of=f"#{seq}", **options)["results"]
+                }
                 for seq in (before, after)
             )
             found = here.memory.diff(f"#{before}", f"#{after}", user_id="x")
             assert {row["id"] for row in found["added"]} == new.keys() - old.keys()
             assert {row["id"] for row in found["removed"]} == old.keys() - new.keys()
-            changed = {key for key in old.keys() & new.keys() if old[key]["memory"] != new[key]["memory"]}
+            changed = {
+                key for key in old.keys() & new.keys() if old[key]["memory"] != new[key]["memory"]
+            }
             assert changed <= {row["id"] for row in found["changed"]} <= old.keys() & new.keys()

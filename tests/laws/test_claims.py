@@ -17,7 +17,14 @@ from told.core.fact import NEVER
 U: dict[str, Any] = {"user_id": "u"}
 KINDS = ["ram", "sqlite"]
 PLACES = ("Oslo", "Rome", "Lima", "Bonn")
-QUERIES = ("Where does the user live?", "Oslo", "where did the user live before?", "tea in Rome", "work", "zebra")
+QUERIES = (
+    "Where does the user live?",
+    "Oslo",
+    "where did the user live before?",
+    "tea in Rome",
+    "work",
+    "zebra",
+)
 THREADS = ("home", "tea", "job", "ann")
 PREDICATES = {"home": "lives_in", "tea": "likes", "job": "works_at", "ann": "born_in"}
 
@@ -26,12 +33,19 @@ steps = st.one_of(
     st.tuples(st.just("say"), threads, st.sampled_from(PLACES)),
     st.tuples(st.just("say"), threads, st.sampled_from(PLACES)),
     st.tuples(st.just("plain"), st.just(()), st.sampled_from(PLACES)),
-    st.tuples(st.just("retract"), st.lists(st.sampled_from(THREADS), min_size=1, max_size=1), st.just("")),
-    st.tuples(st.just("link"), st.lists(st.sampled_from(THREADS), min_size=2, max_size=2, unique=True),
-              st.sampled_from(("contradicts", "supersedes", "relates_to", "supports"))),
-    st.tuples(st.just("mention"), st.lists(st.sampled_from(THREADS), min_size=1, max_size=1), st.just("")),
+    st.tuples(
+        st.just("retract"), st.lists(st.sampled_from(THREADS), min_size=1, max_size=1), st.just("")
+    ),
+    st.tuples(
+        st.just("link"),
+        st.lists(st.sampled_from(THREADS), min_size=2, max_size=2, unique=True),
+        st.sampled_from(("contradicts", "supersedes", "relates_to", "supports")),
+    ),
+    st.tuples(
+        st.just("mention"), st.lists(st.sampled_from(THREADS), min_size=1, max_size=1), st.just("")
+    ),
     st.tuples(st.just("doubt"), st.just(()), st.sampled_from(PLACES)),
-)  # fmt: skip
+)
 pasts = st.lists(steps, min_size=1, max_size=9)
 
 
@@ -50,7 +64,12 @@ class Past:
                 self.turns += 1
                 name = f"t{self.turns}"
                 made = [self._claim(thread, place, name) for thread in threads]
-                notes.said(name, f"I said {self.turns} of {place}: {' and '.join(threads)}", *made, said_at=self.turns)
+                notes.said(
+                    name,
+                    f"I said {self.turns} of {place}: {' and '.join(threads)}",
+                    *made,
+                    said_at=self.turns,
+                )
             case "plain", _, place:
                 notes.memory.add(f"we walked to {place}", **U, infer=False)
             case "retract", [thread], _ if thread in self.held:
@@ -65,7 +84,12 @@ class Past:
                 notes.doubt(f"doubt {place}", f"User hides in {place}", "t1.said")
 
     def _claim(self, thread: str, place: str, turn: str) -> Any:
-        verbs = {"home": "lives in", "tea": "drinks tea in", "job": "works in", "ann": "was born in"}
+        verbs = {
+            "home": "lives in",
+            "tea": "drinks tea in",
+            "job": "works in",
+            "ann": "was born in",
+        }
         since = 1 if thread in self.held else None
         self.held.add(thread)
         text = f"User {verbs[thread]} {place}"
@@ -80,11 +104,16 @@ def answers(notes: Notebook, query: str, **options: Any) -> dict[str, Any]:
         del step["micros"]
     bundle = memory.context(query, budget=150, tail=1, **asking)
     return {
-        "search": memory.search(query, explain=True, **asking), "explain": explained, "text": bundle.text,
-        "hits": [(replace(hit.fact, until=NEVER, gone=NEVER), hit.score, hit.also) for hit in bundle.hits],
-        "all": memory.get_all(**asking), "sided": memory.get_all(**asking, belief="latest"),
+        "search": memory.search(query, explain=True, **asking),
+        "explain": explained,
+        "text": bundle.text,
+        "hits": [
+            (replace(hit.fact, until=NEVER, gone=NEVER), hit.score, hit.also) for hit in bundle.hits
+        ],
+        "all": memory.get_all(**asking),
+        "sided": memory.get_all(**asking, belief="latest"),
         "every side": memory.search(query, **asking, belief="all"),
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -119,7 +148,11 @@ def test_every_store_says_the_same(past, query):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(past=pasts, query=st.sampled_from(QUERIES), limits=st.lists(st.integers(1, 12), min_size=1, max_size=3))
+@given(
+    past=pasts,
+    query=st.sampled_from(QUERIES),
+    limits=st.lists(st.integers(1, 12), min_size=1, max_size=3),
+)
 @tried(15)
 def test_asking_for_more_never_moves_what_came_first(kind, past, query, limits):
     with stage(kind, spare=0) as here:
@@ -149,10 +182,14 @@ def test_folding_never_loses_the_only_evidence(kind, past, query):
         rows = {row["id"]: row for row in here.memory.explain(query, **U, limit=150)["candidates"]}
         shown = {row["id"] for row in here.memory.search(query, **U, limit=150)["results"]}
         for row in rows.values():
-            if row["id"] not in shown and row["reason"].startswith(("folded into", "superseded by", "contradicted by")):
+            if row["id"] not in shown and row["reason"].startswith(
+                ("folded into", "superseded by", "contradicted by")
+            ):
                 assert _leads_to(rows, row["id"], shown), row
         bundle = here.memory.context(query, **U, budget=100_000)
-        printed = {hit.fact.id for hit in bundle.hits} | {thread for hit in bundle.hits for thread in hit.also}
+        printed = {hit.fact.id for hit in bundle.hits} | {
+            thread for hit in bundle.hits for thread in hit.also
+        }
         given_up = {row["id"] for row in rows.values() if "given up" in row["reason"]}
         assert shown <= printed | given_up
 

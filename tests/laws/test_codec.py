@@ -24,8 +24,8 @@ from told.core.entry import (
     decode_envelope,
     encode_envelope,
     seal_entry,
-    verb_sort,
     upcast_envelope,
+    verb_sort,
 )
 from told.core.errors import StoreCorrupt, StoreVersion
 from told.core.ids import canonical_json, sha256
@@ -50,10 +50,26 @@ intervals = st.just(ALWAYS) | st.builds(
 )  # fmt: skip
 evidence = st.builds(Evidence, texts, texts, maybe, st.none() | instants, texts, maybe, metas)
 claims = st.builds(
-    Claim, texts, texts, maybe, maybe, maybe, texts, texts, numbers, intervals, st.none() | instants, maybe,
-    st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)), maybe, maybe, st.none() | instants, maybe, maybe,
+    Claim,
+    texts,
+    texts,
+    maybe,
+    maybe,
+    maybe,
+    texts,
+    texts,
+    numbers,
+    intervals,
+    st.none() | instants,
+    maybe,
+    st.none() | st.tuples(st.integers(0, 9), st.integers(0, 9)),
+    maybe,
+    maybe,
+    st.none() | instants,
+    maybe,
+    maybe,
     metas,
-)  # fmt: skip
+)
 VERBS = {
     "observed": st.builds(Observed, texts, evidence),
     "asserted": st.builds(Asserted, texts, claims, st.none() | instants),
@@ -88,13 +104,20 @@ def test_every_verb_survives_the_envelope(sort, data):
 
 
 def test_an_author_who_is_called_like_a_part_of_an_envelope_is_nothing_but_an_author():
-    draft = Draft(Observed("1", Evidence('"body":0')), Scope("acme", '"body":0'), '"body":0', '{"body":0}')
+    draft = Draft(
+        Observed("1", Evidence('"body":0')), Scope("acme", '"body":0'), '"body":0', '{"body":0}'
+    )
     assert decode_envelope("observed", "acme", encode_envelope(draft)) == draft
 
 
-@given(said=evidence, names=st.lists(st.integers(0, 9).map(lambda number: f"sha256:{number:064}"), max_size=3))
+@given(
+    said=evidence,
+    names=st.lists(st.integers(0, 9).map(lambda number: f"sha256:{number:064}"), max_size=3),
+)
 @tried(60)
-def test_the_digest_of_evidence_is_that_of_the_canonical_form_of_who_said_what_and_when(said, names):
+def test_the_digest_of_evidence_is_that_of_the_canonical_form_of_who_said_what_and_when(
+    said, names
+):
     said = replace(said, meta={**said.meta, "blobs": names})
     parts = [said.sort, said.role, said.name, said.said_at, said.source, said.content]
     assert said.digest() == sha256(canonical_json([*parts, sorted(set(names))] if names else parts))
@@ -110,11 +133,17 @@ def test_what_is_equal_but_not_written_alike_has_another_digest(odd):
 def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_before():
     tea = Evidence("I like tea", meta={"blobs": ["sha256:" + "0" * 64]})
     assert tea.digest() == tea.digest() == replace(tea).digest() != replace(tea, meta={}).digest()
-    assert replace(tea, content="I like coffee", meta={}).digest() == Evidence("I like coffee").digest()
+    assert (
+        replace(tea, content="I like coffee", meta={}).digest()
+        == Evidence("I like coffee").digest()
+    )
     assert tea == replace(tea), "what was worked out is no part of what was said"
 
 
-@given(drafted=st.lists(st.sampled_from(sorted(VERBS)).flatmap(drafts), min_size=1, max_size=4), salt=st.binary())
+@given(
+    drafted=st.lists(st.sampled_from(sorted(VERBS)).flatmap(drafts), min_size=1, max_size=4),
+    salt=st.binary(),
+)
 @tried(20)
 def test_a_sealed_entry_says_who_came_before_it(drafted, salt):
     prev = GENESIS
@@ -154,7 +183,9 @@ def test_upcasts_follow_one_another_up_to_this_version(monkeypatch):
     steps = []
     for version in range(3):
         monkeypatch.setitem(
-            ledger.UPCASTS, version, lambda sort, data, v=version: steps.append(v) or {**data, "seen": v}
+            ledger.UPCASTS,
+            version,
+            lambda sort, data, v=version: steps.append(v) or {**data, "seen": v},
         )
     assert upcast_envelope("asserted", {"v": 0}) == {"v": 3, "seen": 2}
     assert steps == [0, 1, 2]
@@ -170,13 +201,24 @@ def test_an_entry_of_an_unknown_version_is_refused_and_says_what_to_do():
 
 @pytest.mark.parametrize(
     "envelope",
-    [b"", b"{", b"[]", b"null", b"7", b'{"v":1}', b'{"v":"1"}', b'{"v":null}', b"\xff\xfe", b'{"v":1,"scope":7}',
-     b'{"v":1,"scope":null,"author":"a","policy":"p","body":7}',
-     b'{"v":1,"scope":null,"author":"a","policy":"p","body":{"thread":"t","text":"x","bogus":1}}',
-     b'{"v":1,"scope":{"user_id":"u"},"author":"a","policy":"p","body":{"thread":"t","text":"x","valid":{"start":"?"}}}',
-     b'{"v":1,"scope":{"user_id":"u"},"author":"a","policy":"p","body":{"thread":"t","text":"x","valid":7}}',
-     b'{"v":1,"scope":["u"],"author":"a","policy":"p","body":{"thread":"t","text":"x"}}'],
-)  # fmt: skip
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"null",
+        b"7",
+        b'{"v":1}',
+        b'{"v":"1"}',
+        b'{"v":null}',
+        b"\xff\xfe",
+        b'{"v":1,"scope":7}',
+        b'{"v":1,"scope":null,"author":"a","policy":"p","body":7}',
+        b'{"v":1,"scope":null,"author":"a","policy":"p","body":{"thread":"t","text":"x","bogus":1}}',
+        b'{"v":1,"scope":{"user_id":"u"},"author":"a","policy":"p","body":{"thread":"t","text":"x","valid":{"start":"?"}}}',
+        b'{"v":1,"scope":{"user_id":"u"},"author":"a","policy":"p","body":{"thread":"t","text":"x","valid":7}}',
+        b'{"v":1,"scope":["u"],"author":"a","policy":"p","body":{"thread":"t","text":"x"}}',
+    ],
+)
 def test_an_envelope_that_makes_no_sense_is_told_to_be_corrupt(envelope):
     with pytest.raises((StoreCorrupt, StoreVersion)):
         decode_envelope("asserted", "acme", envelope)
@@ -187,10 +229,18 @@ def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
     envelope, salt = version_0("t", "green tea"), b"sixteen bytes .."
     digest = sha256(salt, envelope)
     row = {
-        "seq": 1, "tx": 1, "at": 7, "sort": "asserted", "thread": "t", "digest": digest.hex(), "salt": salt.hex(),
-        "hash": compute_chain_hash(GENESIS, seq=1, tx=1, at=7, sort="asserted", thread="t", digest=digest).hex(),
+        "seq": 1,
+        "tx": 1,
+        "at": 7,
+        "sort": "asserted",
+        "thread": "t",
+        "digest": digest.hex(),
+        "salt": salt.hex(),
+        "hash": compute_chain_hash(
+            GENESIS, seq=1, tx=1, at=7, sort="asserted", thread="t", digest=digest
+        ).hex(),
         "envelope": envelope.decode(),
-    }  # fmt: skip
+    }
     header = {"account": "default", "format": "told-ledger/1"}
     for kind in ("ram", "sqlite"):
         with stage(kind) as here:
@@ -198,4 +248,6 @@ def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
             assert here.memory.get("t")["memory"] == "green tea"
             assert here.memory.verify()["ok"]
             assert [hit["id"] for hit in here.memory.search("tea", user_id="u")["results"]] == ["t"]
-            assert json.loads(here.exported().splitlines()[1]) == row, "what was hashed is never rewritten"
+            assert json.loads(here.exported().splitlines()[1]) == row, (
+                "what was hashed is never rewritten"
+            )

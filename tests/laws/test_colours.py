@@ -9,14 +9,16 @@ from hypothesis import given
 from histories import Player, answers, any_step, caller, questions, scripts, tried
 from told import AsyncMemory, Memory
 from told.core.errors import StoreError
-from told.flow import arun, call, run, gather_flows
+from told.flow import arun, call, gather_flows, run
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 
 def opened(colour, kind, folder):
     clock = ManualClock()
     url = "ram://" if kind == "ram" else f"sqlite:///{folder}/{colour.__name__}.db"
-    return colour(url, embedder=HashingEmbedder(), mint=seeded_mint(1, clock), durability="normal"), clock
+    return colour(
+        url, embedder=HashingEmbedder(), mint=seeded_mint(1, clock), durability="normal"
+    ), clock
 
 
 def awaited(runner, memory):
@@ -34,7 +36,9 @@ def test_a_script_has_the_same_outcome_in_both_colours(kind, script, question):
             here = Player(caller(blocking), clock)
             there = Player(awaited(runner, waiting), other_clock)
             assert here.play(script) == there.play(script)
-            assert answers(here.call, question, here.ids) == answers(there.call, question, there.ids)
+            assert answers(here.call, question, here.ids) == answers(
+                there.call, question, there.ids
+            )
             for verb in ("verify", "rebuild"):
                 assert here.call(verb) == there.call(verb)
             for memory_id in here.ids:
@@ -88,7 +92,9 @@ def test_a_blocking_flow_runs_inside_a_running_event_loop():
 
 def test_many_tasks_share_one_memory(tmp_path):
     async def main():
-        async with AsyncMemory(f"sqlite:///{tmp_path}/m.db", embedder="hash", durability="normal") as memory:
+        async with AsyncMemory(
+            f"sqlite:///{tmp_path}/m.db", embedder="hash", durability="normal"
+        ) as memory:
             await asyncio.gather(*(memory.add(f"fact {n}", user_id=f"u{n % 3}") for n in range(30)))
             found = await asyncio.gather(*(memory.get_all(user_id=f"u{n}") for n in range(3)))
             assert (await memory.verify())["ok"]

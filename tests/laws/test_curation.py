@@ -32,7 +32,12 @@ VALUES = {
     "has_pet": ("dog", "dog named Rex", "cat"), "favourite_colour": ("blue", "red"), "born_in": ("Lima", "Bonn"),
     "diet": ("vegetarian", "vegan"), "did": ("yoga",), "favourite_food": ("pizza",),
 }  # fmt: skip
-VERBS = {"works_at": "works at", "works_as": "works as a", "works_in": "works in", "lives_in": "lives in"}
+VERBS = {
+    "works_at": "works at",
+    "works_as": "works as a",
+    "works_in": "works in",
+    "lives_in": "lives in",
+}
 subjects = st.sampled_from(("User", "Bob"))
 times = st.sampled_from((None, None, -30 * DAY, -DAY, 0))
 
@@ -47,7 +52,13 @@ def claims(draw: st.DrawFn) -> Claim:
     text = f"{subject} {VERBS.get(name, name.replace('_', ' '))} {value}"
     match draw(st.sampled_from(("now", "now", "now", "now", "past", "hedged", "ended", "not"))):
         case "past":
-            return claim(name, value, f"{text}, once", valid=Interval(NOW - 90 * DAY, NOW - 60 * DAY, "day"), **more)
+            return claim(
+                name,
+                value,
+                f"{text}, once",
+                valid=Interval(NOW - 90 * DAY, NOW - 60 * DAY, "day"),
+                **more,
+            )
         case "hedged":
             return claim(name, value, f"{text}, perhaps", modality="hedged", **more)
         case "ended":
@@ -60,7 +71,8 @@ def claims(draw: st.DrawFn) -> Claim:
 
 turns = st.lists(
     st.tuples(
-        st.lists(claims(), min_size=1, max_size=3), st.sampled_from(("user", "user", "user", "tool", "assistant"))
+        st.lists(claims(), min_size=1, max_size=3),
+        st.sampled_from(("user", "user", "user", "tool", "assistant")),
     ),
     min_size=1,
     max_size=7,
@@ -73,14 +85,18 @@ def about(fact: Fact | Claim) -> tuple[str | None, str]:
 
 def bears_on(said: list[Claim], fact: Fact) -> bool:
     """Whether any of these claims speaks of what a memory speaks of."""
-    opposites = {(each.subject, name) for each in said for name in OPPOSITES.get(each.predicate or "", ())}
+    opposites = {
+        (each.subject, name) for each in said for name in OPPOSITES.get(each.predicate or "", ())
+    }
     return about(fact) in map(about, said) or (fact.subject, fact.predicate) in opposites
 
 
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(30)
-def test_nothing_is_retired_that_was_not_spoken_of(store: str, script: list[tuple[list[Claim], str]]) -> None:
+def test_nothing_is_retired_that_was_not_spoken_of(
+    store: str, script: list[tuple[list[Claim], str]]
+) -> None:
     with world(store) as here:
         for said, role in script:
             before = {fact.id: fact for fact in here.facts()}
@@ -120,7 +136,9 @@ def crowded(here: World) -> list[tuple[str | None, str]]:
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(20)
-def test_every_change_is_in_the_history_and_nothing_else(store: str, script: list[tuple[list[Claim], str]]) -> None:
+def test_every_change_is_in_the_history_and_nothing_else(
+    store: str, script: list[tuple[list[Claim], str]]
+) -> None:
     with world(store) as here:
         told: dict[str, list[str]] = {}
         for said, role in script:
@@ -131,7 +149,9 @@ def test_every_change_is_in_the_history_and_nothing_else(store: str, script: lis
             steps = run(load_history(here.store, "default", thread))
             assert [step.event for step in steps if step.event != "NONE"] == events
         wrote = [
-            entry for entry in here.store.scan_entries("default", 0, 10_000) if isinstance(entry.verb, Asserted | Retracted)
+            entry
+            for entry in here.store.scan_entries("default", 0, 10_000)
+            if isinstance(entry.verb, Asserted | Retracted)
         ]
         assert len(wrote) == sum(map(len, told.values()))
 
@@ -139,7 +159,9 @@ def test_every_change_is_in_the_history_and_nothing_else(store: str, script: lis
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns, last=claims())
 @tried(30)
-def test_saying_it_again_changes_nothing(store: str, script: list[tuple[list[Claim], str]], last: Claim) -> None:
+def test_saying_it_again_changes_nothing(
+    store: str, script: list[tuple[list[Claim], str]], last: Claim
+) -> None:
     """But for a plain denial that ended something: what it denies is gone by then, so it is news of its own."""
     with world(store) as here:
         for said, role in script:
@@ -155,10 +177,16 @@ def test_saying_it_again_changes_nothing(store: str, script: list[tuple[list[Cla
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(20)
-def test_nothing_but_the_user_ends_what_the_user_said(store: str, script: list[tuple[list[Claim], str]]) -> None:
+def test_nothing_but_the_user_ends_what_the_user_said(
+    store: str, script: list[tuple[list[Claim], str]]
+) -> None:
     with world(store) as here:
         for said, role in script:
-            before = {fact.id: fact.text for fact in here.facts() if fact.role == "user" and fact.kind not in UNLISTED_KINDS}
+            before = {
+                fact.id: fact.text
+                for fact in here.facts()
+                if fact.role == "user" and fact.kind not in UNLISTED_KINDS
+            }
             here.tell(*said, role=role)
             if role != "user":
                 after = {fact.id: fact.text for fact in here.facts()}
@@ -168,7 +196,9 @@ def test_nothing_but_the_user_ends_what_the_user_said(store: str, script: list[t
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(20)
-def test_a_contradiction_never_leaves_nothing(store: str, script: list[tuple[list[Claim], str]]) -> None:
+def test_a_contradiction_never_leaves_nothing(
+    store: str, script: list[tuple[list[Claim], str]]
+) -> None:
     """A slot that was spoken of stays empty only if its last word was a denial."""
     with world(store) as here:
         for said, role in script:
@@ -176,7 +206,11 @@ def test_a_contradiction_never_leaves_nothing(store: str, script: list[tuple[lis
             here.tell(*said, role=role)
             after = {about(fact) for fact in here.facts()}
             denials = {about(each) for each in said if each.polarity == "negated"}
-            opposed = {(each.subject, name) for each in said for name in OPPOSITES.get(each.predicate or "", ())}
+            opposed = {
+                (each.subject, name)
+                for each in said
+                for name in OPPOSITES.get(each.predicate or "", ())
+            }
             assert before - after <= denials | opposed
 
 
@@ -192,7 +226,9 @@ def test_writers_at_once_never_both_win_a_slot(store: str) -> None:
             ready.wait()
             while True:
                 with suppress(Conflict):
-                    [event] = mine.tell(claim("lives_in", city, f"User lives in {city}"), claim("likes", "tea"))[:1]
+                    [event] = mine.tell(
+                        claim("lives_in", city, f"User lives in {city}"), claim("likes", "tea")
+                    )[:1]
                     return event.event
 
         with ThreadPoolExecutor(len(cities)) as pool:

@@ -12,15 +12,18 @@ CANARY = "the canary is called 4711"
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    before=scripts(any_step, 4), changes=st.lists(st.sampled_from(("update", "back", "again", "retell")), max_size=4),
+    before=scripts(any_step, 4),
+    changes=st.lists(st.sampled_from(("update", "back", "again", "retell")), max_size=4),
     after=scripts(any_step, 4),
-)  # fmt: skip
+)
 @tried(25)
 def test_an_erased_text_is_nowhere_in_the_ledger(kind, before, changes, after):
     with stage(kind) as here:
         memory = here.memory
         here.player.play(before)
-        made = memory.add(CANARY, user_id="keeper", metadata={"note": CANARY}, source=CANARY)["results"][0]["id"]
+        made = memory.add(CANARY, user_id="keeper", metadata={"note": CANARY}, source=CANARY)[
+            "results"
+        ][0]["id"]
         for change in changes:
             match change:
                 case "update":
@@ -30,11 +33,19 @@ def test_an_erased_text_is_nowhere_in_the_ledger(kind, before, changes, after):
                 case "again":
                     memory.add(CANARY, user_id="keeper")
                 case "retell":
-                    memory.add({"role": "assistant", "content": CANARY}, user_id="keeper", idempotency_key="c")
+                    memory.add(
+                        {"role": "assistant", "content": CANARY},
+                        user_id="keeper",
+                        idempotency_key="c",
+                    )
         others = [memory_id for memory_id in here.player.ids if memory.get(memory_id)]
         kept = [(memory.get(memory_id), memory.history(memory_id)) for memory_id in others]
-        for row in memory.get_all(user_id="keeper", filters={"memory": {"contains": "canary"}})["results"]:
-            if memory.get(row["id"]):  # a copy taken from the same evidence goes with the one erased before it
+        for row in memory.get_all(user_id="keeper", filters={"memory": {"contains": "canary"}})[
+            "results"
+        ]:
+            if memory.get(
+                row["id"]
+            ):  # a copy taken from the same evidence goes with the one erased before it
                 memory.erase(row["id"])
         assert CANARY not in here.exported().decode()
         assert memory.history(made)[-1]["event"] == "ERASE"

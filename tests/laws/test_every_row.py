@@ -51,20 +51,26 @@ def write(memory):
     memory.search("violin", user_id="w")
     memory.engine.store.record_fault("default", "extract", 3, "oops")
     memory.engine.store.advance_cursor("default", "extract", 5)
-    memory.engine.store.record_cooccurrence("default", {tuple(sorted((tea, soup))): AccessCount(1, 1)})
+    memory.engine.store.record_cooccurrence(
+        "default", {tuple(sorted((tea, soup))): AccessCount(1, 1)}
+    )
     memory.engine.store.write_notes("default", "extract", {"key": b"value"})
 
 
 def opened(path):
     mint = seeded_mint("again", ManualClock())
-    return Memory(f"sqlite:///{path}", embedder=HashingEmbedder(dim=16), mint=mint, durability="normal")
+    return Memory(
+        f"sqlite:///{path}", embedder=HashingEmbedder(dim=16), mint=mint, durability="normal"
+    )
 
 
 @contextmanager
 def raw(path):
     db = apsw.Connection(str(path))
     try:
-        db.execute("DROP TRIGGER IF EXISTS entry_append_only; DROP TRIGGER IF EXISTS entry_no_delete")
+        db.execute(
+            "DROP TRIGGER IF EXISTS entry_append_only; DROP TRIGGER IF EXISTS entry_no_delete"
+        )
         yield db
     finally:
         db.close()
@@ -80,10 +86,20 @@ class Books:
             self.answers = asked(memory)
         self.whole = self.path.read_bytes()
         with raw(self.path) as db:
-            names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' "
-                                                    "AND name NOT LIKE 'sqlite%' AND name <> 'entry'")]  # fmt: skip
-            self.columns = {name: db.execute(f"PRAGMA table_info({name})").fetchall() for name in names}
-            self.types = {name: {each[1]: each[2] for each in columns} for name, columns in self.columns.items()}
+            names = [
+                name
+                for (name,) in db.execute(
+                    "SELECT name FROM sqlite_schema WHERE type = 'table' "
+                    "AND name NOT LIKE 'sqlite%' AND name <> 'entry'"
+                )
+            ]
+            self.columns = {
+                name: db.execute(f"PRAGMA table_info({name})").fetchall() for name in names
+            }
+            self.types = {
+                name: {each[1]: each[2] for each in columns}
+                for name, columns in self.columns.items()
+            }
             self.rows = {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names}
 
     def row(self, table, which=0):
@@ -113,7 +129,11 @@ def books(tmp_path_factory):
 
 def asked(memory):
     """What a store holds and answers, as far as it follows from the ledger."""
-    rows = [sorted(map(repr, memory.engine.store.view_rows("default", view))) for view in VIEWS if view != "passages"]
+    rows = [
+        sorted(map(repr, memory.engine.store.view_rows("default", view)))
+        for view in VIEWS
+        if view != "passages"
+    ]
     rows += [sorted(repr(row[-3:]) for row in memory.engine.store.view_rows("default", "passages"))]
     asks = [(query, user) for query in ("violin", "tea note 7") for user in "uwx"]
     found = [memory.search(query, user_id=user, limit=5)["results"] for query, user in asks]
@@ -128,7 +148,10 @@ def told_of(books, *, search=True):
                 with suppress(ToldError):
                     asked(memory)
             verdict = memory.verify()
-            return [*verdict["index_problems"], *([verdict["problem"]] if "problem" in verdict else ())]
+            return [
+                *verdict["index_problems"],
+                *([verdict["problem"]] if "problem" in verdict else ()),
+            ]
     except ToldError as error:
         return [f"{error.message} {error.hint}"]
 
@@ -158,8 +181,10 @@ def test_a_value_that_does_not_follow_from_the_ledger_is_found_and_put_right(boo
     row, keys = books.row(table)
     for column, value in row.items():
         place = f"{table}.{column}"
-        if not books.tampered(f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
-                              (otherwise(value, books.types[table][column]), *(row[key] for key in keys))):  # fmt: skip
+        if not books.tampered(
+            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
+            (otherwise(value, books.types[table][column]), *(row[key] for key in keys)),
+        ):
             continue
         problems = told_of(books)
         if not problems:
@@ -175,8 +200,10 @@ def test_a_value_of_another_type_is_found_and_put_right(books, table):
     row, keys = books.row(table, -1)
     for column, value in row.items():
         place = f"{table}.{column}"
-        if not books.tampered(f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
-                              (b"\xff" if isinstance(value, str) else "?", *(row[key] for key in keys))):  # fmt: skip
+        if not books.tampered(
+            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
+            (b"\xff" if isinstance(value, str) else "?", *(row[key] for key in keys)),
+        ):
             continue
         assert told_of(books, search=False), place
     if table not in LOST and table != "model":
@@ -189,7 +216,10 @@ def test_a_value_of_another_type_is_found_and_put_right(books, table):
 @pytest.mark.parametrize("which", [0, -1])
 def test_a_row_that_was_deleted_is_missed_and_put_back(books, table, which):
     row, keys = books.row(table, which)
-    books.tampered(f"DELETE FROM {table} WHERE ({', '.join(keys)}) IS ({marks(keys)})", [row[key] for key in keys])
+    books.tampered(
+        f"DELETE FROM {table} WHERE ({', '.join(keys)}) IS ({marks(keys)})",
+        [row[key] for key in keys],
+    )
     problems = told_of(books)
     assert bool(problems) == (table not in DROPPED), problems
     if problems and table not in LOST:
@@ -214,7 +244,9 @@ FREELY = {"tombstone", "account", "cursor", "fault", "blob", "ticket"} | BESIDE
 @pytest.mark.parametrize("table", TABLES)
 def test_a_row_that_was_planted_is_found_and_cleared_away(books, table):
     for row in planted(books, table):
-        if not books.tampered(f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks(row)})", [*row.values()]):
+        if not books.tampered(
+            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks(row)})", [*row.values()]
+        ):
             continue
         problems = told_of(books)
         assert problems or table in FREELY, row
@@ -262,7 +294,9 @@ RAM = {
 
 @pytest.mark.parametrize("tamper", RAM.values(), ids=RAM.keys())
 def test_a_store_in_memory_answers_alike(tamper):
-    with Memory("ram://", embedder=HashingEmbedder(dim=16), mint=seeded_mint("again", ManualClock())) as memory:
+    with Memory(
+        "ram://", embedder=HashingEmbedder(dim=16), mint=seeded_mint("again", ManualClock())
+    ) as memory:
         write(memory)
         assert memory.verify()["ok"]
         tamper(memory.engine.store._accounts["default"])
@@ -282,7 +316,9 @@ def test_tables_that_are_not_ours_are_let_be(tmp_path):
         assert memory.verify()["ok"]
         memory.rebuild()
         assert memory.verify()["ok"]
-    assert apsw.Connection(str(path)).execute("SELECT * FROM notes").fetchall() == [("a", "2026-01-01", 1)]
+    assert apsw.Connection(str(path)).execute("SELECT * FROM notes").fetchall() == [
+        ("a", "2026-01-01", 1)
+    ]
 
 
 def test_a_rebuild_of_one_account_leaves_the_vectors_of_another(tmp_path):
@@ -294,7 +330,9 @@ def test_a_rebuild_of_one_account_leaves_the_vectors_of_another(tmp_path):
         one.add([f"tea {number}" for number in range(20)], user_id="u", infer=False)
         other.add([f"bread {number}" for number in range(20)], user_id="u", infer=False)
         with apsw.Connection(f"{tmp_path}/m.db") as db:
-            db.execute("DELETE FROM passage WHERE fact >> 40 = (SELECT id FROM account WHERE name = 'b')")
+            db.execute(
+                "DELETE FROM passage WHERE fact >> 40 = (SELECT id FROM account WHERE name = 'b')"
+            )
         one.rebuild()
         other.rebuild()
         assert other.verify()["ok"]

@@ -11,19 +11,47 @@ import pytest
 
 from told.backends.sqlite.connect import translate_errors
 from told.backends.sqlite.store import SqliteStore
-from told.backends.sqlite.writer import WriteJob, GroupCommitWriter
-from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Ruled, Verb
+from told.backends.sqlite.writer import GroupCommitWriter, WriteJob
+from told.core.entry import (
+    Asserted,
+    Claim,
+    Draft,
+    Evidence,
+    Linked,
+    Observed,
+    Retracted,
+    Ruled,
+    Verb,
+)
 from told.core.ids import hash_text
 from told.core.scope import Scope
 from told.core.text import md5_hex
-from told.ports import VIEWS, Batch, Guard, EntryIntact, NoEvidence, NoFact, KindNotGrown, UnchangedSlot, CursorStep, ThreadUntouched, Store, ThreadAt
+from told.ports import (
+    VIEWS,
+    Batch,
+    CursorStep,
+    EntryIntact,
+    Guard,
+    KindNotGrown,
+    NoEvidence,
+    NoFact,
+    Store,
+    ThreadAt,
+    ThreadUntouched,
+    UnchangedSlot,
+)
 from told.testing.contract.scribe import make_idempotency_record
 from told.testing.fakes import seeded_mint
-from told.views import fold_all, build_fold
+from told.views import build_fold, fold_all
 
 ACCOUNTS = ("acme", "other")
 USERS = ("alice", "bob")
-SCOPES = [Scope(account, user_id=user, run_id=run) for account in ACCOUNTS for user in USERS for run in (None, "r1")]
+SCOPES = [
+    Scope(account, user_id=user, run_id=run)
+    for account in ACCOUNTS
+    for user in USERS
+    for run in (None, "r1")
+]
 THREADS = ("t1", "t2", "t3", "t4")
 TEXTS = ("green tea", "black coffee", "a long walk", "tea again")
 
@@ -40,7 +68,12 @@ def verb(random: Random) -> Verb:
         case 2 | 3:
             return Observed(f"e{random.randrange(6)}", Evidence(text, said_at=1))
         case _:
-            claim = Claim(text, kind=random.choice(("memory", "turn", "preference")), subject="user", predicate="likes")
+            claim = Claim(
+                text,
+                kind=random.choice(("memory", "turn", "preference")),
+                subject="user",
+                predicate="likes",
+            )
             return Asserted(thread, claim)
 
 
@@ -56,7 +89,9 @@ def guard(random: Random, scope: Scope) -> Guard:
         case 4:
             return UnchangedSlot(scope, "user", ("likes",), seq)
         case 5:
-            return random.choice((KindNotGrown(scope, "preference", seq), ThreadUntouched(thread, seq)))
+            return random.choice(
+                (KindNotGrown(scope, "preference", seq), ThreadUntouched(thread, seq))
+            )
         case _:
             return EntryIntact(seq)
 
@@ -65,8 +100,13 @@ def commit(random: Random, store: Store) -> Deed:
     """A commit of a few verbs, some of which cannot be done; what it saw just now, it saw truly."""
     scope = random.choice(SCOPES)
     head = store.get_head(scope.account).seq
-    seen, guards = random.choice((-1, head)), [guard(random, scope)] if random.random() < 0.6 else []
-    if seen == head and tried(store, lambda store: store.commit(Batch(scope.account, [], guards), fold_all)):
+    seen, guards = (
+        random.choice((-1, head)),
+        [guard(random, scope)] if random.random() < 0.6 else [],
+    )
+    if seen == head and tried(
+        store, lambda store: store.commit(Batch(scope.account, [], guards), fold_all)
+    ):
         guards = []
     drafts = [Draft(verb(random), scope) for _ in range(random.randrange(1, 4))]
     texts = [draft.verb.claim.text for draft in drafts if isinstance(draft.verb, Asserted)]
@@ -75,12 +115,19 @@ def commit(random: Random, store: Store) -> Deed:
         drafts.append(Draft(Asserted("t9", Claim(odd := random.choice((*TEXTS, "odd")))), scope))
         vectors[hash_text(odd)] = [1.0, 0.5, 0.5]
     if random.random() < 0.04:
-        drafts.append(Draft(Asserted(random.choice(THREADS), Claim("of no day", said_at=2**70)), scope))
+        drafts.append(
+            Draft(Asserted(random.choice(THREADS), Claim("of no day", said_at=2**70)), scope)
+        )
     batch = Batch(
-        scope.account, drafts, guards, seen,
-        make_idempotency_record(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None, vectors, None,
+        scope.account,
+        drafts,
+        guards,
+        seen,
+        make_idempotency_record(f"k{random.randrange(5)}", "t1") if random.random() < 0.2 else None,
+        vectors,
+        None,
         step=CursorStep("graph", 0, random.randrange(1, 9)) if random.random() < 0.05 else None,
-    )  # fmt: skip
+    )
 
     def broken(_: object) -> Any:
         raise LookupError("a view went wrong")
@@ -92,15 +139,17 @@ def commit(random: Random, store: Store) -> Deed:
 def other(random: Random, _: Store) -> Deed:
     """A write that is no commit."""
     account, seq = random.choice(ACCOUNTS), random.randrange(1, 9)
-    return random.choice((
-        lambda store: store.erase(account, [seq], Draft(Retracted("t1"), None)),
-        lambda store: store.rebuild(account, VIEWS, build_fold(VIEWS)),
-        lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0, 1.0]}, None),
-        lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0]}, None),
-        lambda store: store.switch_model("small", 2),
-        lambda store: store.reset(account, Draft(Ruled("ledger", "reset", {}), None)),
-        lambda store: store.advance_cursor(account, "words", seq),
-    ))  # fmt: skip
+    return random.choice(
+        (
+            lambda store: store.erase(account, [seq], Draft(Retracted("t1"), None)),
+            lambda store: store.rebuild(account, VIEWS, build_fold(VIEWS)),
+            lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0, 1.0]}, None),
+            lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0]}, None),
+            lambda store: store.switch_model("small", 2),
+            lambda store: store.reset(account, Draft(Ruled("ledger", "reset", {}), None)),
+            lambda store: store.advance_cursor(account, "words", seq),
+        )
+    )
 
 
 class Gathering:
@@ -161,7 +210,9 @@ def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_an
     one_by_one, together = stores
     writer = together._write
     for _ in range(4):
-        kinds = [other if random.random() < 0.06 else commit for _ in range(random.randrange(2, 24))]
+        kinds = [
+            other if random.random() < 0.06 else commit for _ in range(random.randrange(2, 24))
+        ]
         deeds = [kind(random, one_by_one) for kind in kinds]
         alone = [outcome(tried(one_by_one, deed)) for deed in deeds]
         gathering = together._write = Gathering(writer)  # type: ignore[assignment]
@@ -175,6 +226,8 @@ def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_an
 
 
 def _seen(store: Store, account: str) -> object:
-    entries = [(e.seq, e.tx, e.sort, e.thread, e.draft) for e in store.scan_entries(account, 0, 10_000)]
+    entries = [
+        (e.seq, e.tx, e.sort, e.thread, e.draft) for e in store.scan_entries(account, 0, 10_000)
+    ]
     rows = {view: sorted(map(repr, store.view_rows(account, view))) for view in VIEWS}
     return entries, rows, store.get_head(account).seq

@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from histories import any_step, messages, metadata, said, scopes, scripts, sources, stage, timestamps, tried
+from histories import (
+    any_step,
+    messages,
+    metadata,
+    said,
+    scopes,
+    scripts,
+    sources,
+    stage,
+    timestamps,
+    tried,
+)
 from told.core.errors import IdempotencyConflict, InvalidInput
 
 KINDS = ["ram", "sqlite"]
@@ -49,14 +60,20 @@ def test_a_key_gives_back_its_first_receipt_whatever_happened_since(kind, scope,
 
 def wordless(receipt):
     """A receipt without the words of what was skipped: a key keeps none, so that an erasure leaves none."""
-    rows = [{name: value for name, value in row.items() if name != "fact"} for row in receipt.get("skipped", ())]
+    rows = [
+        {name: value for name, value in row.items() if name != "fact"}
+        for row in receipt.get("skipped", ())
+    ]
     return {**receipt, **({"skipped": rows} if rows else {})}
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_replayed_receipt_says_who_spoke_not_who_spoke_first(kind):
     with stage(kind) as here:
-        said = [{"role": "user", "content": "tea"}, {"role": "assistant", "content": "tea", "name": "Ann"}]
+        said = [
+            {"role": "user", "content": "tea"},
+            {"role": "assistant", "content": "tea", "name": "Ann"},
+        ]
         first = here.memory.add(said, user_id="u", idempotency_key="k")
         assert here.memory.add(said, user_id="u", idempotency_key="k") == first
 
@@ -70,12 +87,18 @@ def test_a_key_refuses_another_request(kind, request, other):
         grown = entries(here)
         told = {"messages": other["messages"], "metadata": other.get("metadata")}
         with pytest.raises(IdempotencyConflict):
-            here.memory.add([told["messages"], "and more"] if isinstance(told["messages"], str) else "another",
-                            metadata=told["metadata"], user_id="u", idempotency_key="the key")  # fmt: skip
+            here.memory.add(
+                [told["messages"], "and more"] if isinstance(told["messages"], str) else "another",
+                metadata=told["metadata"],
+                user_id="u",
+                idempotency_key="the key",
+            )
         with pytest.raises(IdempotencyConflict):
             here.memory.add(**request, user_id="v", idempotency_key="the key")
         with pytest.raises(IdempotencyConflict):
-            here.memory.add(**request, user_id="u", expiration_date="2031", idempotency_key="the key")
+            here.memory.add(
+                **request, user_id="u", expiration_date="2031", idempotency_key="the key"
+            )
         assert entries(here) == grown
 
 
@@ -83,7 +106,12 @@ def test_a_key_refuses_another_request(kind, request, other):
 @given(message=messages.filter(lambda message: message["role"] != "system"))
 @tried(20)
 def test_a_key_refuses_a_request_that_differs_in_any_part_of_a_message(kind, message):
-    changes = ({"content": "something else"}, {"name": "Zoe"}, {"metadata": {"zz": 1}}, {"timestamp": "2001-01-01"})
+    changes = (
+        {"content": "something else"},
+        {"name": "Zoe"},
+        {"metadata": {"zz": 1}},
+        {"timestamp": "2001-01-01"},
+    )
     with stage(kind) as here:
         here.memory.add(message, user_id="u", idempotency_key="the key")
         for change in changes:
@@ -116,7 +144,9 @@ def test_a_key_that_is_none_is_refused(key):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_key_used_by_many_threads_at_once_writes_once(kind):
     with stage(kind) as here, ThreadPoolExecutor(8) as pool:
-        receipts = list(pool.map(lambda _: here.memory.add("tea", user_id="u", idempotency_key="k"), range(16)))
+        receipts = list(
+            pool.map(lambda _: here.memory.add("tea", user_id="u", idempotency_key="k"), range(16))
+        )
         assert all(receipt == receipts[0] for receipt in receipts)
         assert entries(here) == 2
 
@@ -124,7 +154,9 @@ def test_a_key_used_by_many_threads_at_once_writes_once(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_same_text_said_by_many_threads_at_once_is_one_memory(kind):
     with stage(kind) as here, ThreadPoolExecutor(8) as pool:
-        receipts = list(pool.map(lambda _: here.memory.add("tea", user_id="u")["results"][0], range(16)))
+        receipts = list(
+            pool.map(lambda _: here.memory.add("tea", user_id="u")["results"][0], range(16))
+        )
         assert len({row["id"] for row in receipts}) == 1
         assert sorted(row["event"] for row in receipts) == ["ADD"] + ["NONE"] * 15
         assert entries(here) == 2
@@ -143,13 +175,15 @@ def test_a_key_whose_memory_was_erased_is_free_again(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_added_is_found_even_if_the_same_words_had_expired(kind):
     with stage(kind) as here:
-        here.memory.add("The office code is 1234", user_id="u", expiration_date="2026-01-05T09:00:00Z")
+        here.memory.add(
+            "The office code is 1234", user_id="u", expiration_date="2026-01-05T09:00:00Z"
+        )
         here.clock.tick(7_200_000_000)
         assert here.memory.get_all(user_id="u")["results"] == []
         here.memory.add("The office code is 1234", user_id="u")
-        assert [row["memory"] for row in here.memory.search("office code", user_id="u")["results"]] == [
-            "The office code is 1234"
-        ]
+        assert [
+            row["memory"] for row in here.memory.search("office code", user_id="u")["results"]
+        ] == ["The office code is 1234"]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -35,7 +35,12 @@ class Naive:
             found["weight"] = min(1.0, found["weight"] + 0.3 * rules["salience_weight"])
             found["last"] = self.said
         else:
-            fact = {"name": name, "value": value.strip(), "weight": rules["salience_weight"], "last": self.said}
+            fact = {
+                "name": name,
+                "value": value.strip(),
+                "weight": rules["salience_weight"],
+                "last": self.said,
+            }
             self.facts.append(fact)
             self._evict(name, rules)
 
@@ -52,14 +57,18 @@ class Naive:
         here = [fact for fact in self.facts if fact["name"] == name]
         while rules["cardinality"] != "unlimited" and len(here) > rules["cardinality"]:
             recent = rules["eviction"] == "recency"
-            gone = min(here, key=lambda fact: (0.0 if recent else round(fact["weight"], 9), fact["last"]))
+            gone = min(
+                here, key=lambda fact: (0.0 if recent else round(fact["weight"], 9), fact["last"])
+            )
             here = [fact for fact in here if fact is not gone]
             self.facts = [fact for fact in self.facts if fact is not gone]
 
     def tick(self):
         for fact in self.facts:
             fact["weight"] *= DECAY[CONCEPTS[fact["name"]]["persistence_class"]]
-        self.facts = [f for f in self.facts if f["name"] == "Need" or f["weight"] >= PRUNE_THRESHOLD]
+        self.facts = [
+            f for f in self.facts if f["name"] == "Need" or f["weight"] >= PRUNE_THRESHOLD
+        ]
 
 
 polarities = st.sampled_from(("asserted", "asserted", "asserted", "asserted", "negated"))
@@ -95,7 +104,9 @@ def test_a_store_that_never_ticks_holds_what_one_that_does_holds(script, thresho
 def test_a_ledger_holds_what_a_process_holds(script, threshold):
     inside = play(script, MemoryStore({"concepts": CONCEPTS}, threshold))
     with Memory("ram://", embedder="none", mint=seeded_mint("law", ManualClock())) as memory:
-        durable = play(script, MemoryStore({"concepts": CONCEPTS}, threshold, memory=memory, user_id="ann"))
+        durable = play(
+            script, MemoryStore({"concepts": CONCEPTS}, threshold, memory=memory, user_id="ann")
+        )
         assert held(durable) == pytest.approx(held(inside))
         assert durable.turn == inside.turn
         assert sorted(durable.dump().splitlines()) == sorted(inside.dump().splitlines())

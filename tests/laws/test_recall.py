@@ -34,22 +34,42 @@ LONG = " ".join(f"Sentence {number} speaks of the {WORDS[number % 8]}." for numb
 
 sayings = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join) | st.just(LONG)
 sayings |= st.sampled_from(CLAIMS)
-shorter = st.sampled_from(({}, {}, {"abstract": "a river of tea"}, {"overview": "the garden", "abstract": "Berlin"}))
+shorter = st.sampled_from(
+    ({}, {}, {"abstract": "a river of tea"}, {"overview": "the garden", "abstract": "Berlin"})
+)
 turns = st.builds(
     lambda text, who, minute, meta, role: {
-        "role": role if who is None else "user", "content": text, "metadata": meta,
+        "role": role if who is None else "user",
+        "content": text,
+        "metadata": meta,
         **({"name": who} if who else {}),
         **({} if minute is None else {"timestamp": f"2023-05-02T10:{minute:02}:00Z"}),
     },
-    sayings, st.sampled_from(PEOPLE), st.none() | st.integers(0, 59), shorter, st.sampled_from(("user", "assistant")),
-)  # fmt: skip
+    sayings,
+    st.sampled_from(PEOPLE),
+    st.none() | st.integers(0, 59),
+    shorter,
+    st.sampled_from(("user", "assistant")),
+)
 pick = st.integers(0, 20)
 steps = st.one_of(
-    st.tuples(st.just("add"), st.lists(turns, min_size=1, max_size=4), st.sampled_from((U, {**U, "run_id": "r"}))),
+    st.tuples(
+        st.just("add"),
+        st.lists(turns, min_size=1, max_size=4),
+        st.sampled_from((U, {**U, "run_id": "r"})),
+    ),
     st.tuples(st.just("add"), st.lists(turns, min_size=1, max_size=4), st.just(U)),
-    st.tuples(st.just("update"), pick, st.sampled_from(({"text": "tea again"}, {"metadata": {"abstract": "Tokyo"}}))),
+    st.tuples(
+        st.just("update"),
+        pick,
+        st.sampled_from(({"text": "tea again"}, {"metadata": {"abstract": "Tokyo"}})),
+    ),
     st.tuples(st.just("delete"), pick, st.none()),
-    st.tuples(st.just("link"), st.tuples(pick, pick), st.sampled_from(("part_of", "relates_to", "supports"))),
+    st.tuples(
+        st.just("link"),
+        st.tuples(pick, pick),
+        st.sampled_from(("part_of", "relates_to", "supports")),
+    ),
     st.tuples(st.just("read"), st.sampled_from(QUERIES), st.sampled_from((1, 100))),
 )
 pasts = st.lists(steps, min_size=1, max_size=7)
@@ -86,7 +106,10 @@ def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
         "few": memory.search(query, limit=2, **asking),
         "explain": explained,
         "text": (bundle.text, bundle.tokens, bundle.warnings),
-        "hits": [(replace(hit.fact, until=NEVER, gone=NEVER), hit.score, dict(hit.parts)) for hit in bundle.hits],
+        "hits": [
+            (replace(hit.fact, until=NEVER, gone=NEVER), hit.score, dict(hit.parts))
+            for hit in bundle.hits
+        ],
         "candidates": [candidate.as_dict() for candidate in bundle.trace.candidates],
     }
 
@@ -95,7 +118,9 @@ def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("knobs", [{}, {"rank_hotness": 3.0, "expand_hot": 0.2, "rank_recency": 1.0}], ids=["", "hot"])
+@pytest.mark.parametrize(
+    "knobs", [{}, {"rank_hotness": 3.0, "expand_hot": 0.2, "rank_recency": 1.0}], ids=["", "hot"]
+)
 @given(past=pasts, later=pasts, query=st.sampled_from(QUERIES))
 @tried(12)
 def test_a_read_of_the_past_says_what_it_said_then(kind, knobs, past, later, query):
@@ -126,7 +151,10 @@ def test_what_is_derived_later_takes_no_room_in_the_past(kind):
 
         def derive(first: int, last: int, kind: str = "event") -> None:
             drafts = [
-                Draft(Asserted(f"d{n}", Claim(f"walk number {n}", kind, evidence=fact.evidence)), scope)
+                Draft(
+                    Asserted(f"d{n}", Claim(f"walk number {n}", kind, evidence=fact.evidence)),
+                    scope,
+                )
                 for n in range(first, last)
             ]
             store.commit(Batch("default", drafts), fold_all)
@@ -150,7 +178,10 @@ def secretly(said: list[dict[str, Any]], denied: set[int], start: int) -> list[d
         row = {**turn, "content": f"{turn['content']} number{number}"}
         if number in denied:
             row["content"] += f" {SECRET}text{number}"
-            row["metadata"] = {"note": f"{SECRET}meta{number}", "abstract": f"tea {SECRET}abstract{number}"}
+            row["metadata"] = {
+                "note": f"{SECRET}meta{number}",
+                "abstract": f"tea {SECRET}abstract{number}",
+            }
             if "name" in row:
                 row["name"] = f"{SECRET}name{number}"
         told.append(row)
@@ -164,7 +195,9 @@ def is_allowed(row: dict[str, Any]) -> bool | str:
 talks = st.lists(st.lists(turns, min_size=1, max_size=5), min_size=1, max_size=3)
 
 
-def guarded(here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]) -> list[tuple[str, bool]]:
+def guarded(
+    here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]
+) -> list[tuple[str, bool]]:
     """The memories that are held and what stands behind them, each with whether it may be seen."""
     count = 0
     for said in talk:
@@ -176,7 +209,12 @@ def guarded(here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]) -> 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(talk=talks, denied=st.sets(st.integers(0, 14), max_size=8), query=st.sampled_from(QUERIES), data=st.data())
+@given(
+    talk=talks,
+    denied=st.sets(st.integers(0, 14), max_size=8),
+    query=st.sampled_from(QUERIES),
+    data=st.data(),
+)
 @tried(20)
 def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
     with stage(kind, guard=is_allowed, spare=0) as here:
@@ -187,11 +225,18 @@ def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
             memory.link(one, data.draw(st.sampled_from(("part_of", "relates_to"))), other, **U)
         hidden = [memory_id for memory_id, shown in ids if not shown]
         told = [
-            memory.search(query, **U, explain=True), memory.search(query, **U, limit=1), memory.get_all(**U),
-            *(shapes.bundle_to_dict(memory.context(query, **U, budget=60 + 400 * tail, tail=tail)) for tail in (0, 5)),
-            shapes.bundle_to_dict(memory.context(None, **U)), memory.explain(query, **U), memory.explain(query, **U, limit=1),
+            memory.search(query, **U, explain=True),
+            memory.search(query, **U, limit=1),
+            memory.get_all(**U),
+            *(
+                shapes.bundle_to_dict(memory.context(query, **U, budget=60 + 400 * tail, tail=tail))
+                for tail in (0, 5)
+            ),
+            shapes.bundle_to_dict(memory.context(None, **U)),
+            memory.explain(query, **U),
+            memory.explain(query, **U, limit=1),
             *(memory.why_not(query, memory_id, **U, limit=1) for memory_id, shown in ids if shown),
-        ]  # fmt: skip
+        ]
         written = repr(told)
         assert SECRET not in written
         assert not any(memory_id in written for memory_id in hidden)
@@ -205,7 +250,10 @@ def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    talk=talks, denied=st.sets(st.integers(0, 14), max_size=8), query=st.sampled_from(QUERIES), limit=st.integers(1, 6)
+    talk=talks,
+    denied=st.sets(st.integers(0, 14), max_size=8),
+    query=st.sampled_from(QUERIES),
+    limit=st.integers(1, 6),
 )
 @tried(20)
 def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, denied, query, limit):
@@ -229,7 +277,9 @@ def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, deni
         hidden = {row["id"] for row in candidates} - shown
         assert step["dropped"] == len(hidden)
         assert step["note"] == (f"{len(hidden)} not for you" if hidden else "")
-        assert {row["id"] for row in explained["candidates"]} == {row["id"] for row in candidates} & shown
+        assert {row["id"] for row in explained["candidates"]} == {
+            row["id"] for row in candidates
+        } & shown
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -237,7 +287,11 @@ def test_only_kinds_subscribed_to_are_shown(kind):
     with stage(kind, subscribes=("skill",)) as here:
         here.memory.add("run make ship to deploy", **U, memory_type="procedural_memory")
         here.memory.add("deploy on Friday, says Zanzibar", **U)
-        told = [here.memory.search("deploy", **U), here.memory.context("deploy", **U), here.memory.get_all(**U)]
+        told = [
+            here.memory.search("deploy", **U),
+            here.memory.context("deploy", **U),
+            here.memory.get_all(**U),
+        ]
         assert SECRET not in repr(told)
         assert "make ship" in told[1].text
 
@@ -260,7 +314,12 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
             answers(here.memory, query, as_of=f"#{max(here.head, 1)}")
             for memory_id in ids[:2]:
                 here.memory.why_not(query, memory_id, **U)
-        assert (store.get_head(account), here.exported(), here.rows(), here.memory.timeline(**U)) == before
+        assert (
+            store.get_head(account),
+            here.exported(),
+            here.rows(),
+            here.memory.timeline(**U),
+        ) == before
         assert here.memory.verify()["ok"]
 
 
@@ -270,10 +329,21 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(
     "knobs",
-    [{}, {"spare": 0}, {"rank_recency": 1.0}, {"diversity": 2.0}, {"fusion": "rrf"}, {"fusion": "fused"}],
+    [
+        {},
+        {"spare": 0},
+        {"rank_recency": 1.0},
+        {"diversity": 2.0},
+        {"fusion": "rrf"},
+        {"fusion": "fused"},
+    ],
     ids=str,
 )
-@given(past=pasts, query=st.sampled_from(QUERIES), limits=st.lists(st.integers(1, 20), min_size=1, max_size=3))
+@given(
+    past=pasts,
+    query=st.sampled_from(QUERIES),
+    limits=st.lists(st.integers(1, 20), min_size=1, max_size=3),
+)
 @tried(8)
 def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, limits):
     """Up to as many as each retriever offers anyhow; newest-first and diversity look past what is asked for."""
@@ -282,7 +352,9 @@ def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, l
         for step in past:
             act(here, step, ids)
         moment = f"#{max(here.head, 1)}"
-        everything = here.memory.search(query, **U, limit=150, as_of=moment, explain=True)["results"]
+        everything = here.memory.search(query, **U, limit=150, as_of=moment, explain=True)[
+            "results"
+        ]
         for limit in limits:
             few = here.memory.search(query, **U, limit=limit, as_of=moment, explain=True)["results"]
             assert [row["id"] for row in few] == [row["id"] for row in everything[:limit]]
@@ -293,9 +365,15 @@ def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, l
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
 def test_a_claim_that_a_turn_leads_to_takes_no_place_of_what_scores_higher(kind, limit):
     said = (
-        "river tea", "I moved to Tokyo", "tea", "I love green tea", "violin river", "I live in Berlin",
-        "I love green tea", "I moved to Tokyo",
-    )  # fmt: skip
+        "river tea",
+        "I moved to Tokyo",
+        "tea",
+        "I love green tea",
+        "violin river",
+        "I live in Berlin",
+        "I love green tea",
+        "I moved to Tokyo",
+    )
     with stage(kind, spare=0, newest_among=0) as here:
         for number, text in enumerate(said):
             here.memory.add(f"{text} number{number}", **U)
@@ -309,13 +387,21 @@ def test_a_claim_that_a_turn_leads_to_takes_no_place_of_what_scores_higher(kind,
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_asks_when_gets_the_same_first_however_few_are_wanted(kind):
     with stage(kind, embedder=None) as here:
-        here.memory.add(["big garden yesterday at nine", *(f"big garden {name}" for name in "abcdefghijklmno")], **U)
-        found = [here.memory.search("when was the garden big?", **U, limit=limit)["results"] for limit in (1, 3, 100)]
+        here.memory.add(
+            ["big garden yesterday at nine", *(f"big garden {name}" for name in "abcdefghijklmno")],
+            **U,
+        )
+        found = [
+            here.memory.search("when was the garden big?", **U, limit=limit)["results"]
+            for limit in (1, 3, 100)
+        ]
         assert {rows[0]["memory"] for rows in found} == {"big garden yesterday at nine"}
 
 
 @pytest.mark.parametrize(("worth", "looked"), [(0.0, 0), (1.0, 1)])
-def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(worth, looked, monkeypatch):
+def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(
+    worth, looked, monkeypatch
+):
     with stage("sqlite", embedder=None, rank_hotness=worth) as here:
         here.memory.add("big garden yesterday at nine", **U)
         store, asked = here.memory.engine.store, list[object]()
@@ -329,7 +415,12 @@ def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(wort
 
 
 def turn(name: str, text: str, minute: int) -> dict[str, Any]:
-    return {"role": "user", "name": name, "content": text, "timestamp": f"2023-05-02T10:{minute:02}:00Z"}
+    return {
+        "role": "user",
+        "name": name,
+        "content": text,
+        "timestamp": f"2023-05-02T10:{minute:02}:00Z",
+    }
 
 
 TALK = [
@@ -349,14 +440,20 @@ def test_erasing_a_turn_leaves_nothing_of_its_words_in_the_vector_of_the_next(ki
         assert store.embedded_hashes([BEFORE]) == {BEFORE}
         certificate = memory.erase(secret)
         assert certificate["destroyed"]["vectors"] == 2, "its own, and the one it lent its words to"
-        assert store.embedded_hashes([BEFORE, ALONE]) == {ALONE}, "what is left is embedded anew, alone"
+        assert store.embedded_hashes([BEFORE, ALONE]) == {ALONE}, (
+            "what is left is embedded anew, alone"
+        )
         assert memory.stats()["pending_vectors"] == 0
         store.put_vectors({BEFORE: [1.0] * 64})
-        assert store.embedded_hashes([BEFORE]) == frozenset(), "a vector that comes too late is not kept"
+        assert store.embedded_hashes([BEFORE]) == frozenset(), (
+            "a vector that comes too late is not kept"
+        )
         assert memory.search("bridge", **U)["results"][0]["id"] == bridge
         [best, *_] = memory.search("thanks noted", **U, explain=True)["results"]
         assert best["id"] == thanks
-        assert best["score_details"]["cosine"] == pytest.approx(_cosine("thanks noted", "Ann: thanks, noted"), abs=0.02)
+        assert best["score_details"]["cosine"] == pytest.approx(
+            _cosine("thanks noted", "Ann: thanks, noted"), abs=0.02
+        )
         grown = here.rows()
         memory.rebuild()
         assert here.rows() == grown
@@ -375,7 +472,9 @@ def test_a_turn_whose_words_stand_elsewhere_too_keeps_the_vector_it_shares(kind)
         first = [row["id"] for row in memory.add(TALK, **U)["results"]]
         memory.add(TALK, user_id="v")
         memory.erase(first[1])
-        assert store.embedded_hashes([BEFORE]) == {BEFORE}, "another's conversation went the same way"
+        assert store.embedded_hashes([BEFORE]) == {BEFORE}, (
+            "another's conversation went the same way"
+        )
         memory.erase(user_id="v")
         assert store.embedded_hashes([BEFORE]) == frozenset()
 
@@ -414,12 +513,24 @@ def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=embedder, extract="verbatim") as memory:
         _, secret, *_ = (row["id"] for row in memory.add(TALK, **U)["results"])
         with memory.engine.store._database.reading() as db:
-            [(code,)] = db.execute("SELECT code FROM embedding WHERE hash = ?", (BEFORE,)).fetchall()
+            [(code,)] = db.execute(
+                "SELECT code FROM embedding WHERE hash = ?", (BEFORE,)
+            ).fetchall()
 
         def traces() -> list[str]:
             files = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
-            forms = {"word": SECRET.encode(), "term": SECRET.lower().encode(), "vector": bytes(code), "hash": BEFORE}
-            return [f"{name} in {file}" for file, body in files.items() for name, form in forms.items() if form in body]
+            forms = {
+                "word": SECRET.encode(),
+                "term": SECRET.lower().encode(),
+                "vector": bytes(code),
+                "hash": BEFORE,
+            }
+            return [
+                f"{name} in {file}"
+                for file, body in files.items()
+                for name, form in forms.items()
+                if form in body
+            ]
 
         assert {trace.split()[0] for trace in traces()} == {"word", "term", "vector", "hash"}
         memory.erase(secret)

@@ -25,14 +25,24 @@ def test_recalls_change_neither_the_ledger_nor_an_export_nor_a_view(kind, script
         counted: dict[str, AccessCount] = {}
         for chosen, at in reads:
             hits = [facts[number % len(facts)] for number in sorted(chosen)] if facts else []
-            engine.hot_buffers.record_hits(engine.account, Scope(engine.account, user_id="x"), hits, at)
+            engine.hot_buffers.record_hits(
+                engine.account, Scope(engine.account, user_id="x"), hits, at
+            )
             for thread in {fact.id for fact in hits}:
-                counted[thread] = counted[thread] + AccessCount(1, at) if thread in counted else AccessCount(1, at)
+                counted[thread] = (
+                    counted[thread] + AccessCount(1, at)
+                    if thread in counted
+                    else AccessCount(1, at)
+                )
             assert run(engine.flush_accesses()) == ()
         assert (engine.store.get_head(engine.account), here.exported(), here.rows()) == before
-        assert dict(engine.store.access_counts(engine.account, [fact.id for fact in facts])) == counted
+        assert (
+            dict(engine.store.access_counts(engine.account, [fact.id for fact in facts])) == counted
+        )
         assert here.memory.stats()["recalls"] == sum(touch.count for touch in counted.values())
         assert here.memory.verify()["ok"]
         here.memory.rebuild()
         assert here.rows() == before[2]
-        assert dict(engine.store.access_counts(engine.account, [fact.id for fact in facts])) == counted
+        assert (
+            dict(engine.store.access_counts(engine.account, [fact.id for fact in facts])) == counted
+        )

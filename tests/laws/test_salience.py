@@ -13,7 +13,16 @@ from histories import tried
 from told import Memory, ToldError
 from told.core.fact import Tick
 from told.core.fading import ClockReadings
-from told.core.salience import MAX_SALIENCE, DecayClock, DecayCurve, Tier, find_fade_time, decay_per_day, decay_per_event, compute_salience
+from told.core.salience import (
+    MAX_SALIENCE,
+    DecayClock,
+    DecayCurve,
+    Tier,
+    compute_salience,
+    decay_per_day,
+    decay_per_event,
+    find_fade_time,
+)
 from told.core.scope import Scope
 from told.core.when import format_iso
 from visits import VISIT, visit
@@ -44,12 +53,16 @@ def test_what_is_not_said_again_never_gains(curve, said, nows):
 
 @given(curve=curves, said=saids, now=readings)
 @tried(300)
-def test_what_has_not_faded_since_it_was_first_said_is_no_weaker_for_being_said_again(curve, said, now):
+def test_what_has_not_faded_since_it_was_first_said_is_no_weaker_for_being_said_again(
+    curve, said, now
+):
     """A read may look up what was said again only where something seems to have faded."""
     alone = compute_salience(curve, [min(said)], now)
     if now >= min(said) and not curve.faded(alone):
         assert compute_salience(curve, said, now) >= alone * (1 - 1e-9)
-        assert not curve.faded(compute_salience(curve, said, now)) or alone < curve.floor * (1 + 1e-9)
+        assert not curve.faded(compute_salience(curve, said, now)) or alone < curve.floor * (
+            1 + 1e-9
+        )
 
 
 @given(curve=curves, said=saids, now=readings, data=st.data())
@@ -87,12 +100,20 @@ def test_a_half_life_leaves_a_half(days):
 NOWHERE = Scope(user_id="ann")
 
 
-@given(sizes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 900)), max_size=12), data=st.data())
+@given(
+    sizes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 900)), max_size=12), data=st.data()
+)
 @tried(200)
 def test_one_tick_of_many_turns_is_many_ticks_of_one(sizes, data):
     batched = [Tick(10 * place, NOWHERE, place, *size) for place, size in enumerate(sizes, 1)]
     single = [
-        Tick(tick.seq, NOWHERE, tick.at, 1, tick.tokens // tick.turns + (n < tick.tokens % tick.turns))
+        Tick(
+            tick.seq,
+            NOWHERE,
+            tick.at,
+            1,
+            tick.tokens // tick.turns + (n < tick.tokens % tick.turns),
+        )
         for tick in batched
         for n in range(tick.turns)
     ]
@@ -105,13 +126,26 @@ def test_one_tick_of_many_turns_is_many_ticks_of_one(sizes, data):
 
 
 def counted(ticks):
-    sums = accumulate(ticks, lambda before, tick: (before[0] + tick.turns, before[1] + tick.tokens), initial=(0, 0))
-    return ClockReadings.from_counts(dict(zip((0, *(tick.seq for tick in ticks)), sums, strict=True)), 0)
+    sums = accumulate(
+        ticks,
+        lambda before, tick: (before[0] + tick.turns, before[1] + tick.tokens),
+        initial=(0, 0),
+    )
+    return ClockReadings.from_counts(
+        dict(zip((0, *(tick.seq for tick in ticks)), sums, strict=True)), 0
+    )
 
 
 steps = st.one_of(
-    st.tuples(st.just("says"), st.sampled_from(sorted(VISIT["concepts"])), st.sampled_from("abcdefgh")),
-    st.tuples(st.just("passes"), st.integers(1, 12), st.integers(0, 900), st.sampled_from((0.0, 0.0, 0.3, 2.0))),
+    st.tuples(
+        st.just("says"), st.sampled_from(sorted(VISIT["concepts"])), st.sampled_from("abcdefgh")
+    ),
+    st.tuples(
+        st.just("passes"),
+        st.integers(1, 12),
+        st.integers(0, 900),
+        st.sampled_from((0.0, 0.0, 0.3, 2.0)),
+    ),
 )
 visits = st.lists(steps, max_size=14)
 
@@ -171,8 +205,12 @@ def test_only_what_has_faded_is_forgotten_and_never_what_is_permanent(kind, scri
         rows = {row["id"]: row for row in here.memory.about(**here.ids)["results"]}
         lost = {row["id"]: row["salience"] for row in here.memory.forget(**here.ids)["results"]}
         assert lost == {key: row["salience"] for key, row in rows.items() if row["faded"]}
-        assert all(rows[key]["tier"] != "permanent" and weight < 0.1 for key, weight in lost.items())
-        assert {row["id"] for row in here.memory.about(**here.ids)["results"]} == rows.keys() - lost.keys()
+        assert all(
+            rows[key]["tier"] != "permanent" and weight < 0.1 for key, weight in lost.items()
+        )
+        assert {
+            row["id"] for row in here.memory.about(**here.ids)["results"]
+        } == rows.keys() - lost.keys()
         assert here.memory.forget(**here.ids) == {"results": []}
 
 
@@ -181,14 +219,20 @@ def test_only_what_has_faded_is_forgotten_and_never_what_is_permanent(kind, scri
 
 def said(kind, number):
     value = f"style {number}"
-    return {"messages": f"I like {value}", "user_id": "ann", "kind": kind, "metadata": {"value": value}}
+    return {
+        "messages": f"I like {value}",
+        "user_id": "ann",
+        "kind": kind,
+        "metadata": {"value": value},
+    }
 
 
 @pytest.mark.parametrize("kind", ["Art.Few", "Art.Last"])
 def test_a_kind_never_holds_more_than_its_cardinality_however_many_write(kind, tmp_path):
     url = f"sqlite:///{tmp_path}/room.db"
     memories = [
-        Memory(url, embedder="none", ontology=VISIT, extract="closed", durability="normal") for _ in range(4)
+        Memory(url, embedder="none", ontology=VISIT, extract="closed", durability="normal")
+        for _ in range(4)
     ]
     start = threading.Barrier(len(memories))
 
@@ -200,7 +244,11 @@ def test_a_kind_never_holds_more_than_its_cardinality_however_many_write(kind, t
         first, *_ = [opened.enter_context(memory) for memory in memories]
         for turn in range(8):
             list(pool.map(tell, range(len(memories)), range(turn * 10, turn * 10 + len(memories))))
-            rows = [row for row in first.get_all(user_id="ann", limit=1000)["results"] if row.get("kind") == kind]
+            rows = [
+                row
+                for row in first.get_all(user_id="ann", limit=1000)["results"]
+                if row.get("kind") == kind
+            ]
             assert len(rows) == 3
         assert first.verify()["ok"]
 
@@ -223,7 +271,9 @@ def test_what_is_said_again_while_it_is_being_forgotten_stays(store):
         for need in ("tea", "coffee"):
             here.says("Need.Coffee", need)
         here.passes(9)
-        lost = interrupted(here.memory.engine.forget(None, here.ids), lambda: here.says("Need.Coffee", "tea"))
+        lost = interrupted(
+            here.memory.engine.forget(None, here.ids), lambda: here.says("Need.Coffee", "tea")
+        )
         assert [each.fact.object for each in lost] == ["coffee"]
         assert here.held() == {"tea"}
 

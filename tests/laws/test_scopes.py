@@ -17,21 +17,31 @@ def covers(reader, writer):
 
 @pytest.mark.parametrize("kind", KINDS)
 @given(
-    homes=st.lists(scopes, min_size=1, max_size=7), reader=scopes, query=st.sampled_from(QUERIES), wanted=filters,
-    valid_at=worlds, data=st.data(),
-)  # fmt: skip
+    homes=st.lists(scopes, min_size=1, max_size=7),
+    reader=scopes,
+    query=st.sampled_from(QUERIES),
+    wanted=filters,
+    valid_at=worlds,
+    data=st.data(),
+)
 @tried(50)
-def test_no_verb_shows_a_scope_what_was_said_elsewhere(kind, homes, reader, query, wanted, valid_at, data):
+def test_no_verb_shows_a_scope_what_was_said_elsewhere(
+    kind, homes, reader, query, wanted, valid_at, data
+):
     with stage(kind) as here:
         memory = here.memory
         made = {}
         for number, home in enumerate(homes):
-            [row] = memory.add(f"Berlin green tea {number}", metadata={"tag": "work", "n": number}, **home)["results"]
+            [row] = memory.add(
+                f"Berlin green tea {number}", metadata={"tag": "work", "n": number}, **home
+            )["results"]
             made[row["id"]] = home
         may_see = {memory_id for memory_id, home in made.items() if covers(reader, home)}
 
         assert {row["id"] for row in memory.get_all(**reader)["results"]} == may_see
-        assert {row["id"] for row in memory.search("Berlin green tea", **reader)["results"]} == may_see
+        assert {
+            row["id"] for row in memory.search("Berlin green tea", **reader)["results"]
+        } == may_see
         assert {memory_id for memory_id in made if memory.get(memory_id, **reader)} == may_see
         assert {row["memory_id"] for row in memory.timeline(**reader)["results"]} == may_see
         assert {row["id"] for row in memory.diff("2000-01-01", **reader)["added"]} == may_see
@@ -40,9 +50,10 @@ def test_no_verb_shows_a_scope_what_was_said_elsewhere(kind, homes, reader, quer
         options = {"filters": wanted, "valid_at": valid_at, **reader}
         try:
             shown = [
-                *memory.search(query, **options)["results"], *memory.get_all(**options)["results"],
+                *memory.search(query, **options)["results"],
+                *memory.get_all(**options)["results"],
                 *memory.explain(query, **options)["candidates"],
-            ]  # fmt: skip
+            ]
         except ToldError:  # ids in the filter that contradict those of the scope
             shown = []
         assert {row["id"] for row in shown} <= may_see
@@ -78,7 +89,11 @@ def test_no_verb_changes_for_a_scope_what_was_said_elsewhere(kind, homes, writer
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@given(homes=st.lists(scopes, min_size=1, max_size=4), others=st.lists(scopes, max_size=6), reader=scopes)
+@given(
+    homes=st.lists(scopes, min_size=1, max_size=4),
+    others=st.lists(scopes, max_size=6),
+    reader=scopes,
+)
 @tried(25)
 def test_what_others_say_moves_no_score(kind, homes, others, reader):
     """Statistics are those of the scope alone: neither order nor score tells that somebody else exists."""
@@ -90,10 +105,12 @@ def test_what_others_say_moves_no_score(kind, homes, others, reader):
             if not covers(reader, home):
                 crowded.memory.add([f"green tea {number}", "Berlin Berlin tea"], **home)
         found = [
-            [(row["memory"], row["score"], row["score_details"]) for row in
-             here.memory.search("green tea Berlin", explain=True, **reader)["results"]]
+            [
+                (row["memory"], row["score"], row["score_details"])
+                for row in here.memory.search("green tea Berlin", explain=True, **reader)["results"]
+            ]
             for here in (alone, crowded)
-        ]  # fmt: skip
+        ]
         assert found[0] == found[1]
 
 
@@ -133,7 +150,9 @@ def test_one_ledger_in_two_accounts_of_one_store_is_two_ledgers(kind):
         assert here.memory.get(row["id"])["memory"] == "green tea"
         other.update(row["id"], "coffee")
         assert here.memory.get(row["id"])["memory"] == "green tea"
-        assert [hit["memory"] for hit in here.memory.search("tea", user_id="u")["results"]] == ["green tea"]
+        assert [hit["memory"] for hit in here.memory.search("tea", user_id="u")["results"]] == [
+            "green tea"
+        ]
         other.delete(row["id"])
         here.memory.update(row["id"], "black tea")
         assert other.get(row["id"]) is None
@@ -142,19 +161,27 @@ def test_one_ledger_in_two_accounts_of_one_store_is_two_ledgers(kind):
 
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(
-    "value", ["", "   ", "*", "a*", "%", "a\nb", "a\0b", "\u200b", "x" * 257, 7, ["u"], {"ne": "u"}, True]
+    "value",
+    ["", "   ", "*", "a*", "%", "a\nb", "a\0b", "\u200b", "x" * 257, 7, ["u"], {"ne": "u"}, True],
 )
 def test_an_id_that_is_no_id_is_refused_by_every_verb(place, value):
     with stage("ram") as here:
         memory, scope = here.memory, {place: value}
         here.memory.add("tea", user_id="u", agent_id="u", run_id="u")
         for ask in (
-            lambda: memory.add("tea", **scope), lambda: memory.search("tea", **scope), lambda: memory.get_all(**scope),
-            lambda: memory.context("tea", **scope), lambda: memory.explain("tea", **scope),
-            lambda: memory.timeline(**scope), lambda: memory.diff("2020-01-01", **scope),
-            lambda: memory.delete_all(**scope), lambda: memory.erase(**scope), lambda: memory.get("id", **scope),
-            lambda: memory.update("id", "t", **scope), lambda: memory.delete("id", **scope),
-        ):  # fmt: skip
+            lambda: memory.add("tea", **scope),
+            lambda: memory.search("tea", **scope),
+            lambda: memory.get_all(**scope),
+            lambda: memory.context("tea", **scope),
+            lambda: memory.explain("tea", **scope),
+            lambda: memory.timeline(**scope),
+            lambda: memory.diff("2020-01-01", **scope),
+            lambda: memory.delete_all(**scope),
+            lambda: memory.erase(**scope),
+            lambda: memory.get("id", **scope),
+            lambda: memory.update("id", "t", **scope),
+            lambda: memory.delete("id", **scope),
+        ):
             with pytest.raises(ToldError) as refused:
                 ask()
             assert refused.value.status == 400

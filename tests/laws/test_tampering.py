@@ -30,7 +30,9 @@ class Book:
     def raw(self) -> Iterator[apsw.Connection]:
         db = apsw.Connection(str(self.path))
         try:
-            db.execute("DROP TRIGGER IF EXISTS entry_append_only; DROP TRIGGER IF EXISTS entry_no_delete")
+            db.execute(
+                "DROP TRIGGER IF EXISTS entry_append_only; DROP TRIGGER IF EXISTS entry_no_delete"
+            )
             yield db
         finally:
             db.close()
@@ -53,7 +55,9 @@ class Sealed(bytes):
 
 def write(path: Path) -> None:
     mint = seeded_mint("tamper", ManualClock())
-    with Memory(f"sqlite:///{path}", embedder=HashingEmbedder(), mint=mint, durability="normal") as memory:
+    with Memory(
+        f"sqlite:///{path}", embedder=HashingEmbedder(), mint=mint, durability="normal"
+    ) as memory:
         lived(memory)
         memory.add("and on it goes", agent_id="a")
 
@@ -94,9 +98,11 @@ def flipped(value, byte, bit):
 
 
 @given(
-    row=st.integers(0, ENTRIES - 1), column=st.sampled_from(COLUMNS), byte=st.integers(0, 10_000),
+    row=st.integers(0, ENTRIES - 1),
+    column=st.sampled_from(COLUMNS),
+    byte=st.integers(0, 10_000),
     bit=st.integers(0, 7),
-)  # fmt: skip
+)
 @tried(150)
 def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
     with tempfile.TemporaryDirectory() as folder:
@@ -146,7 +152,9 @@ def test_two_entries_that_changed_places_are_found(book, one, other):
 def test_an_entry_put_in_between_is_found(book):
     with book.raw() as db:
         rest = ", ".join(COLUMNS[1:])
-        db.execute(f"INSERT INTO entry (id, {rest}) SELECT id + 1, {rest} FROM entry WHERE id & {SEQ} = {ENTRIES}")
+        db.execute(
+            f"INSERT INTO entry (id, {rest}) SELECT id + 1, {rest} FROM entry WHERE id & {SEQ} = {ENTRIES}"
+        )
     verdict = book.to_result()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, ENTRIES + 1)
 
@@ -162,22 +170,31 @@ def test_content_that_vanished_without_an_erasure_is_missed(book, seq):
 def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book):
     """The chain says what was erased; a row in a table beside it proves nothing."""
     with book.raw() as db:
-        db.execute("INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = 3", (SEQ,))
+        db.execute(
+            "INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = 3", (SEQ,)
+        )
         db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = 3", (SEQ,))
     assert not book.to_result()["ok"]
 
 
 def test_the_thread_of_an_erased_entry_is_part_of_the_proof(book):
     with book.raw() as db:
-        db.execute("UPDATE entry SET thread = (SELECT thread FROM entry WHERE id & ? = 2) WHERE envelope IS NULL "
-                   "AND thread IS NOT NULL", (SEQ,))  # fmt: skip
+        db.execute(
+            "UPDATE entry SET thread = (SELECT thread FROM entry WHERE id & ? = 2) WHERE envelope IS NULL "
+            "AND thread IS NOT NULL",
+            (SEQ,),
+        )
         assert db.find_changes() == 1
-    assert not book.to_result()["ok"], "an erased entry now belongs to the history of another memory"
+    assert not book.to_result()["ok"], (
+        "an erased entry now belongs to the history of another memory"
+    )
 
 
 def test_erased_content_that_came_back_is_noticed(book):
     with book.raw() as db:
-        db.execute("UPDATE entry SET envelope = ?, salt = ? WHERE envelope IS NULL", (b"{}", b"salt"))
+        db.execute(
+            "UPDATE entry SET envelope = ?, salt = ? WHERE envelope IS NULL", (b"{}", b"salt")
+        )
     assert not book.to_result()["ok"]
 
 
@@ -195,9 +212,10 @@ def test_a_head_that_is_elsewhere_is_found(book, seq):
 
 
 def test_what_is_written_and_erased_while_it_is_being_proven_is_no_tampering(book, monkeypatch):
-    with Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as memory, Memory(
-        f"sqlite:///{book.path}", embedder=HashingEmbedder()
-    ) as other:
+    with (
+        Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as memory,
+        Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as other,
+    ):
         store, late = type(memory.engine.store), []
         [held] = (row["id"] for row in memory.get_all(user_id="u")["results"])
         scan, folded = store.scan_entries, store.rows_between
@@ -224,7 +242,10 @@ def test_what_is_written_and_erased_while_it_is_being_proven_is_no_tampering(boo
 
 def test_a_turn_erased_while_what_follows_it_is_being_proven_is_no_tampering(tmp_path, monkeypatch):
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=HashingEmbedder()) as memory:
-        said = [{"role": "user", "content": text, "name": "Ann"} for text in ("It rains", "All day", "Until night")]
+        said = [
+            {"role": "user", "content": text, "name": "Ann"}
+            for text in ("It rains", "All day", "Until night")
+        ]
         first, *_ = memory.add(said, user_id="u", infer=False)["results"]
         store, late = type(memory.engine.store), []
         folded = store.rows_between
@@ -249,7 +270,11 @@ def test_the_end_of_a_ledger_is_when_it_says(book):
 def test_the_triggers_refuse_a_change_before_it_needs_to_be_found(book):
     db = apsw.Connection(str(book.path))
     try:
-        for change in ("UPDATE entry SET envelope = x'00'", "DELETE FROM entry", "UPDATE entry SET at = at + 1"):
+        for change in (
+            "UPDATE entry SET envelope = x'00'",
+            "DELETE FROM entry",
+            "UPDATE entry SET at = at + 1",
+        ):
             with pytest.raises(apsw.ConstraintError, match="append-only"):
                 db.execute(change)
     finally:
@@ -262,7 +287,9 @@ def test_a_ledger_that_was_tampered_with_is_not_imported(sealed, tmp_path):
     with Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as memory:
         memory.export(tmp_path / "good.jsonl")
     text = (tmp_path / "good.jsonl").read_text("utf-8")
-    for number, wrong in enumerate((text.replace("black tea", "white tea"), text.replace("green tea", "green pea"))):
+    for number, wrong in enumerate(
+        (text.replace("black tea", "white tea"), text.replace("green tea", "green pea"))
+    ):
         assert wrong != text
         for url in ("ram://", f"sqlite:///{tmp_path}/{number}.db"):
             with Memory(url, embedder="none") as memory:

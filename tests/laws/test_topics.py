@@ -32,7 +32,9 @@ def stage(kind: str) -> Iterator[Memory]:
     with tempfile.TemporaryDirectory() as folder:
         url = "ram://" if kind == "ram" else f"sqlite:///{folder}/m.db"
         mint = seeded_mint(1, ManualClock())
-        with Memory(url, embedder=Compass(), mint=mint, extract="verbatim", gate=False, topic_cap=4) as memory:
+        with Memory(
+            url, embedder=Compass(), mint=mint, extract="verbatim", gate=False, topic_cap=4
+        ) as memory:
             yield memory
 
 
@@ -60,7 +62,9 @@ def grown(memory: Memory) -> dict[str, bytes]:
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 @given(moves=plays)
 @tried(25)
-def test_a_topic_view_rebuilt_equals_the_one_grown(kind: str, moves: list[tuple[str, int, int]]) -> None:
+def test_a_topic_view_rebuilt_equals_the_one_grown(
+    kind: str, moves: list[tuple[str, int, int]]
+) -> None:
     with stage(kind) as memory:
         play(memory, moves)
         before, rows = grown(memory), memory.topics(**U)
@@ -78,10 +82,16 @@ def test_every_exchange_is_in_one_topic_and_every_note_of_something_that_is_ther
         play(memory, moves)
         store, notes = memory.engine.store, grown(memory)
         rows = [row for row in memory.topics(**U)["results"] if not row["super"]]
-        links = store.find_links("default", [fact.id for fact in store.all_versions(memory.engine.resolve_scope(U))])
+        links = store.find_links(
+            "default", [fact.id for fact in store.all_versions(memory.engine.resolve_scope(U))]
+        )
         exchanges = {link.dst for link in links if link.rel == "in_exchange"}
         held = {row["id"] for row in rows}
-        inside = {(link.meta["exchange"], link.dst) for link in links if link.rel == IN_TOPIC and link.dst in held}
+        inside = {
+            (link.meta["exchange"], link.dst)
+            for link in links
+            if link.rel == IN_TOPIC and link.dst in held
+        }
         assert sorted(key for key, _ in inside) == sorted(exchanges), "each in one"
         assert {key for key, note in notes.items() if not is_packed_mean(note)} == exchanges
         assert {key for key, note in notes.items() if is_packed_mean(note)} == held

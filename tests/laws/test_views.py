@@ -44,19 +44,32 @@ def test_a_view_rebuilt_equals_the_view_grown_row_for_row(kind, script, views):
 def test_a_search_finds_the_same_after_a_rebuild(kind, script):
     with stage(kind) as here:
         here.player.play(script)
-        reads = [{"user_id": "x"}, {"agent_id": "x"}, {"run_id": "y"}, {"user_id": "x", "agent_id": "x"}]
-        before = [here.memory.search("green tea in Berlin", explain=True, **scope) for scope in reads]
+        reads = [
+            {"user_id": "x"},
+            {"agent_id": "x"},
+            {"run_id": "y"},
+            {"user_id": "x", "agent_id": "x"},
+        ]
+        before = [
+            here.memory.search("green tea in Berlin", explain=True, **scope) for scope in reads
+        ]
         here.memory.rebuild()
-        assert [here.memory.search("green tea in Berlin", explain=True, **scope) for scope in reads] == before
+        assert [
+            here.memory.search("green tea in Berlin", explain=True, **scope) for scope in reads
+        ] == before
 
 
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 def test_metadata_keeps_its_rows_whatever_the_order_of_its_keys(kind):
     with stage(kind) as here:
-        [first] = here.memory.add("tea", user_id="u", metadata={"b": 1, "a": {"z": 1, "y": 2}})["results"]
+        [first] = here.memory.add("tea", user_id="u", metadata={"b": 1, "a": {"z": 1, "y": 2}})[
+            "results"
+        ]
         here.memory.add("coffee", user_id="u")
         [_, second] = here.memory.get_all(user_id="u")["results"]
-        here.memory.link(first["id"], "relates_to", second["id"], user_id="u", metadata={"b": 1, "a": 2})
+        here.memory.link(
+            first["id"], "relates_to", second["id"], user_id="u", metadata={"b": 1, "a": 2}
+        )
         grown = here.rows()
         here.memory.rebuild()
         assert here.rows() == grown
@@ -65,7 +78,9 @@ def test_metadata_keeps_its_rows_whatever_the_order_of_its_keys(kind):
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 def test_an_imported_ledger_grows_the_same_rows_as_the_one_it_came_from(kind):
     with stage(kind) as here, stage(kind, seed="elsewhere") as there:
-        [made] = here.memory.add("tea", user_id="u", metadata={"b": 1, "a": 2}, timestamp="2020-01-01")["results"]
+        [made] = here.memory.add(
+            "tea", user_id="u", metadata={"b": 1, "a": 2}, timestamp="2020-01-01"
+        )["results"]
         here.memory.update(made["id"], "coffee", expiration_date="2031")
         here.memory.add("soup", user_id="v")
         here.memory.delete_all(user_id="v")

@@ -26,12 +26,18 @@ def test_two_writers_of_one_memory_both_succeed_in_some_order(kind):
             return [here.memory.update(row["id"], f"{name} {n}")["results"][0] for n in range(10)]
 
         with ThreadPoolExecutor(2) as pool:
-            done = [receipt for receipts in pool.map(write, ("one", "other")) for receipt in receipts]
+            done = [
+                receipt for receipts in pool.map(write, ("one", "other")) for receipt in receipts
+            ]
         history = here.memory.history(row["id"])
         assert [change["event"] for change in history] == ["ADD"] + ["UPDATE"] * 20
-        assert sorted(change["new_memory"] for change in history[1:]) == sorted(r["new_memory"] for r in done)
+        assert sorted(change["new_memory"] for change in history[1:]) == sorted(
+            r["new_memory"] for r in done
+        )
         for before, after in pairwise(history):
-            assert after["old_memory"] == before["new_memory"], "each version was made from the one before it"
+            assert after["old_memory"] == before["new_memory"], (
+                "each version was made from the one before it"
+            )
         seen = {(receipt["previous_memory"], receipt["new_memory"]) for receipt in done}
         assert seen == {(change["old_memory"], change["new_memory"]) for change in history[1:]}
         assert here.memory.get(row["id"])["memory"] == history[-1]["new_memory"]
@@ -45,14 +51,19 @@ def test_many_writers_of_one_memory_lose_nothing(kind):
         with ThreadPoolExecutor(6) as pool:
             list(pool.map(lambda n: here.memory.update(row["id"], f"version {n}"), range(36)))
         history = here.memory.history(row["id"])
-        assert {change["new_memory"] for change in history[1:]} == {f"version {n}" for n in range(36)}
+        assert {change["new_memory"] for change in history[1:]} == {
+            f"version {n}" for n in range(36)
+        }
         assert len(history) == 37
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_of_two_deleters_one_is_told_that_there_is_nothing(kind):
     with stage(kind) as here:
-        made = [row["id"] for row in here.memory.add([f"fact {n}" for n in range(12)], user_id="u")["results"]]
+        made = [
+            row["id"]
+            for row in here.memory.add([f"fact {n}" for n in range(12)], user_id="u")["results"]
+        ]
 
         def delete(memory_id):
             try:
@@ -63,7 +74,10 @@ def test_of_two_deleters_one_is_told_that_there_is_nothing(kind):
         with ThreadPoolExecutor(4) as pool:
             done = [memory_id for memory_id in pool.map(delete, made * 2) if memory_id]
         assert sorted(done) == sorted(made)
-        assert all([c["event"] for c in here.memory.history(memory_id)] == ["ADD", "DELETE"] for memory_id in made)
+        assert all(
+            [c["event"] for c in here.memory.history(memory_id)] == ["ADD", "DELETE"]
+            for memory_id in made
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -85,7 +99,10 @@ def test_a_change_that_came_in_between_is_taken_into_account(kind, monkeypatch):
     with stage(kind) as here:
         [row] = here.memory.add("one", user_id="u")["results"]
         store = here.memory.engine.store
-        real, between = store.commit, [lambda: here.memory.update(row["id"], metadata={"tag": "work"})]
+        real, between = (
+            store.commit,
+            [lambda: here.memory.update(row["id"], metadata={"tag": "work"})],
+        )
 
         def commit(batch, fold):
             if between:
@@ -136,7 +153,10 @@ def test_giving_something_up_deletes_nothing(kind, script, which):
         assert {k: after[k] for k in ("versions", "evidence", "links")} == {
             k: before[k] for k in ("versions", "evidence", "links")
         }
-        assert (after["entries"], after["memories"]) == (before["entries"] + 1, before["memories"] - 1)
+        assert (after["entries"], after["memories"]) == (
+            before["entries"] + 1,
+            before["memories"] - 1,
+        )
         assert here.memory.get(gone) is None
         assert here.memory.get(gone, as_of=f"#{seq}") == said
         *same, last = here.memory.history(gone)

@@ -72,10 +72,15 @@ def test_a_script_says_where_it_plays():
 # The meter
 
 
-@pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
+@pytest.mark.parametrize(
+    "make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"]
+)
 def test_what_is_asked_is_counted_by_operation(make):
     llm, meter = make([Reply("a", Usage(1, 10, 5, 0.5)), "b", WISH]), UsageMeter()
-    extracting, curating = wrap_with_meter(llm, meter, "extract"), wrap_with_meter(llm, meter, "curate")
+    extracting, curating = (
+        wrap_with_meter(llm, meter, "extract"),
+        wrap_with_meter(llm, meter, "curate"),
+    )
     assert (ask(extracting), ask(extracting)) == ("a", "b")
     assert run(call(curating.tools, "s", LINES, [NOW])) == WISH
     assert meter.by_operation == {"extract": Usage(2, 10, 5, 0.5), "curate": Usage(1, 5, 2)}
@@ -107,7 +112,9 @@ def test_a_model_without_tools_gets_none_by_being_counted_or_kept():
 # The memory for questions
 
 
-@pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
+@pytest.mark.parametrize(
+    "make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"]
+)
 def test_the_same_question_is_asked_once_and_then_costs_nothing(make):
     llm = wrap_with_cache(make([Reply("one", Usage(1, 9, 9, 1.0)), "two"]), 8)
     first, again, other = ask(llm), ask(llm), ask(llm, "And why?")
@@ -155,7 +162,9 @@ def test_a_memory_for_nothing_is_none():
 # Recordings
 
 
-@pytest.mark.parametrize("make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"])
+@pytest.mark.parametrize(
+    "make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"]
+)
 def test_what_was_recorded_is_replayed_to_the_letter(make, tmp_path):
     path = tmp_path / "talk.jsonl"
     recorder = Recorder(make([Reply("São João 東京", Usage(1, 3, 2, 0.1)), "second", WISH]), path)
@@ -181,7 +190,9 @@ def test_a_question_nobody_recorded_is_named(tmp_path):
         replayer.tools("s", LINES, [])
 
 
-@pytest.mark.parametrize("line", ["nonsense", "{}", "[]", '{"model": "m", "asked": {}, "answer": 7}'])
+@pytest.mark.parametrize(
+    "line", ["nonsense", "{}", "[]", '{"model": "m", "asked": {}, "answer": 7}']
+)
 def test_a_recording_that_is_none_is_refused_by_line(line, tmp_path):
     path = tmp_path / "talk.jsonl"
     ask(Recorder(ScriptedLLM(["one"]), path))
@@ -197,9 +208,12 @@ def test_a_recording_can_be_read(tmp_path):
     assert json.loads(line) == {
         "model": "scripted",
         "asked": {"system": "Be brief.", "user": "Why?", "schema": FACTS},
-        "answer": {"text": "one", "calls": [],
-                   "usage": {"calls": 1, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0}},
-    }  # fmt: skip
+        "answer": {
+            "text": "one",
+            "calls": [],
+            "usage": {"calls": 1, "prompt_tokens": 0, "completion_tokens": 0, "cost": 0.0},
+        },
+    }
 
 
 def test_a_model_without_tools_is_recorded_without(tmp_path):

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.google import to_gemini_schema, google, google_embedder
+from told.backends.http.google import google, google_embedder, to_gemini_schema
 from told.core.errors import ConfigError, LLMError
 from told.flow import call, run
 from told.ports import ChatLine, Tool, ToolCall, ToolLLM, Usage
@@ -14,14 +14,24 @@ FACTS = {
     "type": "object", "additionalProperties": False, "required": ["facts"],
     "properties": {"facts": {"type": "array", "items": {"type": ["string", "null"]}}, "type": {"const": "list"}},
 }  # fmt: skip
-WEATHER = Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
+WEATHER = Tool(
+    "weather",
+    "The weather of a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}},
+)
 NOW = Tool("now", "The time.", {"type": "object", "properties": {}})
 
 
 def answer(*parts: dict[str, Any], why: str = "STOP") -> dict[str, Any]:
-    usage = {"promptTokenCount": 1_000_000, "candidatesTokenCount": 100_000, "thoughtsTokenCount": 100_000}
-    return {"candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": why}],
-            "usageMetadata": usage}  # fmt: skip
+    usage = {
+        "promptTokenCount": 1_000_000,
+        "candidatesTokenCount": 100_000,
+        "thoughtsTokenCount": 100_000,
+    }
+    return {
+        "candidates": [{"content": {"role": "model", "parts": list(parts)}, "finishReason": why}],
+        "usageMetadata": usage,
+    }
 
 
 def ask(llm: Any, **kwargs: Any) -> Any:
@@ -59,34 +69,43 @@ def test_a_schema_binds_the_answer_in_words_gemini_knows():
     config = script.asked[0].body["generationConfig"]
     assert config["responseMimeType"] == "application/json"
     assert config["responseSchema"] == {
-        "type": "object", "required": ["facts"],
+        "type": "object",
+        "required": ["facts"],
         "properties": {
-            "facts": {"type": "array", "items": {"type": "string", "nullable": True}}, "type": {"enum": ["list"]},
+            "facts": {"type": "array", "items": {"type": "string", "nullable": True}},
+            "type": {"enum": ["list"]},
         },
-    }  # fmt: skip
-
-
-def test_one_of_several_is_any_of_them():
-    assert to_gemini_schema({"oneOf": [{"type": "string", "examples": ["a"]}, {"type": "number"}], "$schema": "x"}) == {
-        "anyOf": [{"type": "string"}, {"type": "number"}]
     }
 
 
+def test_one_of_several_is_any_of_them():
+    assert to_gemini_schema(
+        {"oneOf": [{"type": "string", "examples": ["a"]}, {"type": "number"}], "$schema": "x"}
+    ) == {"anyOf": [{"type": "string"}, {"type": "number"}]}
+
+
 def test_a_schema_it_does_not_take_is_left_out():
-    no = says({"error": {"code": 400, "message": "Invalid value at 'generation_config.response_schema'"}}, 400)
+    no = says(
+        {"error": {"code": 400, "message": "Invalid value at 'generation_config.response_schema'"}},
+        400,
+    )
     with serving(no, says(answer({"text": "{}"}))) as script:
         assert ask(google(base_url=script.url, api_key="g"), schema=FACTS) == "{}"
     assert "responseSchema" not in script.asked[1].body["generationConfig"]
     assert script.asked[1].body["generationConfig"]["responseMimeType"] == "application/json"
 
 
-@pytest.mark.parametrize("body", [{"promptFeedback": {"blockReason": "SAFETY"}}, answer(why="SAFETY")])
+@pytest.mark.parametrize(
+    "body", [{"promptFeedback": {"blockReason": "SAFETY"}}, answer(why="SAFETY")]
+)
 def test_what_is_kept_back_is_a_refusal(body):
     with serving(says(body)) as script, pytest.raises(LLMError, match="refused to answer: SAFETY"):
         ask(google(base_url=script.url, api_key="g"))
 
 
-@pytest.mark.parametrize("body", [{}, [], {"candidates": []}, {"candidates": [{"content": {}}]}, answer()])
+@pytest.mark.parametrize(
+    "body", [{}, [], {"candidates": []}, {"candidates": [{"content": {}}]}, answer()]
+)
 def test_an_answer_of_another_shape_is_an_error(body):
     with serving(says(body)) as script:
         llm = google(base_url=script.url, api_key="g")
@@ -97,8 +116,13 @@ def test_an_answer_of_another_shape_is_an_error(body):
 
 
 def test_a_conversation_with_tools_gives_each_thought_back():
-    wish = {"functionCall": {"name": "weather", "args": {"city": "Porto"}}, "thoughtSignature": "abc=="}
-    with serving(says(answer(wish, {"functionCall": {"name": "now"}})), says(answer({"text": "Sunny."}))) as script:
+    wish = {
+        "functionCall": {"name": "weather", "args": {"city": "Porto"}},
+        "thoughtSignature": "abc==",
+    }
+    with serving(
+        says(answer(wish, {"functionCall": {"name": "now"}})), says(answer({"text": "Sunny."}))
+    ) as script:
         llm = google(base_url=script.url, api_key="g")
         first = ChatLine("user", "How is Porto?")
         reply = run(call(llm.tools, "Help.", [first], [WEATHER, NOW]))
@@ -106,29 +130,51 @@ def test_a_conversation_with_tools_gives_each_thought_back():
         answers = zip(("sunny", "noon"), reply.calls, strict=True)
         spoken += [ChatLine("tool", said, call_id=made.id) for said, made in answers]
         last = run(call(llm.tools, "Help.", spoken, [WEATHER, NOW]))
-    assert [(made.name, made.arguments) for made in reply.calls] == [("weather", {"city": "Porto"}), ("now", {})]
+    assert [(made.name, made.arguments) for made in reply.calls] == [
+        ("weather", {"city": "Porto"}),
+        ("now", {}),
+    ]
     assert last.text == "Sunny."
     first_body, second_body = (asked.body for asked in script.asked)
-    assert first_body["tools"] == [{"functionDeclarations": [
-        {"name": "weather", "description": "The weather of a city.", "parameters": WEATHER.parameters},
-        {"name": "now", "description": "The time."},
-    ]}]  # fmt: skip
+    assert first_body["tools"] == [
+        {
+            "functionDeclarations": [
+                {
+                    "name": "weather",
+                    "description": "The weather of a city.",
+                    "parameters": WEATHER.parameters,
+                },
+                {"name": "now", "description": "The time."},
+            ]
+        }
+    ]
     assert second_body["contents"][1:] == [
-        {"role": "model", "parts": [
-            {"functionCall": {"name": "weather", "args": {"city": "Porto"}}, "thoughtSignature": "abc=="},
-            {"functionCall": {"name": "now", "args": {}}},
-        ]},
-        {"role": "user", "parts": [
-            {"functionResponse": {"name": "weather", "response": {"result": "sunny"}}},
-            {"functionResponse": {"name": "now", "response": {"result": "noon"}}},
-        ]},
-    ]  # fmt: skip
+        {
+            "role": "model",
+            "parts": [
+                {
+                    "functionCall": {"name": "weather", "args": {"city": "Porto"}},
+                    "thoughtSignature": "abc==",
+                },
+                {"functionCall": {"name": "now", "args": {}}},
+            ],
+        },
+        {
+            "role": "user",
+            "parts": [
+                {"functionResponse": {"name": "weather", "response": {"result": "sunny"}}},
+                {"functionResponse": {"name": "now", "response": {"result": "noon"}}},
+            ],
+        },
+    ]
 
 
 def test_calls_without_a_thought_are_kept_apart():
     calls = answer({"functionCall": {"name": "now"}}, {"functionCall": {"name": "now"}})
     with serving(says(calls)) as script:
-        reply = run(call(google(base_url=script.url, api_key="g").tools, "", [ChatLine("user", "u")], [NOW]))
+        reply = run(
+            call(google(base_url=script.url, api_key="g").tools, "", [ChatLine("user", "u")], [NOW])
+        )
     assert len({made.id for made in reply.calls}) == 2
     assert isinstance(reply.calls[0], ToolCall)
 
@@ -140,9 +186,11 @@ def test_texts_become_unit_vectors_for_their_purpose():
     assert [list(vector) for vector in found] == [[0.6, 0.8], [0.0, 1.0]]
     assert script.asked[0].path == "/models/gemini-embedding-001:batchEmbedContents"
     assert script.asked[0].body["requests"][0] == {
-        "model": "models/gemini-embedding-001", "content": {"parts": [{"text": "one"}]},
-        "taskType": "RETRIEVAL_QUERY", "outputDimensionality": 2,
-    }  # fmt: skip
+        "model": "models/gemini-embedding-001",
+        "content": {"parts": [{"text": "one"}]},
+        "taskType": "RETRIEVAL_QUERY",
+        "outputDimensionality": 2,
+    }
 
 
 def test_without_a_key_the_error_names_the_variable():

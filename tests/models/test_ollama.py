@@ -5,19 +5,29 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.ollama import resolve_base_url, ollama, ollama_embedder
+from told.backends.http.ollama import ollama, ollama_embedder, resolve_base_url
 from told.backends.http.provider import ModelOptions
 from told.core.errors import EmbeddingError, LLMError
 from told.flow import call, run
 from told.ports import ChatLine, Tool, ToolCall, ToolLLM
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
-WEATHER = Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
+WEATHER = Tool(
+    "weather",
+    "The weather of a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}},
+)
 
 
 def answer(content: str, **message: Any) -> dict[str, Any]:
     said = {"role": "assistant", "content": content, **message}
-    return {"message": said, "done": True, "done_reason": "stop", "prompt_eval_count": 12, "eval_count": 5}
+    return {
+        "message": said,
+        "done": True,
+        "done_reason": "stop",
+        "prompt_eval_count": 12,
+        "eval_count": 5,
+    }
 
 
 def ask(llm: Any, **kwargs: Any) -> Any:
@@ -30,15 +40,23 @@ def test_a_question_and_its_answer(monkeypatch):
         llm = ollama("llama3.2:3b")
         reply = ask(llm)
     assert reply == "Because."
-    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.cost) == (12, 5, 0.0)
+    assert (reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.cost) == (
+        12,
+        5,
+        0.0,
+    )
     assert (llm.model, llm.local) == ("ollama:llama3.2:3b", False)
     assert isinstance(llm, ToolLLM)
     assert script.asked[0].path == "/api/chat"
     assert script.asked[0].body == {
-        "model": "llama3.2:3b", "stream": False,
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}],
+        "model": "llama3.2:3b",
+        "stream": False,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Why?"},
+        ],
         "options": {"temperature": 0.0, "num_predict": 2000, "num_ctx": 8192},
-    }  # fmt: skip
+    }
 
 
 @pytest.mark.parametrize(("schema", "form"), [(FACTS, FACTS), ({"type": "object"}, "json")])
@@ -67,10 +85,13 @@ def test_a_conversation_with_tools():
         reply = run(call(ollama(base_url=script.url).tools, "Help.", lines, [WEATHER]))
     assert reply.calls == (ToolCall("call-0", "weather", {"city": "Faro"}),)
     assert script.asked[0].body["messages"][2:] == [
-        {"role": "assistant", "content": "",
-         "tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Porto"}}}]},
+        {
+            "role": "assistant",
+            "content": "",
+            "tool_calls": [{"function": {"name": "weather", "arguments": {"city": "Porto"}}}],
+        },
         {"role": "tool", "tool_name": "weather", "content": "sunny"},
-    ]  # fmt: skip
+    ]
 
 
 def test_a_model_that_is_not_there_is_an_error_with_the_servers_words():
@@ -98,7 +119,9 @@ def test_texts_become_unit_vectors():
 
 
 def test_an_old_server_embeds_one_text_at_a_time_and_that_is_remembered():
-    with serving(says("404 page not found", 404, content_type="text/plain"), says({"embedding": [1.0, 0.0]})) as script:
+    with serving(
+        says("404 page not found", 404, content_type="text/plain"), says({"embedding": [1.0, 0.0]})
+    ) as script:
         embedder = ollama_embedder("own", base_url=script.url)
         assert len(run(call(embedder.embed, ["one", "two"]))) == 2
         assert len(run(call(embedder.embed, ["three"]))) == 1

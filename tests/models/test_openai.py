@@ -10,11 +10,15 @@ from servers import says, serving
 from told.backends.http.openai import azure, azure_embedder, openai, openai_embedder, openrouter
 from told.core.errors import ConfigError, EmbeddingError, LLMError, ModelMissing
 from told.flow import call, run
-from told.ports import Embedder, ChatLine, Tool, ToolCall, ToolLLM, Usage
+from told.ports import ChatLine, Embedder, Tool, ToolCall, ToolLLM, Usage
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 STRICT = {**FACTS, "additionalProperties": False}
-WEATHER = Tool("weather", "The weather of a city.", {"type": "object", "properties": {"city": {"type": "string"}}})
+WEATHER = Tool(
+    "weather",
+    "The weather of a city.",
+    {"type": "object", "properties": {"city": {"type": "string"}}},
+)
 LINES = (
     ChatLine("user", "How is Porto?"),
     ChatLine("assistant", "", (ToolCall("c1", "weather", {"city": "Porto"}),)),
@@ -44,9 +48,14 @@ def test_a_question_and_its_answer():
     assert asked.path == "/v1/chat/completions"
     assert asked.headers["authorization"] == "Bearer k-1"
     assert asked.body == {
-        "model": "gpt-4o-mini", "temperature": 0.0, "max_tokens": 2000,
-        "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}],
-    }  # fmt: skip
+        "model": "gpt-4o-mini",
+        "temperature": 0.0,
+        "max_tokens": 2000,
+        "messages": [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "Why?"},
+        ],
+    }
 
 
 def test_an_answer_says_what_it_cost():
@@ -76,7 +85,10 @@ def test_a_schema_binds_the_answer(schema, strict):
     with serving(says(answer('{"facts": []}'))) as script:
         assert ask(openai("m", base_url=script.url), schema=schema) == '{"facts": []}'
     form = script.asked[0].body["response_format"]
-    assert form == {"type": "json_schema", "json_schema": {"name": "answer", "schema": schema, "strict": strict}}
+    assert form == {
+        "type": "json_schema",
+        "json_schema": {"name": "answer", "schema": schema, "strict": strict},
+    }
 
 
 def test_an_open_schema_is_json_mode_and_the_prompt_says_json():
@@ -89,9 +101,22 @@ def test_an_open_schema_is_json_mode_and_the_prompt_says_json():
 
 def test_options_and_extras_are_sent():
     with serving(says(answer("yes"))) as script:
-        ask(openai("m", base_url=script.url, temperature=0.5, max_tokens=7, extra={"top_p": 0.1, "seed": 4}))
+        ask(
+            openai(
+                "m",
+                base_url=script.url,
+                temperature=0.5,
+                max_tokens=7,
+                extra={"top_p": 0.1, "seed": 4},
+            )
+        )
     body = script.asked[0].body
-    assert (body["temperature"], body["max_tokens"], body["top_p"], body["seed"]) == (0.5, 7, 0.1, 4)
+    assert (body["temperature"], body["max_tokens"], body["top_p"], body["seed"]) == (
+        0.5,
+        7,
+        0.1,
+        4,
+    )
 
 
 # Servers that know less
@@ -99,7 +124,9 @@ def test_options_and_extras_are_sent():
 
 def complaint(parameter: str) -> Any:
     said = f"Unsupported parameter: '{parameter}' is not supported with this model."
-    return says({"error": {"message": said, "param": parameter, "code": "unsupported_parameter"}}, 400)
+    return says(
+        {"error": {"message": said, "param": parameter, "code": "unsupported_parameter"}}, 400
+    )
 
 
 def test_a_model_that_knows_no_max_tokens_and_no_temperature_is_asked_without_and_that_is_remembered():
@@ -112,7 +139,9 @@ def test_a_model_that_knows_no_max_tokens_and_no_temperature_is_asked_without_an
 
 
 def test_a_server_without_schemas_is_asked_in_words():
-    with serving(complaint("response_format json_schema"), complaint("response_format"), says(answer("{}"))) as script:
+    with serving(
+        complaint("response_format json_schema"), complaint("response_format"), says(answer("{}"))
+    ) as script:
         ask(openai("m", base_url=script.url), schema=FACTS)
     first, second, third = (asked.body for asked in script.asked)
     assert first["response_format"]["type"] == "json_schema"
@@ -123,7 +152,10 @@ def test_a_server_without_schemas_is_asked_in_words():
 
 
 def test_a_complaint_that_cannot_be_helped_is_an_error():
-    with serving(complaint("messages")) as script, pytest.raises(LLMError, match="'messages' is not supported"):
+    with (
+        serving(complaint("messages")) as script,
+        pytest.raises(LLMError, match="'messages' is not supported"),
+    ):
         ask(openai("m", base_url=script.url))
     assert len(script.asked) == 1
 
@@ -154,9 +186,20 @@ def test_a_torn_answer_is_given_as_it_is():
 
 
 @pytest.mark.parametrize(
-    "body", [{}, [], None, 7, "text", {"choices": []}, {"choices": "no"}, {"choices": [None]},
-             {"choices": [{"message": []}]}, {"choices": [{"message": {"content": ["list"]}}]}]
-)  # fmt: skip
+    "body",
+    [
+        {},
+        [],
+        None,
+        7,
+        "text",
+        {"choices": []},
+        {"choices": "no"},
+        {"choices": [None]},
+        {"choices": [{"message": []}]},
+        {"choices": [{"message": {"content": ["list"]}}]},
+    ],
+)
 def test_an_answer_of_another_shape_is_an_error_that_keeps_it(body):
     with serving(says(json.dumps(body))) as script:
         llm = openai("m", base_url=script.url)
@@ -171,16 +214,28 @@ def test_an_answer_of_another_shape_is_an_error_that_keeps_it(body):
 
 
 def test_a_conversation_with_tools():
-    wish = {"id": "c2", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Faro"}'}}
+    wish = {
+        "id": "c2",
+        "type": "function",
+        "function": {"name": "weather", "arguments": '{"city": "Faro"}'},
+    }
     with serving(says(answer(None, tool_calls=[wish]))) as script:
         reply = run(call(openai("m", base_url=script.url).tools, "Help.", LINES, [WEATHER]))
     assert reply.calls == (ToolCall("c2", "weather", {"city": "Faro"}),)
     assert reply.text == ""
     assert reply.usage.prompt_tokens == 1_000_000
     body = script.asked[0].body
-    described = {"name": "weather", "description": "The weather of a city.", "parameters": WEATHER.parameters}
+    described = {
+        "name": "weather",
+        "description": "The weather of a city.",
+        "parameters": WEATHER.parameters,
+    }
     assert body["tools"] == [{"type": "function", "function": described}]
-    called = {"id": "c1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "Porto"}'}}
+    called = {
+        "id": "c1",
+        "type": "function",
+        "function": {"name": "weather", "arguments": '{"city": "Porto"}'},
+    }
     assert body["messages"] == [
         {"role": "system", "content": "Help."},
         {"role": "user", "content": "How is Porto?"},
@@ -218,7 +273,9 @@ def test_the_key_of_the_environment_is_not_sent_to_an_address_in_code(monkeypatc
 
 
 def test_without_a_key_the_error_names_the_variable():
-    with pytest.raises(ConfigError, match=r"no key for OpenAI. Set OPENAI_API_KEY, or give api_key"):
+    with pytest.raises(
+        ConfigError, match=r"no key for OpenAI. Set OPENAI_API_KEY, or give api_key"
+    ):
         openai("gpt-4o-mini")
     with pytest.raises(ModelMissing, match="Set OPENAI_API_KEY"):
         openai_embedder()
@@ -251,7 +308,10 @@ def test_wrong_options_are_refused(options, said):
 
 
 def test_no_key_stands_in_what_is_printed():
-    llm, embedder = openai("m", api_key="k-secret"), openai_embedder("m", api_key="k-secret", dimensions=2)
+    llm, embedder = (
+        openai("m", api_key="k-secret"),
+        openai_embedder("m", api_key="k-secret", dimensions=2),
+    )
     assert "k-secret" not in f"{llm!r} {embedder!r} {llm._options!r} {vars(llm)!r}"
 
 
@@ -310,15 +370,22 @@ def test_texts_become_unit_vectors_in_their_order():
     assert [list(vector) for vector in found] == [[0.6, 0.8], [0.0, 1.0]]
     assert script.asked[0].path == "/embeddings"
     assert script.asked[0].body == {
-        "model": "text-embedding-3-small", "input": ["one", "two"], "encoding_format": "float", "dimensions": 2,
-    }  # fmt: skip
+        "model": "text-embedding-3-small",
+        "input": ["one", "two"],
+        "encoding_format": "float",
+        "dimensions": 2,
+    }
     assert embedder.usage.cost == pytest.approx(0.02)
 
 
 def test_an_embedder_is_one():
     embedder = openai_embedder(api_key="k")
     assert isinstance(embedder, Embedder)
-    assert (embedder.model, embedder.dim, embedder.local) == ("openai:text-embedding-3-small", 1536, False)
+    assert (embedder.model, embedder.dim, embedder.local) == (
+        "openai:text-embedding-3-small",
+        1536,
+        False,
+    )
 
 
 def test_a_dimension_nobody_said_is_learnt_by_asking_once():

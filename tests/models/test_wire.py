@@ -13,7 +13,7 @@ import pytest
 
 from servers import Script, drips, resets, says, serving, truncates
 from told.backends.http import keys
-from told.backends.http.wire import ClientTiming, ClientLimits, HttpClient
+from told.backends.http.wire import ClientLimits, ClientTiming, HttpClient
 from told.core.errors import ConfigError, EmbeddingError, LLMError
 from told.flow import call, run
 
@@ -43,8 +43,15 @@ def world() -> World:
 
 def wire(script: Script, world: World, jitter: float = 1.0, **patience: Any) -> HttpClient:
     headers = {"authorization": f"Bearer {KEY}"}
-    return HttpClient("Acme", script.url, headers, secret=KEY, hint="Set ACME_KEY.", timing=world.means(jitter),
-                limits=ClientLimits(**patience))  # fmt: skip
+    return HttpClient(
+        "Acme",
+        script.url,
+        headers,
+        secret=KEY,
+        hint="Set ACME_KEY.",
+        timing=world.means(jitter),
+        limits=ClientLimits(**patience),
+    )
 
 
 def ask(line: HttpClient, body: Any = None) -> Any:
@@ -71,7 +78,9 @@ def test_a_fault_that_may_pass_is_tried_again(world, status):
     assert world.waits == [0.5]
 
 
-@pytest.mark.parametrize("breaks", [resets, truncates(b'{"half": ', 400)], ids=["reset", "truncated"])
+@pytest.mark.parametrize(
+    "breaks", [resets, truncates(b'{"half": ', 400)], ids=["reset", "truncated"]
+)
 def test_a_connection_that_breaks_is_tried_again(world, breaks):
     with serving(breaks, says({"ok": True})) as script:
         assert ask(wire(script, world)) == {"ok": True}
@@ -130,13 +139,21 @@ def test_a_server_that_is_not_there_is_tried_and_then_given_up(world):
 @pytest.mark.parametrize(
     ("status", "body", "said"),
     [
-        (400, {"error": {"message": "bad request", "code": "nope"}}, r"HTTP 400\): bad request \(nope\)"),
+        (
+            400,
+            {"error": {"message": "bad request", "code": "nope"}},
+            r"HTTP 400\): bad request \(nope\)",
+        ),
         (401, {"error": {"message": "wrong key"}}, "wrong key Set ACME_KEY"),
         (403, {"error": "not yours"}, "not yours Set ACME_KEY"),
         (404, {"detail": "no such model"}, "no such model Check the model's name"),
         (413, {"message": "too long"}, "too long"),
         (307, "", "set base_url"),
-        (429, {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}}, "exceeded your quota"),
+        (
+            429,
+            {"error": {"message": "You exceeded your quota", "code": "insufficient_quota"}},
+            "exceeded your quota",
+        ),
     ],
 )
 def test_an_answer_is_taken_for_an_answer(world, status, body, said):
@@ -157,7 +174,8 @@ def test_a_server_may_say_that_trying_again_is_no_use(world):
 
 def test_a_redirect_is_not_followed_with_the_key(world):
     with (
-        serving(says({"stolen": True})) as elsewhere, serving(says("", 302, location=elsewhere.url)) as script,
+        serving(says({"stolen": True})) as elsewhere,
+        serving(says("", 302, location=elsewhere.url)) as script,
         pytest.raises(LLMError, match="HTTP 302"),
     ):
         ask(wire(script, world))
@@ -167,7 +185,9 @@ def test_a_redirect_is_not_followed_with_the_key(world):
 def test_a_page_is_no_answer(world):
     with (
         serving(says("<html>Welcome to nginx!</html>", content_type="text/html")) as script,
-        pytest.raises(LLMError, match=r"text/html that is no JSON: <html>Welcome.*Is base_url right"),
+        pytest.raises(
+            LLMError, match=r"text/html that is no JSON: <html>Welcome.*Is base_url right"
+        ),
     ):
         ask(wire(script, world))
 
@@ -277,7 +297,9 @@ def test_only_one_is_let_through_to_see(world):
 
 
 def test_who_is_busy_or_says_no_has_not_failed(world):
-    with serving(says({}, 429, retry_after="0"), says({}, 400), says({}, 429, retry_after="0")) as script:
+    with serving(
+        says({}, 429, retry_after="0"), says({}, 400), says({}, 429, retry_after="0")
+    ) as script:
         line = wire(script, world, retries=0, failures=1)
         for _ in range(5):
             with pytest.raises(LLMError, match="HTTP 4"):
@@ -306,7 +328,9 @@ def test_a_trial_that_nobody_waits_for_frees_its_place(world):
             ask(line)
         world.now += 30
         asyncio.run(abandon())
-        while line.breaker._probing:  # the work ends on another thread, soon after nobody waits for it
+        while (
+            line.breaker._probing
+        ):  # the work ends on another thread, soon after nobody waits for it
             time.sleep(0.005)
         gate.set()
         assert ask(line) == {"ok": True}
@@ -371,12 +395,20 @@ def test_no_key_is_ever_shown(world, act, caplog):
         line = wire(script, world, retries=1)
         with pytest.raises(LLMError) as caught:
             ask(line)
-    shown = [str(caught.value), repr(caught.value), json.dumps(caught.value.as_dict()), repr(line), caplog.text]
+    shown = [
+        str(caught.value),
+        repr(caught.value),
+        json.dumps(caught.value.as_dict()),
+        repr(line),
+        caplog.text,
+    ]
     assert KEY in script.asked[0].headers["authorization"]
     assert not any(KEY in text or "3kd9Xq" in text or "sk-proj" in text for text in shown)
 
 
-@pytest.mark.parametrize("url", ["", "localhost:8000", "ftp://host", "https://", "https://host/v1?key=1", None, 7])
+@pytest.mark.parametrize(
+    "url", ["", "localhost:8000", "ftp://host", "https://", "https://host/v1?key=1", None, 7]
+)
 def test_an_address_that_cannot_be_is_refused(url):
     with pytest.raises(ConfigError, match="https://host/v1"):
         HttpClient("Acme", url, {})
@@ -388,18 +420,47 @@ def test_an_address_that_cannot_be_is_refused(url):
 @pytest.mark.parametrize(
     "key",
     [
-        "sk-...", "your-api-key", "YOUR_API_KEY", "your_openai_api_key_here", "changeme", "change-me", "xxx", "sk-xxx",
-        "sk-xxxxxxxxxxxxxxxx", "sk-proj-xxxxx", "<your key>", "${OPENAI_API_KEY}", "$OPENAI_API_KEY", "{{ key }}",
-        "placeholder", "insert-key-here", "api_key", "sk-…", "***", "todo", "None", "my-api-key", "sk-your-key-here",
+        "sk-...",
+        "your-api-key",
+        "YOUR_API_KEY",
+        "your_openai_api_key_here",
+        "changeme",
+        "change-me",
+        "xxx",
+        "sk-xxx",
+        "sk-xxxxxxxxxxxxxxxx",
+        "sk-proj-xxxxx",
+        "<your key>",
+        "${OPENAI_API_KEY}",
+        "$OPENAI_API_KEY",
+        "{{ key }}",
+        "placeholder",
+        "insert-key-here",
+        "api_key",
+        "sk-…",
+        "***",
+        "todo",
+        "None",
+        "my-api-key",
+        "sk-your-key-here",
     ],
-)  # fmt: skip
+)
 def test_a_placeholder_is_known_for_what_it_is(key):
     assert keys.is_placeholder(key)
 
 
 @pytest.mark.parametrize(
     "key",
-    [KEY, "sk-ant-api03-Zk3", "AIzaSyD-9tSrke72PouQMnMX", "0f1e2d3c4b5a", "gsk_yourself9x", "EMPTY", "lm-studio", "k"],
+    [
+        KEY,
+        "sk-ant-api03-Zk3",
+        "AIzaSyD-9tSrke72PouQMnMX",
+        "0f1e2d3c4b5a",
+        "gsk_yourself9x",
+        "EMPTY",
+        "lm-studio",
+        "k",
+    ],
 )
 def test_what_may_be_a_key_is_taken_for_one(key):
     assert not keys.is_placeholder(key)

@@ -30,7 +30,9 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["inherited", "opened anew"])
-def test_what_a_child_was_told_is_kept_when_its_parent_leaves_the_file_first(memory: Memory, anew: bool) -> None:
+def test_what_a_child_was_told_is_kept_when_its_parent_leaves_the_file_first(
+    memory: Memory, anew: bool
+) -> None:
     (ready, begun), (left, gone) = os.pipe(), os.pipe()
     path = memory.engine.store.path
 
@@ -65,7 +67,9 @@ def test_a_process_forks_while_its_threads_write_and_read(memory: Memory) -> Non
                     return
                 memory.search("number", user_id="alice")
                 memory.get_all(user_id="alice", limit=3)
-                told.append(memory.add(f"number {turn} of {number}", user_id="alice")["results"][0]["id"])
+                told.append(
+                    memory.add(f"number {turn} of {number}", user_id="alice")["results"][0]["id"]
+                )
         except BaseException as error:
             failed.append(error)
 
@@ -84,7 +88,9 @@ def test_a_process_forks_while_its_threads_write_and_read(memory: Memory) -> Non
     assert fates == [True] * 6
     assert failed == []
     assert len(memory.get_all(user_id="bob")["results"]) == 6
-    assert set(told) <= {entry.thread for entry in memory.engine.store.scan_entries("default", 0, 100_000)}
+    assert set(told) <= {
+        entry.thread for entry in memory.engine.store.scan_entries("default", 0, 100_000)
+    }
     assert memory.verify()["ok"]
 
 

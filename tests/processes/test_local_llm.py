@@ -17,14 +17,19 @@ from told import Memory, Settings
 from told.backends.local import registry
 from told.core.errors import ConfigError, ModelMissing
 from told.flow import call, run
-from told.open import UsageMeter, wrap_with_meter, open_llm
+from told.open import UsageMeter, open_llm, wrap_with_meter
 from told.ports import ChatLine, Tool, ToolLLM
 
 MACHINE = registry.home()
 """Where models really are on this machine; every test has an empty home of its own."""
 
-HERE = find_spec("xllamacpp") is not None and (MACHINE / "smollm2" / registry.MANIFEST_FILENAME).is_file()
-needed = pytest.mark.skipif(not HERE, reason="run `make llm`: xllamacpp or the model smollm2 is not here")
+HERE = (
+    find_spec("xllamacpp") is not None
+    and (MACHINE / "smollm2" / registry.MANIFEST_FILENAME).is_file()
+)
+needed = pytest.mark.skipif(
+    not HERE, reason="run `make llm`: xllamacpp or the model smollm2 is not here"
+)
 alone = pytest.mark.xdist_group("local llm")
 
 WORD = {"type": "string", "maxLength": 8}
@@ -56,7 +61,14 @@ def brief(monkeypatch):
 @alone
 def test_a_grammar_makes_even_the_smallest_model_answer_in_shape(llm):
     meter = UsageMeter()
-    reply = run(call(wrap_with_meter(llm, meter, "extract").ask, "List facts.", "I'm Mara and I work at Acme.", schema=FACTS))
+    reply = run(
+        call(
+            wrap_with_meter(llm, meter, "extract").ask,
+            "List facts.",
+            "I'm Mara and I work at Acme.",
+            schema=FACTS,
+        )
+    )
     facts = json.loads(reply)["facts"]
     assert 1 <= len(facts) <= 3
     assert all(isinstance(fact, str) and len(fact) <= 8 for fact in facts)
@@ -71,7 +83,9 @@ def test_a_grammar_makes_even_the_smallest_model_answer_in_shape(llm):
 @alone
 def test_it_answers_on_an_event_loop_too(llm):
     async def both() -> list[str]:
-        return await asyncio.gather(*(llm.ask("One word.", f"What is {n}?", schema=FACTS) for n in range(2)))
+        return await asyncio.gather(
+            *(llm.ask("One word.", f"What is {n}?", schema=FACTS) for n in range(2))
+        )
 
     assert all(json.loads(reply)["facts"] for reply in asyncio.run(both()))
 
@@ -79,9 +93,15 @@ def test_it_answers_on_an_event_loop_too(llm):
 @needed
 @alone
 def test_it_takes_part_in_a_conversation_with_tools(brief):
-    weather = Tool("weather", "The weather.", {"type": "object", "properties": {"city": WORD}, "required": ["city"]})
+    weather = Tool(
+        "weather",
+        "The weather.",
+        {"type": "object", "properties": {"city": WORD}, "required": ["city"]},
+    )
     assert isinstance(brief, ToolLLM)
-    reply = run(call(brief.tools, "Help.", [ChatLine("user", "How is the weather in Porto?")], [weather]))
+    reply = run(
+        call(brief.tools, "Help.", [ChatLine("user", "How is the weather in Porto?")], [weather])
+    )
     assert reply.text or reply.calls
     assert all(made.name == "weather" for made in reply.calls)
 
@@ -144,5 +164,9 @@ print(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]))
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="elsewhere it must end with os._exit")
 def test_a_child_forked_with_a_model_loaded_ends_as_any_other():
     env = {**os.environ, "TOLD_MODELS": str(MACHINE)}
-    done = subprocess.run([sys.executable, "-c", FORKED], env=env, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["the child said goodbye", "7"]), done.stderr[-2000:]
+    done = subprocess.run(
+        [sys.executable, "-c", FORKED], env=env, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout.split("\n")[:2]) == (0, ["the child said goodbye", "7"]), (
+        done.stderr[-2000:]
+    )

@@ -18,10 +18,10 @@ from locks import locks
 from told import Memory
 from told.backends.http import home
 from told.backends.http.breaker import CircuitBreaker
-from told.backends.local import open_embedder
 from told.backends.local import llm as local_llm
+from told.backends.local import open_embedder
 from told.core import fork
-from told.core.fork import at_fork, acquire_on_fork, reset_on_fork
+from told.core.fork import acquire_on_fork, at_fork, reset_on_fork
 from told.ontology import MemoryStore
 from told.open.around import wrap_with_cache
 from told.testing import ScriptedLLM, hashing_embedder
@@ -39,7 +39,9 @@ class Held:
     def __init__(self, found: list[Any]) -> None:
         self._found = found
         self._taken, self._over = threading.Event(), threading.Event()
-        waited = {id(ref()) for ref, names in fork._HOOKS.values() if names[fork.BEFORE] == "acquire"}
+        waited = {
+            id(ref()) for ref, names in fork._HOOKS.values() if names[fork.BEFORE] == "acquire"
+        }
         self._awaited = [lock for lock in found if id(lock) in waited]
         self._thread = threading.Thread(target=self._hold)
 
@@ -71,7 +73,9 @@ def everything(tmp_path: Path) -> Iterator[list[Any]]:
     with ExitStack() as stack:
         llm = wrap_with_cache(ScriptedLLM([]), 8)
         made = [
-            stack.enter_context(Memory(store, embedder=hashing_embedder(), llm=llm, busy_timeout=0.1))
+            stack.enter_context(
+                Memory(store, embedder=hashing_embedder(), llm=llm, busy_timeout=0.1)
+            )
             for store in (f"sqlite:///{tmp_path}/m.db", "ram://")
         ]
         for memory in made:
@@ -85,10 +89,27 @@ def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
     found = list(locks(everything, vars(local_llm)))
     owners = {owner.rpartition(".")[2] for owner, _ in found}
     assert owners >= {
-        "Overlay", "Recalls", "Echoes", "Turnstile", "Worker", "Meter", "CachedTools", "ScriptedLLM", "Shelves",
-        "Writer", "Database", "Cache", "ArrayPartition", "RamStore", "Inside", "Vectors", "OnnxEmbedder",
-        "_BackgroundLoop", "home", "llm",
-    }  # fmt: skip
+        "Overlay",
+        "Recalls",
+        "Echoes",
+        "Turnstile",
+        "Worker",
+        "Meter",
+        "CachedTools",
+        "ScriptedLLM",
+        "Shelves",
+        "Writer",
+        "Database",
+        "Cache",
+        "ArrayPartition",
+        "RamStore",
+        "Inside",
+        "Vectors",
+        "OnnxEmbedder",
+        "_BackgroundLoop",
+        "home",
+        "llm",
+    }
 
     def live() -> None:
         stuck = {owner for owner, lock in locks(everything) if not lock.acquire(timeout=LEAST)}
@@ -218,9 +239,16 @@ sys.exit(os.waitpid(number, 0)[1] != 0)
 
 
 @pytest.mark.skipif(find_spec("onnxruntime") is None, reason="there is no onnxruntime here")
-def test_a_child_that_inherits_a_loaded_model_uses_it_and_ends_and_nothing_was_to_be_reported(tmp_path: Path) -> None:
+def test_a_child_that_inherits_a_loaded_model_uses_it_and_ends_and_nothing_was_to_be_reported(
+    tmp_path: Path,
+) -> None:
     reporting = ("CI", "ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME", "GITHUB_ACTIONS")
     environment = {name: value for name, value in os.environ.items() if name not in reporting}
-    done = run([sys.executable, "-c", ENDED], env={**environment, "HOME": str(tmp_path)}, timeout=60, check=False)
+    done = run(
+        [sys.executable, "-c", ENDED],
+        env={**environment, "HOME": str(tmp_path)},
+        timeout=60,
+        check=False,
+    )
     assert done.returncode == 0
     assert not [path for path in tmp_path.rglob("*") if "onnxruntime" in path.name]

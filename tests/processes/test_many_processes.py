@@ -23,7 +23,9 @@ class Process:
 
     def __init__(self, path: Path | str) -> None:
         command = [sys.executable, str(WORKER), str(path)]
-        self.child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.child = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def tell(self, **order: Any) -> None:
         assert self.child.stdin is not None
@@ -76,7 +78,12 @@ def opened(path: Path) -> Memory:
 def test_eight_writers_and_eight_readers_share_a_file(crowd: Any, tmp_path: Path) -> None:
     names = [f"w{number}" for number in range(8)]
     answers = crowd(
-        tmp_path / "m.db", [{"do": do, "name": name, "seconds": SECONDS} for do in ("write", "read") for name in names]
+        tmp_path / "m.db",
+        [
+            {"do": do, "name": name, "seconds": SECONDS}
+            for do in ("write", "read")
+            for name in names
+        ],
     )
     assert [answer["error"] for answer in answers if "error" in answer] == []
     wrote, saw = answers[:8], answers[8:]
@@ -87,7 +94,9 @@ def test_eight_writers_and_eight_readers_share_a_file(crowd: Any, tmp_path: Path
         for number, answer in enumerate(wrote):
             assert held(memory, f"w{number}") == answer["held"]
         most = max(answer["done"] for answer in wrote)
-        assert sorted(held(memory, "common").values()) == sorted(f"shared thought {n}" for n in range(min(most, 20)))
+        assert sorted(held(memory, "common").values()) == sorted(
+            f"shared thought {n}" for n in range(min(most, 20))
+        )
         assert_sound(memory)
 
 
@@ -113,15 +122,22 @@ def assert_sound(memory: Memory) -> None:
     assert {view: list(store.view_rows("default", view)) for view in VIEWS} == grown
 
 
-def test_what_one_process_added_every_other_finds_at_once(start: Callable[[], Process], tmp_path: Path) -> None:
+def test_what_one_process_added_every_other_finds_at_once(
+    start: Callable[[], Process], tmp_path: Path
+) -> None:
     old = start()
     with opened(tmp_path / "m.db") as memory:
         assert old.ask(do="search", text="anything", user="alice") == []
         for number in range(30):
             id_ = memory.add(f"the word is zebra{number}", user_id="alice")["results"][0]["id"]
             assert id_ in old.ask(do="search", text=f"zebra{number}", user="alice")
-            theirs = old.ask(do="add", text=f"the answer is okapi{number}", user="alice")["results"][0]["id"]
-            assert theirs in {row["id"] for row in memory.search(f"okapi{number}", user_id="alice", limit=3)["results"]}
+            theirs = old.ask(do="add", text=f"the answer is okapi{number}", user="alice")[
+                "results"
+            ][0]["id"]
+            assert theirs in {
+                row["id"]
+                for row in memory.search(f"okapi{number}", user_id="alice", limit=3)["results"]
+            }
             assert memory.get(theirs)["memory"] == f"the answer is okapi{number}"
         fresh = start()
         assert id_ in fresh.ask(do="search", text="zebra29", user="alice")
@@ -132,7 +148,10 @@ def test_what_one_process_changed_or_destroyed_no_other_finds_any_more(
 ) -> None:
     other = start()
     with opened(tmp_path / "m.db") as memory:
-        ids = [memory.add(f"the word is zebra{n}", user_id="alice")["results"][0]["id"] for n in range(4)]
+        ids = [
+            memory.add(f"the word is zebra{n}", user_id="alice")["results"][0]["id"]
+            for n in range(4)
+        ]
         memory.add("bob has a zebra too", user_id="bob")
         assert set(other.ask(do="search", text="zebra0 zebra1 zebra2", user="alice")) <= set(ids)
         memory.update(ids[0], "the word is okapi")
@@ -152,15 +171,21 @@ def test_what_one_process_changed_or_destroyed_no_other_finds_any_more(
         memory.reset()
         assert other.ask(do="search", text="zebra", user="bob") == []
         other.ask(do="add", text="a new zebra", user="bob")
-        assert [row["memory"] for row in memory.search("zebra", user_id="bob")["results"]] == ["a new zebra"]
+        assert [row["memory"] for row in memory.search("zebra", user_id="bob")["results"]] == [
+            "a new zebra"
+        ]
 
 
 def test_many_processes_may_be_the_first_to_open_a_file(crowd: Any, tmp_path: Path) -> None:
-    orders = [{"do": "add", "text": f"I am number {number}", "user": "alice"} for number in range(8)]
+    orders = [
+        {"do": "add", "text": f"I am number {number}", "user": "alice"} for number in range(8)
+    ]
     for turn in range(12):
         path = tmp_path / "new folder" / f"{turn}.db"
         answers = crowd(path, orders)
         assert [answer for answer in answers if "error" in answer] == []
         with opened(path) as memory:
-            assert sorted(held(memory, "alice").values()) == sorted(f"I am number {n}" for n in range(8))
+            assert sorted(held(memory, "alice").values()) == sorted(
+                f"I am number {n}" for n in range(8)
+            )
             assert_sound(memory)

@@ -10,10 +10,10 @@ import sys
 import time
 from typing import Any
 
-import numpy as np  # noqa: F401 - loaded here, once, so that each process of a crowd costs a fork and no more
+import numpy as np
 
 from told import Memory
-from told.backends.sqlite import arrays  # noqa: F401
+from told.backends.sqlite import arrays
 from told.core.errors import ToldError
 from told.testing import hashing_embedder
 
@@ -31,7 +31,9 @@ def write(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
     done = 0
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        said = memory.add([f"{name} says {done} {part}" for part in range(1 + done % 3)], user_id=name)
+        said = memory.add(
+            [f"{name} says {done} {part}" for part in range(1 + done % 3)], user_id=name
+        )
         held |= {row["id"]: row["memory"] for row in said["results"]}
         memory.add(f"shared thought {done % 20}", user_id="common")
         oldest = next(iter(held))
@@ -53,7 +55,9 @@ def read(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
     while time.monotonic() < (end if most else latest):
         found = memory.search("says thought corrects", user_id=name, limit=1000)["results"]
         listed = memory.get_all(user_id=name, limit=1000)["results"]
-        leaked += [row["memory"] for row in found + listed if not row["memory"].startswith(f"{name} ")]
+        leaked += [
+            row["memory"] for row in found + listed if not row["memory"].startswith(f"{name} ")
+        ]
         most = max(most, len(listed))
         looked += 1
     return {"looked": looked, "most": most, "leaked": leaked}
@@ -68,7 +72,10 @@ def obey(memory: Memory, order: dict[str, Any]) -> Any:
         case "add":
             return memory.add(order["text"], user_id=order["user"])
         case "search":
-            return [row["id"] for row in memory.search(order["text"], user_id=order["user"], limit=3)["results"]]
+            return [
+                row["id"]
+                for row in memory.search(order["text"], user_id=order["user"], limit=3)["results"]
+            ]
         case "get_all":
             return [row["memory"] for row in memory.get_all(user_id=order["user"])["results"]]
 
@@ -113,7 +120,9 @@ def _life(path: str, order: dict[str, Any]) -> Any:
 
 def main() -> None:
     if sys.argv[1] == "crowd":
-        Memory("ram://").add("I am the first of many, and I like tea.", user_id="crowd")  # patterns are compiled once
+        Memory("ram://").add(
+            "I am the first of many, and I like tea.", user_id="crowd"
+        )  # patterns are compiled once
         for line in sys.stdin:
             print(json.dumps(crowd(**json.loads(line))), flush=True)
         return

@@ -30,12 +30,18 @@ def mover(request: pytest.FixtureRequest) -> Iterator[Notebook]:
     """Somebody who lived in NYC, works at Acme, and moved to San Francisco."""
     with book(request.param) as notes:
         notes.said(
-            "t1", NYC, claim("home", "User lives in NYC", "t1", "lives_in"),
-            claim("job", "User works at Acme", "t1", "works_at"), said_at=100 * DAY,
-        )  # fmt: skip
+            "t1",
+            NYC,
+            claim("home", "User lives in NYC", "t1", "lives_in"),
+            claim("job", "User works at Acme", "t1", "works_at"),
+            said_at=100 * DAY,
+        )
         notes.said("t2", "The tram was late again", said_at=101 * DAY)
         notes.said(
-            "t3", SF, claim("home", "User lives in San Francisco", "t3", "lives_in", since=1), said_at=200 * DAY
+            "t3",
+            SF,
+            claim("home", "User lives in San Francisco", "t3", "lives_in", since=1),
+            said_at=200 * DAY,
         )
         yield notes
 
@@ -55,12 +61,22 @@ def test_a_listing_shows_memories_and_not_what_stands_behind_them(mover: Noteboo
     mover.node("acme", "Acme (organization)")
     mover.doubt("doubt", "User is a spy", "t1.said")
     memory = mover.memory
-    assert texts(memory.get_all(**U)["results"]) == ["User works at Acme", "User lives in San Francisco"]
+    assert texts(memory.get_all(**U)["results"]) == [
+        "User works at Acme",
+        "User lives in San Francisco",
+    ]
     assert memory.stats()["memories"] == 2
-    assert texts(memory.get_all(**U, kinds=["turn"])["results"]) == [NYC, "The tram was late again", SF]
-    assert texts(memory.get_all(**U, filters={"kind": {"in": ["node", "quarantine"]}})["results"]) == [
-        "Acme (organization)", "User is a spy",
-    ]  # fmt: skip
+    assert texts(memory.get_all(**U, kinds=["turn"])["results"]) == [
+        NYC,
+        "The tram was late again",
+        SF,
+    ]
+    assert texts(
+        memory.get_all(**U, filters={"kind": {"in": ["node", "quarantine"]}})["results"]
+    ) == [
+        "Acme (organization)",
+        "User is a spy",
+    ]
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -69,9 +85,13 @@ def test_pages_of_a_listing_have_no_holes(kind: str) -> None:
         for number in range(9):
             made = claim(f"c{number}", f"User likes thing{number}", f"t{number}")
             notes.said(f"t{number}", f"I like thing{number}", made)
-        pages = [texts(notes.memory.get_all(**U, limit=4, offset=offset)["results"]) for offset in (0, 4, 8, 12)]
+        pages = [
+            texts(notes.memory.get_all(**U, limit=4, offset=offset)["results"])
+            for offset in (0, 4, 8, 12)
+        ]
     assert pages == [
-        [f"User likes thing{number}" for number in page] for page in (range(4), range(4, 8), range(8, 9), ())
+        [f"User likes thing{number}" for number in page]
+        for page in (range(4), range(4, 8), range(8, 9), ())
     ]
 
 
@@ -90,7 +110,11 @@ def test_forgetting_a_scope_takes_what_no_listing_shows(mover: Notebook) -> None
 def test_what_is_in_quarantine_is_nowhere_but_in_its_own_list(mover: Notebook) -> None:
     mover.doubt("doubt", "User lives on the moon", "t1.said")
     memory = mover.memory
-    shown = [memory.search("lives moon", **U), memory.explain("lives moon", **U), told(mover, "lives moon", tail=9)]
+    shown = [
+        memory.search("lives moon", **U),
+        memory.explain("lives moon", **U),
+        told(mover, "lives moon", tail=9),
+    ]
     assert "the moon" not in repr(shown)
     assert "the moon" not in memory.context(None, **U, budget=500).text
     reason = memory.why_not("lives moon", "doubt", **U)
@@ -105,14 +129,20 @@ def test_a_search_shows_the_claim_and_names_the_turn_behind_it(mover: Notebook) 
     first = mover.memory.search("Where does the user work, at Acme?", **U)["results"][0]
     assert (first["memory"], first["also"]) == ("User works at Acme", ["t1"])
     rows = {row["id"]: row for row in mover.memory.explain("work at Acme", **U)["candidates"]}
-    assert (rows["t1"]["kept"], rows["t1"]["stage"], rows["t1"]["reason"]) == (False, "fold", "folded into job")
+    assert (rows["t1"]["kept"], rows["t1"]["stage"], rows["t1"]["reason"]) == (
+        False,
+        "fold",
+        "folded into job",
+    )
     missing = mover.memory.why_not("work at Acme", "t1", **U)
     assert (missing["found"], missing["reason"]) == (False, "folded into job")
 
 
 def test_the_claim_takes_the_better_score_of_the_two() -> None:
     with book(embedder=None) as notes:
-        notes.said("t", "my green violin tea garden", claim("c", "User likes gardens and green", "t"))
+        notes.said(
+            "t", "my green violin tea garden", claim("c", "User likes gardens and green", "t")
+        )
         notes.memory.add("a red tea", **U, infer=False)
         [first, *_] = notes.memory.search("green violin tea garden", **U, explain=True)["results"]
     assert first["id"] == "c"
@@ -121,7 +151,11 @@ def test_the_claim_takes_the_better_score_of_the_two() -> None:
 
 def test_a_turn_whose_claims_are_no_candidates_is_itself_the_hit() -> None:
     with book(embedder=None) as notes:
-        notes.said("t", "I bought a red canoe, it hangs in the boathouse", claim("c", "User owns something", "t"))
+        notes.said(
+            "t",
+            "I bought a red canoe, it hangs in the boathouse",
+            claim("c", "User owns something", "t"),
+        )
         assert found(notes, "boathouse") == ["I bought a red canoe, it hangs in the boathouse"]
 
 
@@ -135,7 +169,11 @@ def test_a_context_prints_the_words_once_with_their_claims_folded_in(mover: Note
 
 def test_a_claim_leads_to_words_that_no_search_would_find() -> None:
     with book(embedder=None) as notes:
-        notes.said("t", "so I said, why not move up north", claim("c", "User lives in Tromsø", "t", "likes"))
+        notes.said(
+            "t",
+            "so I said, why not move up north",
+            claim("c", "User lives in Tromsø", "t", "likes"),
+        )
         assert "so I said, why not move up north" in told(notes, "Tromsø")
         assert "Tromsø" not in told(notes, "Tromsø")
         assert found(notes, "Tromsø") == ["User lives in Tromsø"]
@@ -158,8 +196,16 @@ def test_the_last_turns_are_printed_as_they_were_said(mover: Notebook) -> None:
 
 def test_a_guard_that_hides_the_turn_hides_that_there_is_one() -> None:
     with book(guard=lambda row: "I live" not in row["memory"]) as notes:
-        notes.said("t1", "I live in NYC with a parrot", claim("home", "User lives in NYC", "t1", "lives_in"))
-        seen = [notes.memory.search("NYC", **U), notes.memory.explain("NYC", **U), told(notes, "NYC")]
+        notes.said(
+            "t1",
+            "I live in NYC with a parrot",
+            claim("home", "User lives in NYC", "t1", "lives_in"),
+        )
+        seen = [
+            notes.memory.search("NYC", **U),
+            notes.memory.explain("NYC", **U),
+            told(notes, "NYC"),
+        ]
     assert "parrot" not in repr(seen)
     assert "t1" not in repr(seen[0]["results"][0].get("also"))
     assert texts(seen[0]["results"]) == ["User lives in NYC"]
@@ -181,9 +227,15 @@ def test_what_was_said_since_goes_before_what_was_said_then(mover: Notebook) -> 
 
 
 def test_a_stale_turn_says_what_it_was_superseded_by(mover: Notebook) -> None:
-    rows = {row["id"]: row for row in mover.memory.explain("Where does the user live?", **U)["candidates"]}
+    rows = {
+        row["id"]: row
+        for row in mover.memory.explain("Where does the user live?", **U)["candidates"]
+    }
     assert (rows["t1"]["stage"], rows["t1"]["reason"]) == ("fold", "superseded by home")
-    assert mover.memory.why_not("Where does the user live?", "t1", **U)["reason"] == "superseded by home"
+    assert (
+        mover.memory.why_not("Where does the user live?", "t1", **U)["reason"]
+        == "superseded by home"
+    )
 
 
 def test_what_still_holds_of_a_turn_is_not_stale(mover: Notebook) -> None:
@@ -191,7 +243,9 @@ def test_what_still_holds_of_a_turn_is_not_stale(mover: Notebook) -> None:
     assert CHANGED_SUFFIX not in told(mover, "Does the user work at Acme?")
 
 
-@pytest.mark.parametrize("query", ["Where did the user live before San Francisco?", "Where did I live previously?"])
+@pytest.mark.parametrize(
+    "query", ["Where did the user live before San Francisco?", "Where did I live previously?"]
+)
 def test_who_asks_for_the_past_gets_it(mover: Notebook, query: str) -> None:
     row = next(row for row in mover.memory.search(query, **U)["results"] if row["id"] == "t1")
     assert (row["memory"], row["superseded_by"]) == (NYC, "home")
@@ -201,8 +255,9 @@ def test_who_asks_for_the_past_gets_it(mover: Notebook, query: str) -> None:
 def test_the_past_is_what_it_was(mover: Notebook) -> None:
     assert found(mover, "Where does the user live?", as_of="#4")[0] == "User lives in NYC"
     assert [row["new_memory"] for row in mover.memory.history("home")] == [
-        "User lives in NYC", "User lives in San Francisco",
-    ]  # fmt: skip
+        "User lives in NYC",
+        "User lives in San Francisco",
+    ]
     assert f"{NYC}\n" in told(mover, "Where does the user live?", as_of="#4")
 
 
@@ -214,14 +269,20 @@ def test_all_sides_are_shown_if_all_are_asked_for(mover: Notebook) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_was_given_up_is_not_recalled_by_the_words_it_was_taken_from(kind: str) -> None:
     with book(kind) as notes:
-        notes.said("t", "I'm vegetarian and I play the violin", claim("diet", "User is vegetarian", "t", "diet"))
+        notes.said(
+            "t",
+            "I'm vegetarian and I play the violin",
+            claim("diet", "User is vegetarian", "t", "diet"),
+        )
         notes.memory.delete("diet")
         assert found(notes, "Is the user vegetarian?") == []
         assert "vegetarian" not in told(notes, "Is the user vegetarian?")
         reason = notes.memory.why_not("Is the user vegetarian?", "t", **U)
         assert (reason["found"], reason["reason"]) == (False, "what was taken from it was given up")
         assert found(notes, "Who plays the violin?") == ["I'm vegetarian and I play the violin"]
-        assert found(notes, "Was the user vegetarian before?") == ["I'm vegetarian and I play the violin"]
+        assert found(notes, "Was the user vegetarian before?") == [
+            "I'm vegetarian and I play the violin"
+        ]
 
 
 def test_new_metadata_makes_no_turn_stale(mover: Notebook) -> None:
@@ -242,11 +303,16 @@ def test_a_corrected_claim_goes_before_its_turn(mover: Notebook) -> None:
 def born(request: pytest.FixtureRequest) -> Iterator[Notebook]:
     """Somebody who was born twice: the user said Rome, twice; a tool said Oslo later; an assistant guessed Bern."""
     with book(request.param) as notes:
+
         def at(thread: str, town: str, turn: str, day: int, role: str = "user") -> Any:
-            return claim(thread, f"User was born in {town}", turn, "born_in", role=role, said_at=day * DAY)
+            return claim(
+                thread, f"User was born in {town}", turn, "born_in", role=role, said_at=day * DAY
+            )
 
         notes.said("t1", "I was born in Rome", at("rome", "Rome", "t1", 1), said_at=DAY)
-        notes.said("t2", "records: born in Oslo", at("oslo", "Oslo", "t2", 2, "tool"), said_at=2 * DAY)
+        notes.said(
+            "t2", "records: born in Oslo", at("oslo", "Oslo", "t2", 2, "tool"), said_at=2 * DAY
+        )
         notes.link("oslo", "contradicts", "rome", slot="born_in")
         notes.link("t1.said", "supports", "rome", said="again")
         yield notes
@@ -254,9 +320,17 @@ def born(request: pytest.FixtureRequest) -> Iterator[Notebook]:
 
 @pytest.mark.parametrize(
     ("belief", "towns"),
-    [(None, ["Oslo"]), ("latest", ["Oslo"]), ("majority", ["Rome"]), ("trusted", ["Rome"]), ("all", ["Oslo", "Rome"])],
+    [
+        (None, ["Oslo"]),
+        ("latest", ["Oslo"]),
+        ("majority", ["Rome"]),
+        ("trusted", ["Rome"]),
+        ("all", ["Oslo", "Rome"]),
+    ],
 )
-def test_one_side_of_a_contradiction_is_believed(born: Notebook, belief: str | None, towns: list[str]) -> None:
+def test_one_side_of_a_contradiction_is_believed(
+    born: Notebook, belief: str | None, towns: list[str]
+) -> None:
     query = "Where was the user born?"
     rows = born.memory.search(query, **U, kinds=["profile"], belief=belief)["results"]
     assert sorted(row["memory"].split()[-1] for row in rows) == towns
@@ -270,9 +344,14 @@ def test_one_side_of_a_contradiction_is_believed(born: Notebook, belief: str | N
 
 
 def test_the_side_that_is_not_believed_says_who_contradicts_it(born: Notebook) -> None:
-    rows = {row["id"]: row for row in born.memory.explain("Where was the user born?", **U)["candidates"]}
+    rows = {
+        row["id"]: row for row in born.memory.explain("Where was the user born?", **U)["candidates"]
+    }
     assert (rows["rome"]["stage"], rows["rome"]["reason"]) == ("believe", "contradicted by oslo")
-    assert born.memory.why_not("Where was the user born?", "rome", **U)["reason"] == "contradicted by oslo"
+    assert (
+        born.memory.why_not("Where was the user born?", "rome", **U)["reason"]
+        == "contradicted by oslo"
+    )
 
 
 def test_a_listing_that_is_asked_for_no_belief_lists_both(born: Notebook) -> None:
@@ -288,7 +367,9 @@ def test_what_contradicts_unfound_things_stands_and_says_so() -> None:
         assert (row["id"], row["conflicts"], row["superseded_by"]) == ("one", ["two"], "two")
 
 
-@pytest.mark.parametrize(("option", "value"), [("belief", "mine"), ("belief", 3), ("lens", "sharp"), ("lens", 0.9)])
+@pytest.mark.parametrize(
+    ("option", "value"), [("belief", "mine"), ("belief", 3), ("lens", "sharp"), ("lens", 0.9)]
+)
 def test_options_nobody_knows_are_refused(mover: Notebook, option: str, value: Any) -> None:
     with pytest.raises(InvalidInput):
         mover.memory.search("live", **U, **{option: value})
@@ -312,8 +393,12 @@ def graph(request: pytest.FixtureRequest) -> Iterator[Notebook]:
     with book(request.param, embedder=None) as notes:
         notes.node("google", "Google (organization)")
         notes.node("alice", "Alice (person)")
-        notes.said("t1", "she got the job", claim("hired", "Alice works at Google", "t1", "works_at"))
-        notes.said("t2", "and she is good at it", claim("chess", "Her openings win every tournament", "t2"))
+        notes.said(
+            "t1", "she got the job", claim("hired", "Alice works at Google", "t1", "works_at")
+        )
+        notes.said(
+            "t2", "and she is good at it", claim("chess", "Her openings win every tournament", "t2")
+        )
         notes.said("t3", "rain all day", claim("rain", "It rains in Bergen", "t3"))
         notes.link("alice", "works_at", "google", 0.9)
         notes.link("hired", "mentions", "google")
@@ -343,7 +428,9 @@ def test_a_node_that_everything_mentions_leads_nowhere() -> None:
     with book(embedder=None, expand_width=3) as notes:
         notes.node("bob", "Bob (person)")
         for number in range(5):
-            notes.said(f"t{number}", "hm", claim(f"c{number}", f"He likes thing{number}", f"t{number}"))
+            notes.said(
+                f"t{number}", "hm", claim(f"c{number}", f"He likes thing{number}", f"t{number}")
+            )
             notes.link(f"c{number}", "mentions", "bob")
         assert found(notes, "Bob") == []
 
@@ -355,9 +442,10 @@ def test_a_node_that_everything_mentions_leads_nowhere() -> None:
 def test_a_lens_decides_which_names_are_one(lens: str, titles: list[str]) -> None:
     with book(embedder=None) as notes:
         for name, text, said in (
-            ("bob", "Robert Smith (person)", ""), ("rob", "Rob (person)", "He sails"),
+            ("bob", "Robert Smith (person)", ""),
+            ("rob", "Rob (person)", "He sails"),
             ("rs", "RS (person)", "His knee hurts"),
-        ):  # fmt: skip
+        ):
             notes.node(name, text)
             if said:
                 notes.said(f"t-{name}", "hm", claim(f"c-{name}", said, f"t-{name}"))
@@ -374,16 +462,21 @@ def test_what_a_context_printed_is_known_when_it_comes_back(mover: Notebook) -> 
     text = told(mover, "Where does the user live?")
     line = next(line for line in text.splitlines() if "San Francisco" in line)
     assert mover.memory.engine.extraction.echoes.extract_own_text("default", line).text == ""
-    assert mover.memory.engine.extraction.echoes.extract_own_text("default", "I live in Lima now").text == "I live in Lima now"
+    assert (
+        mover.memory.engine.extraction.echoes.extract_own_text("default", "I live in Lima now").text
+        == "I live in Lima now"
+    )
 
 
 def test_only_what_lasts_and_is_about_the_user_stands_in_every_context() -> None:
     with book() as notes:
         notes.said(
-            "t", "hello", claim("home", "User lives in Oslo", "t", "lives_in"),
+            "t",
+            "hello",
+            claim("home", "User lives in Oslo", "t", "lives_in"),
             claim("dog", "User owns a dog", "t", "owns"),
             claim("ann", "Ann lives in Bonn", "t", "lives_in", subject="Ann"),
-        )  # fmt: skip
+        )
         always = notes.memory.context("zebra", **U, budget=400).text.split("Recalled:")[0]
     assert "Oslo" in always
     assert "dog" not in always
@@ -409,8 +502,15 @@ def test_what_can_hurt_the_user_stands_in_every_context():
 @pytest.mark.parametrize("kind", KINDS)
 def test_turns_answer_each_other_over_the_claims_taken_from_them(kind: str) -> None:
     with book(kind) as notes:
-        for minute, (name, text) in enumerate((("Ann", "I live in Oslo with my dog"), ("Bob", "Which breed?"))):
-            said = {"role": "user", "name": name, "content": text, "timestamp": f"2026-01-01T10:0{minute}:00Z"}
+        for minute, (name, text) in enumerate(
+            (("Ann", "I live in Oslo with my dog"), ("Bob", "Which breed?"))
+        ):
+            said = {
+                "role": "user",
+                "name": name,
+                "content": text,
+                "timestamp": f"2026-01-01T10:0{minute}:00Z",
+            }
             notes.memory.add([said], **U)
         facts = notes.memory.engine.store.all_versions(notes.scope)
     turns = [fact for fact in facts if fact.text in ("I live in Oslo with my dog", "Which breed?")]

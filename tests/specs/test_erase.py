@@ -16,7 +16,7 @@ from told import Memory
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import NotFoundError, StoreBusy
 from told.core.query import AccessCount
-from told.core.recall import AccessBatch, ReviewReason, AccessRecord, ReviewTask
+from told.core.recall import AccessBatch, AccessRecord, ReviewReason, ReviewTask
 from told.core.scope import Scope
 from told.ports import VIEWS, Batch
 from told.testing import hashing_embedder
@@ -34,7 +34,10 @@ def open_memory(folder: Path) -> Iterator[Callable[..., Memory]]:
     opened: list[Memory] = []
 
     def open_memory(**options: Any) -> Memory:
-        options = {"expand_hot": 0.0, **options}  # that others looked at something moves it, and is no trace of it
+        options = {
+            "expand_hot": 0.0,
+            **options,
+        }  # that others looked at something moves it, and is no trace of it
         opened.append(Memory(f"sqlite:///{folder}/m.db", embedder=hashing_embedder(), **options))
         return opened[-1]
 
@@ -110,12 +113,22 @@ def plant(memory: Memory) -> dict[str, str]:
         ids[label] = memory.add(said, **{**who, **options})["results"][0]["id"]
         return ids[label]
 
-    add("text", f"my code is {C['text']}", source=f"chat-{C['source']}", idempotency_key=C["ticket"])
+    add(
+        "text", f"my code is {C['text']}", source=f"chat-{C['source']}", idempotency_key=C["ticket"]
+    )
     add("version", "first version")
     memory.update(ids["version"], f"second version {C['version']}")
-    memory.update(ids["version"], "third version", metadata={C["meta only"]: [C["meta only"], {"a": C["meta only"]}]})
+    memory.update(
+        ids["version"],
+        "third version",
+        metadata={C["meta only"]: [C["meta only"], {"a": C["meta only"]}]},
+    )
     memory.update(ids["version"], "fourth version", metadata={})
-    add("meta", "with metadata", metadata={C["key"]: C["value"], "deep": {"er": [{"x": C["nested"]}]}})
+    add(
+        "meta",
+        "with metadata",
+        metadata={C["key"]: C["value"], "deep": {"er": [{"x": C["nested"]}]}},
+    )
     add("name", {"role": "user", "content": "named", "name": C["name"]})
     add("space", "in a narrower space", **whole)
     add("second", f"also {C['second']}", agent_id="other agent")
@@ -127,14 +140,22 @@ def plant(memory: Memory) -> dict[str, str]:
     memory.add({"role": "assistant", "content": f"said {C['said again']}"}, **who)
     memory.add(f"said {C['said again']}", **who, idempotency_key=f"again {C['ticket']}")
     memory.link(ids["text"], C["rel"], ids["big"], metadata={C["link"]: C["link"]}, **who)
-    derive(memory, "derived-thread", f"we think {C['derived']}", [ids["text"], ids["cjk"]], Scope(user_id=C["user"]))
+    derive(
+        memory,
+        "derived-thread",
+        f"we think {C['derived']}",
+        [ids["text"], ids["cjk"]],
+        Scope(user_id=C["user"]),
+    )
     return {**ids, "derived": "derived-thread"}
 
 
 def derive(memory: Memory, thread: str, text: str, sources: list[str], scope: Scope) -> str:
     """A claim some model made of other memories, with the links that say so."""
     drafts = [Draft(Asserted(thread, Claim(text)), scope, author="model")]
-    drafts += [Draft(Linked(thread, "derived_from", source), scope, author="model") for source in sources]
+    drafts += [
+        Draft(Linked(thread, "derived_from", source), scope, author="model") for source in sources
+    ]
     memory.engine.store.commit(Batch("default", drafts), fold_all)
     return thread
 
@@ -142,8 +163,14 @@ def derive(memory: Memory, thread: str, text: str, sources: list[str], scope: Sc
 def bystanders(memory: Memory) -> None:
     """Other people's memories, some in the same words."""
     for number in range(30):
-        memory.add(f"my code is {number}, a version with metadata", user_id="bob", metadata={"n": number})
-    memory.add(["my code is green tea", "second version", "我住在東京附近"], user_id="carol", agent_id="other agent")
+        memory.add(
+            f"my code is {number}, a version with metadata", user_id="bob", metadata={"n": number}
+        )
+    memory.add(
+        ["my code is green tea", "second version", "我住在東京附近"],
+        user_id="carol",
+        agent_id="other agent",
+    )
     memory.add("the agent's own note about a code", agent_id="other agent")
 
 
@@ -167,7 +194,9 @@ def test_the_canaries_would_be_found(memory: Memory, folder: Path) -> None:
     assert found == set(CANARIES.values())
 
 
-def test_erasing_a_user_leaves_no_byte_and_no_other_answer_changes(memory: Memory, folder: Path) -> None:
+def test_erasing_a_user_leaves_no_byte_and_no_other_answer_changes(
+    memory: Memory, folder: Path
+) -> None:
     bystanders(memory)
     for row in memory.get_all(agent_id="other agent")["results"]:
         assert row.get("user_id") in (None, "carol")
@@ -209,11 +238,19 @@ def test_erasing_a_memory_takes_its_versions_evidence_links_tickets_and_what_was
     assert memory.get(ids["big"]) is not None
     memory.erase(ids["version"])
     memory.erase(ids["again"])
-    assert_clean(memory, folder, [C[name] for name in [*gone, "version", "meta only", "said again", "ticket"]])
+    assert_clean(
+        memory,
+        folder,
+        [C[name] for name in [*gone, "version", "meta only", "said again", "ticket"]],
+    )
 
 
-def test_not_even_a_hash_of_who_was_erased_is_left_to_guess_at(memory: Memory, folder: Path) -> None:
-    memory.add([f"turn {number} of a long talk" for number in range(30)], user_id="ann", infer=False)
+def test_not_even_a_hash_of_who_was_erased_is_left_to_guess_at(
+    memory: Memory, folder: Path
+) -> None:
+    memory.add(
+        [f"turn {number} of a long talk" for number in range(30)], user_id="ann", infer=False
+    )
     memory.add("I am Bob", user_id="bob")
     memory.consolidate(force=True)
     marks = [Scope(user_id="ann").digest(), json.dumps({"user_id": "ann"}, separators=(",", ":"))]
@@ -225,18 +262,28 @@ def test_not_even_a_hash_of_who_was_erased_is_left_to_guess_at(memory: Memory, f
 def test_a_key_under_which_nothing_was_kept_goes_too(memory: Memory, folder: Path) -> None:
     memory.add("I am Ann", user_id="ann")
     memory.add("I am Bob", user_id="bob")
-    memory.add({"role": "system", "content": "Be kind."}, user_id="ann", idempotency_key="ann@example.org-1")
+    memory.add(
+        {"role": "system", "content": "Be kind."},
+        user_id="ann",
+        idempotency_key="ann@example.org-1",
+    )
     assert traces(folder, ["ann@example.org"])
     memory.erase(user_id="ann")
     assert_clean(memory, folder, ["ann@example.org"])
 
 
-def test_erasing_a_source_takes_all_that_came_of_it_and_nothing_else(memory: Memory, folder: Path) -> None:
+def test_erasing_a_source_takes_all_that_came_of_it_and_nothing_else(
+    memory: Memory, folder: Path
+) -> None:
     bystanders(memory)
     before = answers(memory)
-    first = memory.add("the contract says Quokka1", user_id="alice", source="contract.pdf")["results"][0]["id"]
+    first = memory.add("the contract says Quokka1", user_id="alice", source="contract.pdf")[
+        "results"
+    ][0]["id"]
     memory.update(first, "the contract really says Quokka2")
-    memory.add("page two says Quokka3", user_id="dave", source="contract.pdf", metadata={"Quokka4": 1})
+    memory.add(
+        "page two says Quokka3", user_id="dave", source="contract.pdf", metadata={"Quokka4": 1}
+    )
     kept = memory.add("my own opinion", user_id="alice", source="chat")["results"][0]["id"]
     derive(memory, "summary", "in short Quokka5", [first], Scope(user_id="alice"))
     derive(memory, "summary of it", "shorter Quokka6", ["summary"], Scope(user_id="erin"))
@@ -244,7 +291,9 @@ def test_erasing_a_source_takes_all_that_came_of_it_and_nothing_else(memory: Mem
     assert {"summary", "summary of it", first} <= set(certificate["memories"])
     assert memory.get(kept)["memory"] == "my own opinion"
     assert answers(memory) == before
-    assert_clean(memory, folder, [*(f"Quokka{n}" for n in range(1, 7)), "contract.pdf", "dave", "erin"])
+    assert_clean(
+        memory, folder, [*(f"Quokka{n}" for n in range(1, 7)), "contract.pdf", "dave", "erin"]
+    )
 
 
 def test_a_run_or_an_agent_can_be_erased_alone(memory: Memory, folder: Path) -> None:
@@ -254,21 +303,41 @@ def test_a_run_or_an_agent_can_be_erased_alone(memory: Memory, folder: Path) -> 
     memory.erase(run_id="Wombat2run")
     assert traces(folder, ["Wombat1", "Wombat2run"]) == []
     memory.erase(agent_id="Wombat4agent")
-    assert [row["memory"] for row in memory.get_all(user_id="alice")["results"]] == ["kept by alice"]
+    assert [row["memory"] for row in memory.get_all(user_id="alice")["results"]] == [
+        "kept by alice"
+    ]
     assert_clean(memory, folder, ["Wombat1", "Wombat2run", "Wombat3", "Wombat4agent"])
 
 
-def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it(memory: Memory, folder: Path) -> None:
-    first, second = (memory.add(text, user_id="alice")["results"][0]["id"] for text in ("green tea", "red bicycle"))
+def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it(
+    memory: Memory, folder: Path
+) -> None:
+    first, second = (
+        memory.add(text, user_id="alice")["results"][0]["id"]
+        for text in ("green tea", "red bicycle")
+    )
     store = memory.engine.store
-    store.record_accesses("default", AccessBatch(records=[AccessRecord(first, 1, query="Numbat1query"), AccessRecord(second, 1)], keep_per_thread=10))
-    store.enqueue_tasks("default", [ReviewTask(first, ReviewReason.RECALL), ReviewTask(second, ReviewReason.RECALL)], 0)
+    store.record_accesses(
+        "default",
+        AccessBatch(
+            records=[AccessRecord(first, 1, query="Numbat1query"), AccessRecord(second, 1)],
+            keep_per_thread=10,
+        ),
+    )
+    store.enqueue_tasks(
+        "default",
+        [ReviewTask(first, ReviewReason.RECALL), ReviewTask(second, ReviewReason.RECALL)],
+        0,
+    )
     store.record_cooccurrence("default", {(first, second): AccessCount(1, 1)})
     store.write_notes("default", "topics", {first: b"Numbat2note", second: b"kept"})
     assert len(traces(folder, ["Numbat1query", "Numbat2note"])) >= 2
     memory.erase(first)
     assert [task.thread for task in store.list_tasks("default")] == [second]
-    assert (dict(store.cooccurrence("default", [second])), dict(store.read_notes("default", "topics"))) == ({}, {second: b"kept"})
+    assert (
+        dict(store.cooccurrence("default", [second])),
+        dict(store.read_notes("default", "topics")),
+    ) == ({}, {second: b"kept"})
     assert_clean(memory, folder, ["Numbat1query", "Numbat2note"])
 
 
@@ -290,7 +359,12 @@ def test_the_erased_are_gone_from_every_read_at_every_time(memory: Memory) -> No
         assert not [change for change in changes if change["old_memory"] or change["new_memory"]]
     exported = io.BytesIO()
     memory.export(exported)
-    assert not [form for canary in CANARIES.values() for form in disguises(canary) if form in exported.getvalue()]
+    assert not [
+        form
+        for canary in CANARIES.values()
+        for form in disguises(canary)
+        if form in exported.getvalue()
+    ]
 
 
 def test_an_error_after_the_erasure_tells_nothing_of_it(memory: Memory) -> None:
@@ -307,7 +381,8 @@ def test_what_was_derived_for_another_user_is_followed(memory: Memory, folder: P
     derive(memory, "d1", "the household banks at Numbat2", [id_], Scope(user_id="bob"))
     derive(memory, "d2", "they save money, says Numbat3", ["d1"], Scope(agent_id="planner"))
     memory.engine.store.commit(
-        Batch("default", [Draft(Linked("d1", "derived_from", "d2"), Scope(user_id="bob"))]), fold_all
+        Batch("default", [Draft(Linked("d1", "derived_from", "d2"), Scope(user_id="bob"))]),
+        fold_all,
     )
     certificate = memory.erase(user_id="alice")
     assert set(certificate["memories"]) == {id_, "d1", "d2"}
@@ -333,7 +408,9 @@ def test_there_is_nothing_to_erase_twice(memory: Memory) -> None:
         memory.erase(source="no such source")
 
 
-def test_without_a_vacuum_no_byte_is_left_either(open_memory: Callable[..., Memory], folder: Path) -> None:
+def test_without_a_vacuum_no_byte_is_left_either(
+    open_memory: Callable[..., Memory], folder: Path
+) -> None:
     memory = open_memory(erase_vacuum=False)
     bystanders(memory)
     plant(memory)
@@ -351,7 +428,9 @@ def exported(memory: Memory) -> bytes:
     return file.getvalue()
 
 
-def test_an_older_export_does_not_resurrect(open_memory: Callable[..., Memory], folder: Path) -> None:
+def test_an_older_export_does_not_resurrect(
+    open_memory: Callable[..., Memory], folder: Path
+) -> None:
     memory = open_memory()
     ids = plant(memory)
     memory.add("bob stays", user_id="bob")
@@ -399,7 +478,9 @@ def test_a_backup_made_after_is_clean(memory: Memory, folder: Path, tmp_path: Pa
 # With others around ---------------------------------------------------------------------------------------------------
 
 
-def test_a_search_in_another_thread_holds_nothing_up_and_finds_nothing_after(memory: Memory, folder: Path) -> None:
+def test_a_search_in_another_thread_holds_nothing_up_and_finds_nothing_after(
+    memory: Memory, folder: Path
+) -> None:
     bystanders(memory)
     plant(memory)
     stop, errors = threading.Event(), []
@@ -480,7 +561,9 @@ def test_an_open_read_in_another_process_is_waited_for_or_told_of(
     memory = open_memory(busy_timeout=0.2)
     plant(memory)
     command = [sys.executable, "-c", READER, str(folder / "m.db")]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as reader:
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as reader:
         assert reader.stdout.readline() == "reading\n"
         erased_beside(memory, folder)
         reader.stdin.close()
@@ -488,7 +571,9 @@ def test_an_open_read_in_another_process_is_waited_for_or_told_of(
     assert_clean(memory, folder, CANARIES.values())
 
 
-def test_another_store_object_on_the_same_file_forgets_too(open_memory: Callable[..., Memory], folder: Path) -> None:
+def test_another_store_object_on_the_same_file_forgets_too(
+    open_memory: Callable[..., Memory], folder: Path
+) -> None:
     memory, other = open_memory(), open_memory()
     plant(memory)
     assert other.search("code", user_id=C["user"])["results"]

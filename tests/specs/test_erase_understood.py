@@ -53,7 +53,9 @@ def sound(memory: Memory) -> None:
     assert memory.verify()["ok"]
 
 
-def test_erasing_a_claim_takes_the_turn_its_evidence_and_whoever_only_it_speaks_of(url: str) -> None:
+def test_erasing_a_claim_takes_the_turn_its_evidence_and_whoever_only_it_speaks_of(
+    url: str,
+) -> None:
     with opened(url) as memory:
         memory.add("I work at Quoll as a baker", **U)
         memory.add("I live in Lisbon", **U)
@@ -101,7 +103,9 @@ def test_every_version_goes_with_the_words_it_was_taken_from(url: str) -> None:
 def test_words_said_again_by_another_go_with_the_claim_they_support(url: str) -> None:
     with opened(url) as memory:
         memory.add("I live in Numbatville", **U)
-        memory.add({"role": "user", "content": "I live in Numbatville, you know", "name": None}, **U)
+        memory.add(
+            {"role": "user", "content": "I live in Numbatville, you know", "name": None}, **U
+        )
         memory.add("I live in Numbatville", **U, source="mail")
         memory.erase(only(memory, "User lives in Numbatville"))
         assert "Numbatville" not in everything(memory)
@@ -112,11 +116,17 @@ def test_erasing_a_source_takes_the_claims_nodes_and_relations_drawn_from_it(url
     with opened(url) as memory:
         memory.add("I work at Google", **U, source="chat")
         memory.add("My sister Wombat works at Google", **U, source="mail")
-        before = [(row["source"], row["relation"], row["target"]) for row in memory.relations("Google", **U)["results"]]
+        before = [
+            (row["source"], row["relation"], row["target"])
+            for row in memory.relations("Google", **U)["results"]
+        ]
         assert len(before) == 2
         memory.erase(source="mail")
         assert "Wombat" not in everything(memory)
-        after = [(row["source"], row["relation"], row["target"]) for row in memory.relations("Google", **U)["results"]]
+        after = [
+            (row["source"], row["relation"], row["target"])
+            for row in memory.relations("Google", **U)["results"]
+        ]
         assert after == before[:1]
         assert [row["memory"] for row in memory.get_all(**U)["results"]] == ["User works at Google"]
         sound(memory)
@@ -153,7 +163,9 @@ def test_what_a_model_answered_goes_with_any_turn_it_spoke_of(url: str, which: i
         turns = memory.get_all(**U, filters={"kind": TURN})["results"]
         memory.erase(turns[which]["id"])
         assert "not say it in JSON" not in everything(memory)
-        assert len(memory.faults()["results"]) == 1 - (which == 0), "what stays is still to be asked about"
+        assert len(memory.faults()["results"]) == 1 - (which == 0), (
+            "what stays is still to be asked about"
+        )
         sound(memory)
 
 
@@ -173,7 +185,9 @@ class Interrupted:
 
 
 @pytest.mark.parametrize("answer", ['["User keeps a Numbat"]', "no JSON: Numbat"])
-def test_what_is_erased_while_a_model_is_asked_about_it_does_not_come_back(url: str, answer: str) -> None:
+def test_what_is_erased_while_a_model_is_asked_about_it_does_not_come_back(
+    url: str, answer: str
+) -> None:
     model = Interrupted(answer)
     with opened(url, llm=model, extract="facts", curate="rules") as memory:
         model.first = lambda: memory.erase(**U)
@@ -187,7 +201,9 @@ def test_what_is_erased_while_a_model_is_asked_about_it_does_not_come_back(url: 
 def test_what_was_said_beside_the_erased_is_asked_about_again_alone(url: str) -> None:
     model = Interrupted('["User keeps a Bilby"]')
     with opened(url, llm=model, extract="facts", curate="rules") as memory:
-        model.first = lambda: memory.erase(memory.get_all(**U, filters={"kind": TURN})["results"][0]["id"])
+        model.first = lambda: memory.erase(
+            memory.get_all(**U, filters={"kind": TURN})["results"][0]["id"]
+        )
         memory.add(["A Numbat is what I keep", "And a Bilby too"], **U)
         assert len(model.asked) == 2
         assert "Numbat" not in model.asked[1]
@@ -204,7 +220,9 @@ def test_what_is_denied_is_told_neither_as_an_entity_nor_in_quarantine(url: str)
         memory.add(["I live in Zanzibar", "I work at Acme"], **U)
         assert names(memory) == {"User", "Acme"}
         assert [row["target"] for row in memory.relations("User", **U)["results"]] == ["Acme"]
-        assert [row["memory"] for row in memory.timeline(**U)["results"] if "Zanzibar" in str(row)] == []
+        assert [
+            row["memory"] for row in memory.timeline(**U)["results"] if "Zanzibar" in str(row)
+        ] == []
         assert memory.diff("#1", f"#{memory.stats()['entries']}", **U)["added"] != []
         assert "Zanzibar" not in str(memory.diff("#1", f"#{memory.stats()['entries']}", **U))
 

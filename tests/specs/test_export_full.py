@@ -44,7 +44,9 @@ def test_a_file_that_is_held_in_its_place_is_left_as_it_was(told_once, tmp_path,
     assert place.read_bytes().startswith(b"{")
 
 
-def test_a_file_in_a_folder_that_nothing_can_be_made_in_can_be_written_into(told_once, tmp_path, monkeypatch):
+def test_a_file_in_a_folder_that_nothing_can_be_made_in_can_be_written_into(
+    told_once, tmp_path, monkeypatch
+):
     place, opened = tmp_path / "mounted.jsonl", os.open
     place.write_text("before")
 

@@ -40,7 +40,11 @@ def test_little_is_claimed_of_what_says_nothing(judged):
 
 def test_no_style_is_left_out(judged):
     """Each is understood in part, the strange ones too."""
-    unheard = [style for style, score in by_style(judged).items() if score.wanted > 4 and score.recall < 0.3]
+    unheard = [
+        style
+        for style, score in by_style(judged).items()
+        if score.wanted > 4 and score.recall < 0.3
+    ]
     assert not unheard
 
 

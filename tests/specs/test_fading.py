@@ -9,7 +9,7 @@ from told import InvalidInput, Memory, NotFoundError, ScopeError
 from told.core.entry import Draft, Evidence, Observed
 from told.core.fact import Fact, Link
 from told.core.fading import group_repetitions, list_mentions
-from told.core.ids import uuid7_created_at, uuid7
+from told.core.ids import uuid7, uuid7_created_at
 from told.core.kind import Kind, load_builtin_ontology, load_kind, load_ontology
 from told.core.salience import DecayClock, Tier, find_fade_time
 from told.core.scope import Scope
@@ -50,8 +50,14 @@ def test_a_kind_fades_by_turns_unless_it_says_a_half_life_or_a_clock():
     assert Kind("k").decay_clock is DecayClock.TURNS
     assert Kind("k", half_life_days=3).decay_clock is DecayClock.TIME
     assert Kind("k", half_life_days=3, clock=DecayClock.TOKENS).decay_clock is DecayClock.TOKENS
-    assert {kind.decay_clock for kind in load_builtin_ontology().values() if kind.tier is not Tier.PERMANENT} == {DecayClock.TIME}
-    assert {kind.decay_clock for kind in load_ontology({"concepts": VISIT["concepts"]}).values()} == set(DecayClock)
+    assert {
+        kind.decay_clock
+        for kind in load_builtin_ontology().values()
+        if kind.tier is not Tier.PERMANENT
+    } == {DecayClock.TIME}
+    assert {
+        kind.decay_clock for kind in load_ontology({"concepts": VISIT["concepts"]}).values()
+    } == set(DecayClock)
 
 
 def test_a_clock_is_read_from_yaml_and_written_back(tmp_path):
@@ -66,7 +72,9 @@ def test_a_clock_that_there_is_not_is_refused_by_name():
 
 
 def test_a_kind_without_a_half_life_may_fade_by_the_time_of_its_tier():
-    curve = Kind("k", tier=Tier.SESSION, clock=DecayClock.TIME, weight=0.8).build_curve(confidence=0.5)
+    curve = Kind("k", tier=Tier.SESSION, clock=DecayClock.TIME, weight=0.8).build_curve(
+        confidence=0.5
+    )
     assert (curve.base, curve.decay, curve.is_permanent) == (0.4, 0.5, False)
 
 
@@ -76,10 +84,19 @@ def test_a_kind_without_a_half_life_may_fade_by_the_time_of_its_tier():
 def test_the_variable_that_others_know_the_threshold_by_is_honoured():
     assert load_settings({}).settings.prune_threshold == 0.10
     plain = load_settings({"PRUNE_THRESHOLD": "0.3"})
-    assert (plain.settings.prune_threshold, plain.origin["prune_threshold"]) == (0.3, "PRUNE_THRESHOLD")
-    assert load_settings({"PRUNE_THRESHOLD": " "}).origin["prune_threshold"] == load_settings({"PRUNE_THRESHOLD": ""}).origin["store"]
+    assert (plain.settings.prune_threshold, plain.origin["prune_threshold"]) == (
+        0.3,
+        "PRUNE_THRESHOLD",
+    )
+    assert (
+        load_settings({"PRUNE_THRESHOLD": " "}).origin["prune_threshold"]
+        == load_settings({"PRUNE_THRESHOLD": ""}).origin["store"]
+    )
     both = load_settings({"PRUNE_THRESHOLD": "0.3", "TOLD_PRUNE_THRESHOLD": "0.2"})
-    assert (both.settings.prune_threshold, both.origin["prune_threshold"]) == (0.2, "TOLD_PRUNE_THRESHOLD")
+    assert (both.settings.prune_threshold, both.origin["prune_threshold"]) == (
+        0.2,
+        "TOLD_PRUNE_THRESHOLD",
+    )
 
 
 def test_a_higher_threshold_forgets_earlier():
@@ -102,7 +119,12 @@ def test_several_messages_may_make_a_turn():
 
 
 def test_each_memory_fades_by_the_clock_of_its_kind(here):
-    for kind, value in (("Need.Coffee", "tea"), ("Mood.Day", "glad"), ("Mood.Talk", "calm"), ("Need.Deaf", "deaf")):
+    for kind, value in (
+        ("Need.Coffee", "tea"),
+        ("Mood.Day", "glad"),
+        ("Mood.Talk", "calm"),
+        ("Need.Deaf", "deaf"),
+    ):
         here.current_text(kind, value)
     before = here.term_weights()
     here.passes(2)
@@ -137,13 +159,20 @@ def test_one_read_of_several_homes_weighs_each_by_its_own_turns(here):
 def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
     [deaf, *_] = here.current_text("Need.Deaf", "deaf")
     [style, *_] = here.current_text("Art.Style", "cubism")
-    passed = [Draft(Observed(here.here.memory.engine.store.mint.id(), TICK), Scope.create(**here.ids)) for _ in range(4200)]
+    passed = [
+        Draft(Observed(here.here.memory.engine.store.mint.id(), TICK), Scope.create(**here.ids))
+        for _ in range(4200)
+    ]
     here.memory.engine.store.commit(Batch("default", passed), fold_all)
     here.current_text("Art.Style", "cubism")
     found = here.memory.decay(deaf["id"])
     assert (found["now"], found["said"], found["salience"]) == (4202.0, [0.0], 1.0)
     found = here.memory.decay(style["id"])
-    assert (found["now"], found["said"], found["fades_at"]["left"]) == (4201.0, [0.0, 4201.0], 194.0)
+    assert (found["now"], found["said"], found["fades_at"]["left"]) == (
+        4201.0,
+        [0.0, 4201.0],
+        194.0,
+    )
     assert [point[0] for point in found["curve"]][::59] == [0.0, 4395.0]
     assert row(here, "cubism")["fades_at"]["left"] == 194.0
 
@@ -159,7 +188,12 @@ def test_the_day_on_which_something_fades_is_guessed_by_the_pace_of_late(here, m
 
 def test_an_id_tells_when_it_was_made_and_other_names_tell_nothing():
     assert uuid7_created_at(uuid7(1_767_600_000_123, bytes(10))) == 1_767_600_000_123_000
-    for name in ("", "e9", "6f9619ff-8b86-4011-b42d-00c04fc964ff", "zzzzzzzz-zzzz-7011-b42d-00c04fc964ff"):
+    for name in (
+        "",
+        "e9",
+        "6f9619ff-8b86-4011-b42d-00c04fc964ff",
+        "zzzzzzzz-zzzz-7011-b42d-00c04fc964ff",
+    ):
         assert uuid7_created_at(name) is None
 
 
@@ -195,7 +229,9 @@ def test_a_version_that_says_the_same_neither_weakens_nor_freshens_a_memory(here
     here.here.clock.tick()
     assert here.term_weights()["cubism"] == pytest.approx(before)
     assert row(here, "cubism")["said"] == said == 4
-    here.memory.apply_delta([{"op": "update_confidence", "id": made["id"], "confidence": 0.5, "lane": "machine"}])
+    here.memory.apply_delta(
+        [{"op": "update_confidence", "id": made["id"], "confidence": 0.5, "lane": "machine"}]
+    )
     here.here.clock.tick()
     assert here.term_weights()["cubism"] < before
     here.passes(250)
@@ -227,7 +263,9 @@ def test_a_memory_that_a_user_words_anew_begins_anew_and_what_it_was_is_as_stron
 def versions(*changes):
     """A thread of versions, a second and a position apart."""
     first = Fact("t", 1, 1, Scope(user_id="ann"), "likes tea", "", role="user", evidence="e1")
-    numbered = enumerate(accumulate(changes, lambda before, change: replace(before, **change), initial=first), 1)
+    numbered = enumerate(
+        accumulate(changes, lambda before, change: replace(before, **change), initial=first), 1
+    )
     return [replace(fact, seq=seq, updated_at=seq * 1_000_000) for seq, fact in numbered]
 
 
@@ -238,17 +276,26 @@ def versions(*changes):
         ([{"text": "likes mate", "evidence": "e2"}], [2]),
         ([{"object": "mate"}, {"meta": {"tag": "x"}}], [2]),
         ([{"text": "likes mate", "role": "tool"}], [1]),
-        ([{"text": "likes mate", "role": None, "author": "model"}, {"text": "likes milk", "role": "user"}], [3]),
+        (
+            [
+                {"text": "likes mate", "role": None, "author": "model"},
+                {"text": "likes milk", "role": "user"},
+            ],
+            [3],
+        ),
         ([{"text": "likes mate", "meta": {TRUST_KEY: "inference"}}], [1]),
         ([{"evidence": "e2"}, {"evidence": "e2", "confidence": 0.3}], [1, 2]),
         ([{"evidence": "e2", "role": "assistant"}], [1]),
     ],
-)  # fmt: skip
+)
 def test_a_memory_is_said_where_a_user_changes_what_it_says_or_gives_it_new_evidence(changes, seqs):
     *before, fact = versions(*changes)
     assert [each.seq for each in list_mentions(fact, versions=[*before, fact])] == seqs
     link = Link(len(changes) + 1, uuid7(9_000, bytes(10)), "supports", "t", fact.scope)
-    assert [each.seq for each in list_mentions(fact, [replace(link, seq=0), replace(link, seq=99)], before)] == [*seqs, 99]
+    assert [
+        each.seq
+        for each in list_mentions(fact, [replace(link, seq=0), replace(link, seq=99)], before)
+    ] == [*seqs, 99]
 
 
 def test_only_what_a_user_says_keeps_a_memory_alive():
@@ -290,9 +337,13 @@ def test_what_has_faded_is_not_shown_unasked_and_found_when_asked_for(here):
     shown = here.memory.context(**here.ids)
     assert "coffee" not in shown.text
     assert "deaf" in shown.text
-    assert [(each.stage, each.reason) for each in shown.trace.candidates if not each.kept] == [("fade", "has faded")]
+    assert [(each.stage, each.reason) for each in shown.trace.candidates if not each.kept] == [
+        ("fade", "has faded")
+    ]
     assert "coffee" in here.memory.context("coffee", **here.ids).text
-    assert "ephemeral: coffee" in [hit["memory"] for hit in here.memory.search("coffee", **here.ids)["results"]]
+    assert "ephemeral: coffee" in [
+        hit["memory"] for hit in here.memory.search("coffee", **here.ids)["results"]
+    ]
     assert "coffee" in here.memory.context(**here.ids, as_of=f"#{before}").text
     assert here.held() == {"coffee", "deaf"}
 
@@ -322,7 +373,9 @@ def test_salience_is_worth_something_in_the_ranking_if_the_settings_say_so():
     with visit(rank_salience=1.0) as here:
         here.says("Need.Coffee", "green tea")
         here.passes(2)
-        found = here.memory.search("green tea", **here.ids, explain=True, kinds=["Need.Coffee"])["results"]
+        found = here.memory.search("green tea", **here.ids, explain=True, kinds=["Need.Coffee"])[
+            "results"
+        ]
         assert found[0]["score_details"]["salience"] == pytest.approx(0.9 * 0.55**2)
 
 
@@ -336,12 +389,21 @@ def test_decay_says_everything_there_is_to_draw(here):
     here.passes(1)
     found = here.memory.decay(made["id"], points=5, **here.ids)
     weight = (0.6 * 0.85**3 + 0.18) * 0.85
-    assert (found["id"], found["memory"], found["kind"]) == (made["id"], "session: one hour", "Plan.Hours")
+    assert (found["id"], found["memory"], found["kind"]) == (
+        made["id"],
+        "session: one hour",
+        "Plan.Hours",
+    )
     assert (found["tier"], found["clock"], found["threshold"]) == ("session", "turns", 0.1)
     assert (found["now"], found["said"], found["faded"]) == (4.0, [0.0, 3.0], False)
     assert found["salience"] == pytest.approx(weight)
     ends = found["fades_at"]
-    assert (ends["left"], ends["reading"], ends["unit"], ends["estimated"]) == (10.0, 14.0, "turns", True)
+    assert (ends["left"], ends["reading"], ends["unit"], ends["estimated"]) == (
+        10.0,
+        14.0,
+        "turns",
+        True,
+    )
     assert weight * 0.85**10 < 0.1 <= weight * 0.85**9
     readings, weights = zip(*found["curve"], strict=True)
     assert readings == (0.0, 3.5, 7.0, 10.5, 14.0)
@@ -354,7 +416,12 @@ def test_decay_tells_the_day_by_wall_time_and_guesses_it_by_the_pace_of_turns(he
     here.passes(1, days=1)
     [style, *_] = here.current_text("Art.Style", "cubism")
     day = here.memory.decay(mood["id"])["fades_at"]
-    assert (day["left"], day["unit"], day["estimated"], day["time"][:10]) == (3.0, "days", False, "2026-01-09")
+    assert (day["left"], day["unit"], day["estimated"], day["time"][:10]) == (
+        3.0,
+        "days",
+        False,
+        "2026-01-09",
+    )
     turns = here.memory.decay(style["id"])["fades_at"]
     assert (turns["left"], turns["estimated"]) == (194.0, True)
     assert turns["time"] > day["time"]
@@ -407,10 +474,20 @@ def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here)
     here.current_text("Need.Deaf", "deaf")
     here.current_text("Art.Style", "fauvism")
     rows = here.memory.about(**here.ids)["results"]
-    assert [each["memory"].rpartition(" ")[2] for each in rows] == ["deaf", "fauvism", "cubism", "tea"]
+    assert [each["memory"].rpartition(" ")[2] for each in rows] == [
+        "deaf",
+        "fauvism",
+        "cubism",
+        "tea",
+    ]
     [deaf, fauvism, *_, tea] = rows
     assert deaf["words"] == "In turn 4 I say deaf"
-    assert (deaf["fades_at"], deaf["tier"], deaf["role"], deaf["user_id"]) == (None, "permanent", "user", "ann")
+    assert (deaf["fades_at"], deaf["tier"], deaf["role"], deaf["user_id"]) == (
+        None,
+        "permanent",
+        "user",
+        "ann",
+    )
     assert (fauvism["said"], fauvism["words"]) == (2, "In turn 3 I say fauvism")
     assert fauvism["fades_at"]["unit"] == "turns"
     assert tea["said_at"].startswith("2026-01-05")
@@ -419,7 +496,12 @@ def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here)
 
 def test_about_quotes_the_sentence_of_a_long_text_and_not_all_of_it(here):
     said = f"{'The halls are bright and wide. ' * 20}I say I love cubism. {'It rains outside today. ' * 20}"
-    fact = {"concept": "Art.Style", "value": "cubism", "polarity": "asserted", "evidence": "I love cubism"}
+    fact = {
+        "concept": "Art.Style",
+        "value": "cubism",
+        "polarity": "asserted",
+        "evidence": "I love cubism",
+    }
     here.memory.add(said, **here.ids, facts=[fact])
     assert row(here, "cubism")["words"] == "I say I love cubism."
 
@@ -453,7 +535,10 @@ def test_a_guard_hides_from_about_decay_and_forget():
 
 
 def test_about_quotes_no_turn_that_a_guard_stops():
-    for guard, quoted in ((lambda _: True, "I live in Lisbon"), (lambda memory: memory.get("kind") != "turn", None)):
+    for guard, quoted in (
+        (lambda _: True, "I live in Lisbon"),
+        (lambda memory: memory.get("kind") != "turn", None),
+    ):
         with Memory("ram://", embedder="none", guard=guard) as memory:
             memory.add("I live in Lisbon", user_id="ann")
             [row] = memory.about(user_id="ann")["results"]
@@ -470,8 +555,11 @@ def test_forget_lets_go_of_what_has_faded_and_the_past_keeps_it(here):
     here.passes(9)
     [lost] = here.memory.forget(**here.ids)["results"]
     assert (lost["id"], lost["event"], lost["memory"], lost["kind"]) == (
-        tea["id"], "DELETE", "ephemeral: tea", "Need.Coffee",
-    )  # fmt: skip
+        tea["id"],
+        "DELETE",
+        "ephemeral: tea",
+        "Need.Coffee",
+    )
     assert lost["salience"] == pytest.approx(0.9 * 0.55**10)
     assert here.held() == {"deaf"}
     assert here.memory.get(tea["id"], as_of=f"#{moment}")["memory"] == "ephemeral: tea"

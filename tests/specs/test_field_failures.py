@@ -101,10 +101,16 @@ UNRELATED = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("order", [1, -1, 5, 7], ids=["as it is", "backwards", "by fives", "by sevens"])
+@pytest.mark.parametrize(
+    "order", [1, -1, 5, 7], ids=["as it is", "backwards", "by fives", "by sevens"]
+)
 def test_unrelated_facts_never_retire_each_other(memory, order):
     size = len(UNRELATED)
-    said = UNRELATED[::order] if order == -1 else [UNRELATED[place * order % size] for place in range(size)]
+    said = (
+        UNRELATED[::order]
+        if order == -1
+        else [UNRELATED[place * order % size] for place in range(size)]
+    )
     done = told(memory, *said)
     assert {row["event"] for results in done for row in results} == {"ADD"}
     assert len(texts(memory)) >= size
@@ -114,7 +120,11 @@ def test_a_change_of_one_thing_leaves_all_others(memory):
     told(memory, *UNRELATED)
     before = set(texts(memory))
     told(memory, "I moved to Lima", "I no longer like tea", "My favourite colour is red now")
-    assert before - set(texts(memory)) == {"User lives in Rome", "User likes tea", "User's favourite colour is blue"}
+    assert before - set(texts(memory)) == {
+        "User lives in Rome",
+        "User likes tea",
+        "User's favourite colour is blue",
+    }
     assert {"User lives in Lima", "User's favourite colour is red"} <= set(texts(memory))
 
 
@@ -139,15 +149,30 @@ def test_what_can_be_true_at_once_stands_side_by_side(memory, said):
     ("said", "held"),
     [
         (("I have a dog", "I have a dog named Rex"), ["User has a dog named Rex"]),
-        (("I have a dog", "My dog Rex loves walks"), ["User has a dog named Rex", "Rex likes walks"]),
+        (
+            ("I have a dog", "My dog Rex loves walks"),
+            ["User has a dog named Rex", "Rex likes walks"],
+        ),
         (("I have a dog named Rex", "I have a dog"), ["User has a dog named Rex"]),
-        (("I have a sister", "My sister Emma is a nurse"), ["User has a sister named Emma", "Emma works as a nurse"]),
-        (("I have a dog named Rex", "I have another dog"), ["User has a dog named Rex", "User has another dog"]),
-        (("I have a dog", "I have a cat named Tom"), ["User has a dog", "User has a cat named Tom"]),
-        (("I have two dogs", "I have a dog named Rex"), ["User has two dogs", "User has a dog named Rex"]),
+        (
+            ("I have a sister", "My sister Emma is a nurse"),
+            ["User has a sister named Emma", "Emma works as a nurse"],
+        ),
+        (
+            ("I have a dog named Rex", "I have another dog"),
+            ["User has a dog named Rex", "User has another dog"],
+        ),
+        (
+            ("I have a dog", "I have a cat named Tom"),
+            ["User has a dog", "User has a cat named Tom"],
+        ),
+        (
+            ("I have two dogs", "I have a dog named Rex"),
+            ["User has two dogs", "User has a dog named Rex"],
+        ),
         (("I have a dog named Rex", "I have a cat", "My dog died"), ["User has a cat"]),
     ],
-)  # fmt: skip
+)
 def test_a_name_refines_what_was_held_without_one(memory, said, held):
     told(memory, *said)
     assert texts(memory) == held
@@ -166,7 +191,9 @@ def test_a_name_refines_what_was_held_without_one(memory, said, held):
 )
 def test_restating_changes_nothing(memory, ways):
     [[first], *rest] = told(memory, *ways)
-    assert {(row["event"], row["id"]) for results in rest for row in results} == {("NONE", first["id"])}
+    assert {(row["event"], row["id"]) for results in rest for row in results} == {
+        ("NONE", first["id"])
+    }
     assert len(texts(memory)) == 1
     assert {row["event"] for row in memory.history(first["id"])} == {"ADD", "NONE"}
 
@@ -212,7 +239,12 @@ def test_what_was_deleted_is_not_extracted_again_by_a_model_that_catches_up(open
 def test_eight_who_say_the_same_at_once_leave_one(opened, same_words):
     memory = opened(embedder=None)
     start, failed = threading.Barrier(8), []
-    ways = ["I live in Rome", "User lives in Rome", "I live in Rome!", "I do live in Rome, you know"]
+    ways = [
+        "I live in Rome",
+        "User lives in Rome",
+        "I live in Rome!",
+        "I do live in Rome, you know",
+    ]
 
     def say(number):
         start.wait()
@@ -234,7 +266,9 @@ def test_eight_who_say_the_same_at_once_leave_one(opened, same_words):
 def test_eight_who_say_different_things_of_one_leave_one_and_a_history(opened):
     memory = opened(embedder=None)
     cities = ["Rome", "Oslo", "Lima", "Cairo", "Delhi", "Quito", "Accra", "Tunis"]
-    threads = [threading.Thread(target=memory.add, args=[f"I live in {city}"], kwargs=U) for city in cities]
+    threads = [
+        threading.Thread(target=memory.add, args=[f"I live in {city}"], kwargs=U) for city in cities
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -257,24 +291,34 @@ def judged(opened, first, second, *decisions):
 
 
 def test_a_model_cannot_delete_the_old_and_leave_nothing(opened):
-    left = judged(opened, "User lives in Rome", "User lives in Oslo", {"fact": 1, "event": "DELETE", "id": 1})
+    left = judged(
+        opened, "User lives in Rome", "User lives in Oslo", {"fact": 1, "event": "DELETE", "id": 1}
+    )
     assert left == ["User lives in Oslo"]
 
 
 @pytest.mark.parametrize("event", ["UPDATE", "DELETE"])
 def test_a_model_cannot_retire_what_a_fact_does_not_speak_of(opened, event):
     wrong = {"fact": 1, "event": event, "id": 1, "text": "User's favourite food is ramen"}
-    left = judged(opened, "User's favourite colour is blue", "User's favourite food is ramen", wrong)
+    left = judged(
+        opened, "User's favourite colour is blue", "User's favourite food is ramen", wrong
+    )
     assert left == ["User's favourite colour is blue", "User's favourite food is ramen"]
 
 
 def test_a_model_cannot_name_what_it_was_not_shown(opened):
-    left = judged(opened, "User speaks French", "User speaks German", {"fact": 1, "event": "DELETE", "id": 9})
+    left = judged(
+        opened, "User speaks French", "User speaks German", {"fact": 1, "event": "DELETE", "id": 9}
+    )
     assert left == ["User speaks French", "User speaks German"]
 
 
 def test_a_model_that_finds_its_own_fact_again_does_not_delete_it(opened):
-    memory = opened(facts("User likes tea"), facts("User likes tea"), decided({"fact": 1, "event": "DELETE", "id": 1}))
+    memory = opened(
+        facts("User likes tea"),
+        facts("User likes tea"),
+        decided({"fact": 1, "event": "DELETE", "id": 1}),
+    )
     memory.add("I do like tea", **U)
     memory.add("I really do like tea", **U)
     assert texts(memory) == ["User likes tea"]
@@ -289,8 +333,15 @@ def test_a_sentence_that_is_the_turn_itself_is_a_memory(opened):
 
 def test_two_memories_over_one_file_agree(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
-    with Memory(url, embedder=HashingEmbedder()) as one, Memory(url, embedder=HashingEmbedder()) as other:
+    with (
+        Memory(url, embedder=HashingEmbedder()) as one,
+        Memory(url, embedder=HashingEmbedder()) as other,
+    ):
         one.add("I live in Rome", **U)
         other.add("I live in Oslo", **U)
         one.add("I speak French", **U)
-        assert sorted(texts(one)) == sorted(texts(other)) == ["User lives in Oslo", "User speaks French"]
+        assert (
+            sorted(texts(one))
+            == sorted(texts(other))
+            == ["User lives in Oslo", "User speaks French"]
+        )

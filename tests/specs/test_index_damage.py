@@ -1,7 +1,5 @@
 """The index is derived: damage to it is never an answer, is named by a check, and is mended without a model."""
 
-# ruff: noqa: PT017 - "it works, or is refused in these words" is what some of these tests say
-
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -20,7 +18,10 @@ QUERIES = ("violin meadow 17", "the harbour lantern", "pottery and thunder", "no
 
 
 def sentences(count: int = ROWS) -> list[str]:
-    return [f"note {n}: {TOPICS[n % 10]} beside the {TOPICS[n // 10 % 10]} on day {n}" for n in range(count)]
+    return [
+        f"note {n}: {TOPICS[n % 10]} beside the {TOPICS[n // 10 % 10]} on day {n}"
+        for n in range(count)
+    ]
 
 
 def opened(path: Path, **options: Any) -> Memory:
@@ -30,7 +31,10 @@ def opened(path: Path, **options: Any) -> Memory:
 def asked(memory: Memory) -> list[list[tuple[str, float]]]:
     """Every answer to every question, with its score."""
     return [
-        [(row["memory"], row["score"]) for row in memory.search(query, user_id="alice", limit=100)["results"]]
+        [
+            (row["memory"], row["score"])
+            for row in memory.search(query, user_id="alice", limit=100)["results"]
+        ]
         for query in QUERIES
     ]
 
@@ -121,7 +125,9 @@ def test_damage_behind_an_open_store_is_harmless_too(path: Path, whole: tuple[by
         db.close()
         assert asked(memory) == whole[1]
         memory.add("one more violin", user_id="alice")
-        assert "one more violin" in {row["memory"] for row in memory.search("violin", user_id="alice")["results"]}
+        assert "one more violin" in {
+            row["memory"] for row in memory.search("violin", user_id="alice")["results"]
+        }
 
 
 POSTINGS = {
@@ -152,15 +158,21 @@ def test_damaged_postings_never_crash_a_search_and_are_named_and_mended(
 
 
 @pytest.mark.parametrize("statement", POSTINGS.values(), ids=POSTINGS.keys())
-def test_rebuilding_mends_damaged_postings(path: Path, whole: tuple[bytes, Any], statement: str) -> None:
+def test_rebuilding_mends_damaged_postings(
+    path: Path, whole: tuple[bytes, Any], statement: str
+) -> None:
     damage(path, statement)
     with opened(path) as memory:
         memory.rebuild(["passages"])
         assert asked(memory) == whole[1]
 
 
-@pytest.mark.parametrize("which", ["BETWEEN 5 AND 9", "> (SELECT max(id & 4294967295) - 3 FROM passage)"])
-def test_passages_deleted_by_hand_are_named_and_mended(path: Path, whole: tuple[bytes, Any], which: str) -> None:
+@pytest.mark.parametrize(
+    "which", ["BETWEEN 5 AND 9", "> (SELECT max(id & 4294967295) - 3 FROM passage)"]
+)
+def test_passages_deleted_by_hand_are_named_and_mended(
+    path: Path, whole: tuple[bytes, Any], which: str
+) -> None:
     damage(path, f"DELETE FROM passage WHERE id & 4294967295 {which}")
     with opened(path) as memory:
         try:
@@ -184,7 +196,9 @@ LOST = {
 
 
 @pytest.mark.parametrize("statement", LOST.values(), ids=LOST.keys())
-def test_what_a_damaged_view_has_lost_sight_of_is_erased_all_the_same(tmp_path: Path, statement: str) -> None:
+def test_what_a_damaged_view_has_lost_sight_of_is_erased_all_the_same(
+    tmp_path: Path, statement: str
+) -> None:
     path, left = tmp_path / "m.db", []
     with opened(path) as memory:
         memory.add("tea", user_id="alice")
@@ -211,12 +225,16 @@ def test_a_passage_with_a_damaged_hash_is_erased_all_the_same(tmp_path: Path) ->
 def _traces(path: Path) -> tuple[int, ...]:
     """How often a name stands in the file, and how many passages and vectors there are."""
     with apsw.Connection(str(path)) as db:
-        counts = db.execute("SELECT (SELECT count(*) FROM passage), (SELECT count(*) FROM embedding)").fetchone()
+        counts = db.execute(
+            "SELECT (SELECT count(*) FROM passage), (SELECT count(*) FROM embedding)"
+        ).fetchone()
     db.close()
     return path.read_bytes().count(b"zebulon"), *counts
 
 
-def test_deleted_vectors_are_counted_and_embedded_again(path: Path, whole: tuple[bytes, Any]) -> None:
+def test_deleted_vectors_are_counted_and_embedded_again(
+    path: Path, whole: tuple[bytes, Any]
+) -> None:
     damage(path, "DELETE FROM embedding")
     damage(path, "DELETE FROM block")
     with opened(path) as memory:
@@ -246,7 +264,10 @@ def test_vectors_that_a_block_still_has_come_back_without_a_model(
     db = apsw.Connection(str(path))
     [part] = db.execute("SELECT part FROM block LIMIT 1").fetchone()
     db.close()
-    damage(path, statement.replace("id & 4294967295", f"id - ({part} << 32) >= 0 AND id - ({part} << 32)"))
+    damage(
+        path,
+        statement.replace("id & 4294967295", f"id - ({part} << 32) >= 0 AND id - ({part} << 32)"),
+    )
     with opened(path, embedder="none") as memory:
         assert any("block" in problem for problem in memory.verify()["index_problems"])
         if mend == "rebuild":
@@ -266,7 +287,9 @@ VECTORS = {
 
 @pytest.mark.parametrize("statement", VECTORS.values(), ids=VECTORS.keys())
 def test_damaged_vectors_never_crash_a_search_and_are_named(path: Path, statement: str) -> None:
-    damage(path, f"{statement} WHERE hash IN (SELECT hash FROM passage WHERE id & 4294967295 > 550)")
+    damage(
+        path, f"{statement} WHERE hash IN (SELECT hash FROM passage WHERE id & 4294967295 > 550)"
+    )
     with opened(path) as memory:
         try:
             asked(memory)
@@ -275,7 +298,9 @@ def test_damaged_vectors_never_crash_a_search_and_are_named(path: Path, statemen
         assert not memory.verify()["ok"]
 
 
-def test_a_vector_that_comes_again_is_seen_wherever_its_damaged_one_was(path: Path, whole: tuple[bytes, Any]) -> None:
+def test_a_vector_that_comes_again_is_seen_wherever_its_damaged_one_was(
+    path: Path, whole: tuple[bytes, Any]
+) -> None:
     damage(path, "UPDATE embedding SET code = x'00'")
     damage(path, "DELETE FROM block")
     with opened(path, embedder=hashing_embedder(local=False)) as memory:
@@ -322,7 +347,9 @@ def test_a_store_opened_without_an_embedder_answers_by_words_and_says_so(path: P
         assert memory.stats()["pending_vectors"] == 1
     with opened(path) as memory:
         assert memory.stats()["pending_vectors"] == 1
-        assert "a violin without a vector" in texts(memory.search("violin without a vector", user_id="alice"))
+        assert "a violin without a vector" in texts(
+            memory.search("violin without a vector", user_id="alice")
+        )
         assert memory.reindex()["embedded"] == 1
 
 
@@ -354,7 +381,9 @@ def searching(path: Path) -> Iterator[tuple[Memory, list[Any], Callable[[], None
             while not stop.is_set():
                 try:
                     found = memory.search("violin meadow", user_id="alice", limit=20)
-                    if len(found["results"]) != 20 or not any("violin" in text for text in texts(found)):
+                    if len(found["results"]) != 20 or not any(
+                        "violin" in text for text in texts(found)
+                    ):
                         failed.append(found)
                     if memory.search("note", user_id="nobody")["results"]:
                         failed.append("a leak")
@@ -410,7 +439,9 @@ def test_what_is_added_while_everything_is_embedded_anew_is_embedded_too(path: P
             assert text in texts(memory.search(text, user_id="alice", limit=len(added) + 1))
 
 
-def test_a_reindex_that_breaks_off_changes_nothing_and_can_be_finished(path: Path, whole: tuple[bytes, Any]) -> None:
+def test_a_reindex_that_breaks_off_changes_nothing_and_can_be_finished(
+    path: Path, whole: tuple[bytes, Any]
+) -> None:
     class Breaking(HashingEmbedder):
         calls = 0
 
@@ -435,7 +466,9 @@ def test_a_reindex_that_breaks_off_changes_nothing_and_can_be_finished(path: Pat
         opened(path)
 
 
-def test_another_process_that_still_has_the_old_model_is_told_or_answers_rightly(path: Path) -> None:
+def test_another_process_that_still_has_the_old_model_is_told_or_answers_rightly(
+    path: Path,
+) -> None:
     with opened(path) as memory, opened(path) as old:
         asked(old)
         memory.reindex(hashing_embedder(dim=64, model="new"))
@@ -444,7 +477,9 @@ def test_another_process_that_still_has_the_old_model_is_told_or_answers_rightly
         except ModelMismatch as error:
             assert "reindex" in str(error) or "Open" in str(error)
         else:
-            assert found.get("warnings"), "vectors of one model were compared with those of another in silence"
+            assert found.get("warnings"), (
+                "vectors of one model were compared with those of another in silence"
+            )
 
 
 # Outages --------------------------------------------------------------------------------------------------------------
@@ -456,7 +491,8 @@ def test_an_outage_of_the_embedder_loses_nothing(tmp_path: Path, local: bool) ->
     with opened(tmp_path / "m.db", embedder=flaky) as memory:
         for number in range(5):
             receipt = memory.add(
-                [f"{text} again" for text in sentences(30)[number * 6 : number * 6 + 6]], user_id="alice"
+                [f"{text} again" for text in sentences(30)[number * 6 : number * 6 + 6]],
+                user_id="alice",
             )
             assert any("Not embedded yet" in warning for warning in receipt["warnings"])
             assert [row["event"] for row in receipt["results"]] == ["ADD"] * 6
@@ -510,7 +546,9 @@ RUBBISH: dict[str, Callable[[Sequence[str]], Any]] = {
 
 @pytest.mark.parametrize("local", [True, False], ids=["local", "remote"])
 @pytest.mark.parametrize("answer", RUBBISH.values(), ids=RUBBISH.keys())
-def test_an_embedder_that_answers_rubbish_loses_nothing(tmp_path: Path, answer: Any, local: bool) -> None:
+def test_an_embedder_that_answers_rubbish_loses_nothing(
+    tmp_path: Path, answer: Any, local: bool
+) -> None:
     with opened(tmp_path / "m.db", embedder=Rubbish(answer, local=local)) as memory:
         receipt = memory.add("the violin is new", user_id="alice")
         assert receipt["results"][0]["event"] == "ADD"

@@ -1,7 +1,5 @@
 """Whatever is handed in is kept to the byte or refused in a sentence; nothing else ever comes out."""
 
-# ruff: noqa: PT017 - "it works, or is refused in these words" is what some of these tests say
-
 import inspect
 import io
 import json
@@ -16,13 +14,26 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.errors import InvalidInput, NotFoundError, ScopeError, ToldError, TooLarge, Unsupported
+from told.core.errors import (
+    InvalidInput,
+    NotFoundError,
+    ScopeError,
+    ToldError,
+    TooLarge,
+    Unsupported,
+)
 from told.testing import hashing_embedder
 
 
 @pytest.fixture(scope="module", params=["sqlite", "ram"])
-def memory(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Memory]:
-    url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path_factory.mktemp('inputs')}/m.db"
+def memory(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Memory]:
+    url = (
+        "ram://"
+        if request.param == "ram"
+        else f"sqlite:///{tmp_path_factory.mktemp('inputs')}/m.db"
+    )
     with Memory(url, embedder=hashing_embedder(), durability="normal") as memory:
         yield memory
 
@@ -73,7 +84,9 @@ FAITHFUL = {
 
 
 @pytest.mark.parametrize("text", FAITHFUL.values(), ids=FAITHFUL.keys())
-def test_a_text_comes_back_as_it_went_in(memory: Memory, text: str, request: pytest.FixtureRequest) -> None:
+def test_a_text_comes_back_as_it_went_in(
+    memory: Memory, text: str, request: pytest.FixtureRequest
+) -> None:
     user = request.node.callspec.id
     receipt = memory.add(text, user_id=user, infer=False)
     (row,) = receipt["results"]
@@ -85,7 +98,10 @@ def test_a_text_comes_back_as_it_went_in(memory: Memory, text: str, request: pyt
     assert memory.history(row["id"])[0]["new_memory"] == text
     assert memory.add(text, user_id=user, infer=False)["results"][0]["event"] == "NONE"
     envelopes = [json.loads(line)["envelope"] for line in exported(memory).split("\n")[1:] if line]
-    assert sum(json.loads(envelope)["body"].get("text") == text for envelope in envelopes if envelope) == 1
+    assert (
+        sum(json.loads(envelope)["body"].get("text") == text for envelope in envelopes if envelope)
+        == 1
+    )
     str(memory.context(text, user_id=user))
     memory.explain(text, user_id=user)
     memory.update(row["id"], text + "!" if len(text) < 100_000 else text[:-1])
@@ -104,7 +120,7 @@ def test_whatever_is_understood_of_a_text_its_words_are_kept(
     assert any(body.get("content") == text for body in bodies)
 
 
-class Member(str, Enum):  # noqa: UP042 - a StrEnum would not show its name
+class Member(str, Enum):
     """Text that shows a name of its own."""
 
     NAME = "My name is Ada"
@@ -124,7 +140,14 @@ def test_text_of_a_class_of_its_own_is_kept_as_the_text_it_is(memory: Memory) ->
 
 
 def test_texts_that_look_alike_stay_apart(memory: Memory) -> None:
-    forms = ["Café", unicodedata.normalize("NFD", "Café"), "café", "Café ", "\ufeffCafé", "Caf\u200bé"]
+    forms = [
+        "Café",
+        unicodedata.normalize("NFD", "Café"),
+        "café",
+        "Café ",
+        "\ufeffCafé",
+        "Caf\u200bé",
+    ]
     receipt = memory.add(forms, user_id="alike", infer=False)
     assert [row["event"] for row in receipt["results"]] == ["ADD"] * len(forms)
     assert [row["memory"] for row in memory.get_all(user_id="alike")["results"]] == forms
@@ -135,9 +158,9 @@ def test_a_store_copied_by_export_keeps_every_byte(memory: Memory) -> None:
     with Memory("ram://", embedder="none") as copy:
         copy.import_(exported(memory).encode())
         assert exported(copy) == exported(memory)
-        assert [row["memory"] for row in copy.get_all(user_id="copied", limit=1000)["results"]] == list(
-            FAITHFUL.values()
-        )
+        assert [
+            row["memory"] for row in copy.get_all(user_id="copied", limit=1000)["results"]
+        ] == list(FAITHFUL.values())
 
 
 METADATA = {
@@ -188,7 +211,9 @@ def test_deep_metadata_is_kept_or_refused_and_never_in_the_way(memory: Memory, d
     except InvalidInput:
         return
     assert memory.get(row["id"])["metadata"] == metadata
-    assert [found["memory"] for found in memory.get_all(user_id=user, filters={"b": 1})["results"]] == ["a plain one"]
+    assert [
+        found["memory"] for found in memory.get_all(user_id=user, filters={"b": 1})["results"]
+    ] == ["a plain one"]
     assert len(memory.search("one", user_id=user, filters={"NOT": [{"b": 1}]})["results"]) == 1
     exported(memory)
 
@@ -216,14 +241,18 @@ BAD_METADATA = {
 
 
 @pytest.mark.parametrize("metadata", BAD_METADATA.values(), ids=BAD_METADATA.keys())
-def test_metadata_that_is_not_plain_json_is_refused_everywhere(memory: Memory, metadata: Any) -> None:
+def test_metadata_that_is_not_plain_json_is_refused_everywhere(
+    memory: Memory, metadata: Any
+) -> None:
     ids = [row["id"] for row in memory.add(["one", "two"], user_id="refused metadata")["results"]]
     before = memory.stats()["entries"]
     for attempt in (
         lambda: memory.add("x", user_id="a", metadata=metadata),
         lambda: memory.add({"role": "user", "content": "x", "metadata": metadata}, user_id="a"),
         lambda: memory.update(ids[0], metadata=metadata),
-        lambda: memory.link(ids[0], "supports", ids[1], metadata=metadata, user_id="refused metadata"),
+        lambda: memory.link(
+            ids[0], "supports", ids[1], metadata=metadata, user_id="refused metadata"
+        ),
     ):
         with pytest.raises(InvalidInput):
             attempt()
@@ -248,8 +277,12 @@ def test_what_cannot_be_kept_as_text_is_refused_everywhere(memory: Memory, text:
     attempts: list[Callable[[], Any]] = [
         lambda: memory.add(text, user_id="a"),
         lambda: memory.add(["fine", text], user_id="a"),
-        lambda: memory.add([{"role": "user", "content": "fine"}, {"role": "user", "content": text}], user_id="a"),
-        lambda: memory.add({"role": "user", "content": [{"type": "text", "text": text}]}, user_id="a"),
+        lambda: memory.add(
+            [{"role": "user", "content": "fine"}, {"role": "user", "content": text}], user_id="a"
+        ),
+        lambda: memory.add(
+            {"role": "user", "content": [{"type": "text", "text": text}]}, user_id="a"
+        ),
         lambda: memory.add({"role": "user", "content": "x", "name": text}, user_id="a"),
         lambda: memory.add("x", user_id="a", source=text),
         lambda: memory.add("x", user_id="a", idempotency_key=text),
@@ -294,7 +327,9 @@ ODD_MESSAGES = [
 
 
 @pytest.mark.parametrize("messages", ODD_MESSAGES, ids=lambda value: repr(value)[:60])
-def test_messages_that_say_nothing_are_skipped_with_a_reason_or_refused(memory: Memory, messages: Any) -> None:
+def test_messages_that_say_nothing_are_skipped_with_a_reason_or_refused(
+    memory: Memory, messages: Any
+) -> None:
     before = memory.stats()["memories"]
     try:
         receipt = memory.add(messages, user_id="odd")
@@ -315,7 +350,9 @@ BAD_IDS = [
 
 @pytest.mark.parametrize("id_", BAD_IDS, ids=lambda value: repr(value)[:30])
 @pytest.mark.parametrize("name", ["user_id", "agent_id", "run_id"])
-def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(memory: Memory, name: str, id_: Any) -> None:
+def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(
+    memory: Memory, name: str, id_: Any
+) -> None:
     (kept,) = memory.add("kept", user_id="real")["results"]
     scope = {name: id_}
     before = memory.stats()["entries"]
@@ -414,7 +451,7 @@ def nested(depth: int) -> list[Any]:
 WRONG = [
     5, -1, 0, 2**70, -(2**70), 1.5, float("nan"), float("inf"), float("-inf"), "", "nonsense", "\ud800", "a\0b", b"x",
     [], [1], [[[]]], {}, {"a": 1}, {"a": {"b": {}}}, (), {1}, True, False, Strange(), Strange, len, object(),
-    Decimal(1), datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1),  # noqa: DTZ001
+    Decimal(1), datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 1),
     "9" * 400, "x" * 200_000, range(3), 1j, Path("x"), Member.NAME, Arraylike(), nested(3000),
 ]  # fmt: skip
 
@@ -479,16 +516,32 @@ SCOPED = {
 def valid(method: str, id_: str) -> dict[str, Any]:
     """Arguments with which the method works."""
     rest = {
-        "add": {"messages": "x"}, "search": {"query": "x"}, "explain": {"query": "x"}, "context": {"query": "x"},
-        "why_not": {"query": "x", "memory_id": id_}, "get": {"memory_id": id_},
-        "update": {"memory_id": id_, "text": "y"}, "delete": {"memory_id": id_}, "retract": {"memory_id": id_},
-        "history": {"memory_id": id_}, "diff": {"before": "2020-01-01"}, "erase": {"memory_id": id_},
-        "link": {"src": id_, "rel": "supports", "dst": id_}, "upload": {"content": b"x"}, "blob": {"hash": "x"},
-        "relations": {"name": "Acme"}, "reveal": {"memory_id": id_}, "review": {"memory_id": id_, "accept": True},
-        "tool_result": {"text": "x"}, "revoke": {"source": "x"}, "recalls": {"memory_id": id_},
-        "enqueue": {"memory_id": id_}, "topic": {"topic_id": id_}, "decay": {"memory_id": id_},
+        "add": {"messages": "x"},
+        "search": {"query": "x"},
+        "explain": {"query": "x"},
+        "context": {"query": "x"},
+        "why_not": {"query": "x", "memory_id": id_},
+        "get": {"memory_id": id_},
+        "update": {"memory_id": id_, "text": "y"},
+        "delete": {"memory_id": id_},
+        "retract": {"memory_id": id_},
+        "history": {"memory_id": id_},
+        "diff": {"before": "2020-01-01"},
+        "erase": {"memory_id": id_},
+        "link": {"src": id_, "rel": "supports", "dst": id_},
+        "upload": {"content": b"x"},
+        "blob": {"hash": "x"},
+        "relations": {"name": "Acme"},
+        "reveal": {"memory_id": id_},
+        "review": {"memory_id": id_, "accept": True},
+        "tool_result": {"text": "x"},
+        "revoke": {"source": "x"},
+        "recalls": {"memory_id": id_},
+        "enqueue": {"memory_id": id_},
+        "topic": {"topic_id": id_},
+        "decay": {"memory_id": id_},
         "forget": {"memory_id": id_},
-    }  # fmt: skip
+    }
     return {**rest.get(method, {}), **({"user_id": "typed"} if method in SCOPED else {})}
 
 
@@ -501,7 +554,9 @@ def test_a_wrong_argument_is_an_error_of_told_and_never_of_its_insides(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     escaped: list[str] = []
-    with Memory(f"sqlite:///{tmp_path}/store/m.db", embedder=hashing_embedder(), durability="normal") as memory:
+    with Memory(
+        f"sqlite:///{tmp_path}/store/m.db", embedder=hashing_embedder(), durability="normal"
+    ) as memory:
         for value in WRONG:
             id_ = memory.add("typed", user_id="typed")["results"][0]["id"]
             arguments = {**valid(method, id_), argument: value}
@@ -526,25 +581,33 @@ ASKED: dict[str, tuple[list[Any], list[Any]]] = {
     "min_score": ([0, 0.0, 0.5, 1], [-0.1, 1.1, "0.5", True, float("nan"), [0.5], Decimal("0.5")]),
     "threshold": ([0, 0.0, 0.5, 1], [-0.1, 1.1, "0.5", True, float("nan"), [0.5], Decimal("0.5")]),
     "reference_date": (["2026-03-01", "2026-03-01T12:00:00Z", "last tuesday", datetime(2026, 3, 1, tzinfo=UTC), 1.7e9],
-                       ["", "someday", [], {}, True, float("nan"), datetime(2026, 3, 1)]),  # noqa: DTZ001
+                       ["", "someday", [], {}, True, float("nan"), datetime(2026, 3, 1)]),
     "rerank": ([False, True], [1, 0, "yes", [], None]),
     "format": (["text", "markdown", "xml", "messages"], ["", "pdf", "TEXT", 5, True, ["text"], b"text"]),
     "tail": ([0, 1, 1000], [-1, 1001, 1.5, "3", True, []]),
 }  # fmt: skip
 """What each argument of a question takes, and what it refuses."""
 
-ASKED_OF = [(method, name) for method, names in ARGUMENTS.items() for name in names if name in ASKED]
+ASKED_OF = [
+    (method, name) for method, names in ARGUMENTS.items() for name in names if name in ASKED
+]
 
 
-@pytest.mark.parametrize(("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF])
-def test_an_argument_of_a_question_is_used_or_refused_by_its_name(memory: Memory, method: str, argument: str) -> None:
+@pytest.mark.parametrize(
+    ("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF]
+)
+def test_an_argument_of_a_question_is_used_or_refused_by_its_name(
+    memory: Memory, method: str, argument: str
+) -> None:
     (kept,) = memory.add("typed", user_id="typed")["results"]
     good, bad = ASKED[argument]
     for value in good:
         getattr(memory, method)(**valid(method, kept["id"]), **{argument: value})
     for value in bad:
         with pytest.raises(InvalidInput) as refused:
-            pytest.fail(f"{value!r} gave {getattr(memory, method)(**valid(method, kept['id']), **{argument: value})}")
+            pytest.fail(
+                f"{value!r} gave {getattr(memory, method)(**valid(method, kept['id']), **{argument: value})}"
+            )
         said = str(refused.value)
         assert argument in said or "time" in said, said
 
@@ -562,15 +625,22 @@ QUERY_ONLY: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("option", QUERY_ONLY, ids=str)
-def test_what_only_a_query_gives_a_meaning_is_refused_without_one(memory: Memory, option: dict[str, Any]) -> None:
+def test_what_only_a_query_gives_a_meaning_is_refused_without_one(
+    memory: Memory, option: dict[str, Any]
+) -> None:
     with pytest.raises(InvalidInput, match="needs a query"):
         memory.context(user_id="typed", **option)
 
 
 def test_sizes_that_are_none_are_refused_and_the_newest_come_with_a_limit(memory: Memory) -> None:
     memory.add(["one", "two", "three"], user_id="sized")
-    assert [row["new_memory"] for row in memory.timeline(user_id="sized", limit=2)["results"]] == ["two", "three"]
-    assert [row["memory"] for row in memory.get_all(user_id="sized", offset=1, limit=1)["results"]] == ["two"]
+    assert [row["new_memory"] for row in memory.timeline(user_id="sized", limit=2)["results"]] == [
+        "two",
+        "three",
+    ]
+    assert [
+        row["memory"] for row in memory.get_all(user_id="sized", offset=1, limit=1)["results"]
+    ] == ["two"]
     for attempt in (
         lambda: memory.timeline(user_id="sized", limit=0),
         lambda: memory.timeline(user_id="sized", limit=-1),
@@ -593,9 +663,11 @@ def test_the_table_of_arguments_is_complete() -> None:
         if not name.startswith("_") and name != "close"
     }
     missing = {
-        f"{name}.{argument}" for name, arguments in public.items() for argument in arguments
+        f"{name}.{argument}"
+        for name, arguments in public.items()
+        for argument in arguments
         if argument not in ARGUMENTS.get(name, ())
-    }  # fmt: skip
+    }
     assert missing == set()
 
 
@@ -611,7 +683,9 @@ ODD_OPTIONS = [
 
 
 @pytest.mark.parametrize("options", ODD_OPTIONS, ids=str)
-def test_an_option_that_cannot_be_used_is_refused_or_harmless(options: dict[str, Any], tmp_path: Path) -> None:
+def test_an_option_that_cannot_be_used_is_refused_or_harmless(
+    options: dict[str, Any], tmp_path: Path
+) -> None:
     try:
         with Memory(**{"store": "ram://", "embedder": "none", **options}) as memory:
             memory.add("tea", user_id="alice", timestamp="2026-01-01T00:00:00")

@@ -114,8 +114,13 @@ def opened(embedder: Any, extract: str = "verbatim") -> Iterator[dict[str, Memor
     """A memory for each language, and one in which all of them are spoken."""
     stores = {}
     for tongue in (*SAID, "all"):
-        memory = Memory("ram://", embedder=embedder, mint=seeded_mint(tongue, ManualClock()), extract=extract)
-        memory.add([text for each in (SAID if tongue == "all" else (tongue,)) for text, _ in SAID[each]], **U)
+        memory = Memory(
+            "ram://", embedder=embedder, mint=seeded_mint(tongue, ManualClock()), extract=extract
+        )
+        memory.add(
+            [text for each in (SAID if tongue == "all" else (tongue,)) for text, _ in SAID[each]],
+            **U,
+        )
         stores[tongue] = memory
     yield stores
     for memory in stores.values():
@@ -145,7 +150,9 @@ def test_what_was_understood_is_found_as_well_as_the_words_it_was_taken_from(by_
     right = []
     for text, query in SAID[tongue]:
         [best, *_] = by_claims[tongue].search(query, **U)["results"]
-        turns = [fact.evidence for fact in store.all_versions(Scope(user_id="u")) if fact.text == text]
+        turns = [
+            fact.evidence for fact in store.all_versions(Scope(user_id="u")) if fact.text == text
+        ]
         fact = store.get_fact("default", best["id"])
         right.append(best["memory"] == text or fact.evidence in turns)
     assert sum(right) >= len(right) - 1, right
@@ -157,7 +164,9 @@ def test_words_and_any_vectors_together_find_nearly_all_of_them(by_hashes, tongu
     assert sum(right) >= len(right) - 1
 
 
-@pytest.mark.parametrize(("tongue", "least"), [("en", 9), ("es", 8), ("de", 8), ("zh", 7), ("ja", 7)])
+@pytest.mark.parametrize(
+    ("tongue", "least"), [("en", 9), ("es", 8), ("de", 8), ("zh", 7), ("ja", 7)]
+)
 def test_the_installed_english_model_does_not_spoil_what_words_find(by_model, tongue, least):
     right = [first(by_model[tongue], query) == text for text, query in SAID[tongue]]
     assert sum(right) >= least, right
@@ -195,7 +204,9 @@ TIMES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("tongue", "moment"), [(tongue, moment) for tongue in TIMES for moment in TIMES[tongue][2]])
+@pytest.mark.parametrize(
+    ("tongue", "moment"), [(tongue, moment) for tongue in TIMES for moment in TIMES[tongue][2]]
+)
 def test_a_time_in_the_question_chooses_what_was_said_then(tongue, moment):
     text, places, questions = TIMES[tongue]
     with Memory("ram://", embedder="none", mint=seeded_mint(1, ManualClock())) as memory:
@@ -213,6 +224,11 @@ def test_another_reference_date_chooses_another_memory(tongue):
     with Memory("ram://", embedder="none", mint=seeded_mint(1, ManualClock())) as memory:
         for place, at in zip(places, MOMENTS.values(), strict=True):
             memory.add(text.format(place), **U, timestamp=at)
-        for moment, reference in (("yesterday", "2024-05-15T08:00:00Z"), ("day", "2024-02-04T08:00:00Z")):
-            [best, *_] = memory.search(questions["yesterday"], **U, reference_date=reference)["results"]
+        for moment, reference in (
+            ("yesterday", "2024-05-15T08:00:00Z"),
+            ("day", "2024-02-04T08:00:00Z"),
+        ):
+            [best, *_] = memory.search(questions["yesterday"], **U, reference_date=reference)[
+                "results"
+            ]
             assert best["memory"] == text.format(places[list(MOMENTS).index(moment)])

@@ -16,7 +16,9 @@ def here(request):
 
 def two(memory):
     """Two memories that a link may be about."""
-    return (memory.add(said, user_id="u", infer=False)["results"][0]["id"] for said in ("one", "two"))
+    return (
+        memory.add(said, user_id="u", infer=False)["results"][0]["id"] for said in ("one", "two")
+    )
 
 
 def before(monkeypatch, store, call, happens):
@@ -56,7 +58,9 @@ def test_a_link_to_what_is_corrected_meanwhile_is_tied_all_the_same(here, monkey
 def test_names_that_are_erased_while_they_are_compared_are_tied_to_nothing(here, call, monkeypatch):
     for said in ("My colleague Robert Smith works at Globex", "Bob Smith works at Globex Corp"):
         here.memory.add(said, user_id="u")
-    seen = before(monkeypatch, type(here.memory.engine.store), call, partial(here.memory.erase, user_id="u"))
+    seen = before(
+        monkeypatch, type(here.memory.engine.store), call, partial(here.memory.erase, user_id="u")
+    )
     assert here.memory.identify(user_id="u")["results"] == []
     assert seen
     assert here.memory.stats()["links"] == 0

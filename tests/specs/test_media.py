@@ -8,7 +8,14 @@ import pytest
 
 from papers import blank, docx, paragraph, pdf, png
 from told import AsyncMemory, Memory
-from told.core.errors import InvalidInput, MediaError, NotFoundError, ScopeError, TooLarge, Unsupported
+from told.core.errors import (
+    InvalidInput,
+    MediaError,
+    NotFoundError,
+    ScopeError,
+    TooLarge,
+    Unsupported,
+)
 from told.core.ids import hash_content
 from told.testing import hashing_embedder
 
@@ -18,8 +25,14 @@ MORE = "More words follow here. " * 30
 
 def handbook(**changed: str) -> bytes:
     """A handbook of three long sections, of which some may say something else."""
-    said = {"Setup": "Connect the blue cable first.", "Safety": "Never open the case.", "Care": "Dust it weekly."}
-    body = "".join(f"## {title}\n\n{text} {MORE}\n\n" for title, text in {**said, **changed}.items() if text)
+    said = {
+        "Setup": "Connect the blue cable first.",
+        "Safety": "Never open the case.",
+        "Care": "Dust it weekly.",
+    }
+    body = "".join(
+        f"## {title}\n\n{text} {MORE}\n\n" for title, text in {**said, **changed}.items() if text
+    )
     return f"# Handbook\n\nWelcome.\n\n{body}".encode()
 
 
@@ -42,13 +55,24 @@ def texts(memory: Memory, **ids: str) -> list[str]:
 
 
 def test_an_image_in_a_message_is_found_by_the_words_in_it(memory):
-    part = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + base64.b64encode(blank()).decode()}}
-    done = memory.add([{"role": "user", "content": [{"type": "text", "text": "Keep this"}, part]}], user_id="alice")
+    part = {
+        "type": "image_url",
+        "image_url": {"url": "data:image/png;base64," + base64.b64encode(blank()).decode()},
+    }
+    done = memory.add(
+        [{"role": "user", "content": [{"type": "text", "text": "Keep this"}, part]}],
+        user_id="alice",
+    )
     assert done["results"][0]["memory"] == "Keep this\n[OCR text from image #1]\nWIFI CODE ZEBRA"
     assert "warnings" not in done
     assert memory.search("zebra", user_id="alice")["results"][0]["id"] == done["results"][0]["id"]
     [kept] = memory.blobs(user_id="alice")["results"]
-    assert kept == {"hash": hash_content(blank()), "media_type": "image/png", "size": len(blank()), "sources": []}
+    assert kept == {
+        "hash": hash_content(blank()),
+        "media_type": "image/png",
+        "size": len(blank()),
+        "sources": [],
+    }
     assert base64.b64decode(memory.blob(kept["hash"], user_id="alice")["data"]) == blank()
 
 
@@ -77,8 +101,13 @@ def test_the_same_image_is_kept_once_and_said_again_adds_nothing(memory):
 
 def test_a_retry_with_a_key_is_the_same_request_whatever_the_reader_says_now(tmp_path):
     answers = iter(["FIRST", "SECOND"])
-    with Memory("ram://", embedder="none", reader=lambda image, media_type: next(answers)) as memory:
-        receipts = [memory.add({"content": [blank()]}, user_id="alice", idempotency_key="k") for _ in range(2)]
+    with Memory(
+        "ram://", embedder="none", reader=lambda image, media_type: next(answers)
+    ) as memory:
+        receipts = [
+            memory.add({"content": [blank()]}, user_id="alice", idempotency_key="k")
+            for _ in range(2)
+        ]
         assert receipts[0]["results"][0]["id"] == receipts[1]["results"][0]["id"]
         assert len(texts(memory)) == 1
         with pytest.raises(Exception, match="idempotency"):
@@ -114,10 +143,14 @@ def test_urls_are_not_fetched_unless_somebody_says_so(memory):
         memory.upload("http://169.254.169.254/latest/meta-data/", user_id="alice")
 
 
-@pytest.mark.parametrize("url", ["http://127.0.0.1/", "http://[::1]/", "http://2130706433/", "http://localhost/"])
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://[::1]/", "http://2130706433/", "http://localhost/"]
+)
 def test_urls_that_lead_inside_are_refused_even_then(url):
     with Memory("ram://", embedder="none", reader="none", fetch_urls=True) as memory:
-        done = memory.add({"content": ["Look", {"type": "image_url", "image_url": {"url": url}}]}, user_id="alice")
+        done = memory.add(
+            {"content": ["Look", {"type": "image_url", "image_url": {"url": url}}]}, user_id="alice"
+        )
         assert "not on the public internet" in done["warnings"][0]
         assert done["results"][0]["memory"].startswith("Look\n[image #1: http://")
 
@@ -150,7 +183,11 @@ def test_no_import_brings_back_an_erased_blob(memory):
 
 @pytest.mark.parametrize(
     "change",
-    [(b'"data":"', b'"data":"AAAA'), (b'"data":"', b'"data":"!'), (b'"media_type":"image/png"', b'"media_type":7')],
+    [
+        (b'"data":"', b'"data":"AAAA'),
+        (b'"data":"', b'"data":"!'),
+        (b'"media_type":"image/png"', b'"media_type":7'),
+    ],
 )
 def test_a_blob_that_is_not_what_its_hash_says_is_not_imported(memory, change):
     memory.add({"content": ["Look", blank()]}, user_id="alice")
@@ -169,7 +206,11 @@ def test_a_document_is_found_by_what_its_parts_say(memory):
     [root] = done["results"]
     assert (root["event"], root["role"], root["actor_id"]) == ("ADD", "document", "handbook.md")
     assert root["memory"] == "Handbook\nSetup\nSafety\nCare"
-    assert done["document"] == {"hash": hash_content(handbook()), "title": "Handbook", "media_type": "text/markdown"}
+    assert done["document"] == {
+        "hash": hash_content(handbook()),
+        "title": "Handbook",
+        "media_type": "text/markdown",
+    }
     hit = memory.search("connect the blue cable first", user_id="alice")["results"][0]
     assert "blue cable" in hit["memory"]
     assert (hit["kind"], hit["role"], hit["source"]) == ("document", "document", "handbook.md")
@@ -184,7 +225,9 @@ def test_the_parts_hang_on_the_whole(memory):
 
 
 def test_a_short_document_is_one_memory(memory):
-    memory.upload(b"The code is 1234.", name="note.txt", user_id="alice", metadata={"topic": "keys"})
+    memory.upload(
+        b"The code is 1234.", name="note.txt", user_id="alice", metadata={"topic": "keys"}
+    )
     assert texts(memory) == ["The code is 1234."]
     [row] = memory.get_all(user_id="alice", filters={"topic": "keys"})["results"]
     assert row["metadata"]["document"]["parts"] == 1
@@ -201,17 +244,33 @@ def test_the_same_document_again_changes_nothing(memory):
 
 def test_a_revision_replaces_what_changed_and_leaves_the_rest(memory):
     root = memory.upload(handbook(), name="handbook.md", user_id="alice")["results"][0]["id"]
-    old = {row["metadata"]["document"].get("section"): row["id"] for row in memory.get_all(user_id="alice")["results"]}
-    done = memory.upload(handbook(Setup="Connect the green cable first.", Care=""), name="handbook.md", user_id="alice")
+    old = {
+        row["metadata"]["document"].get("section"): row["id"]
+        for row in memory.get_all(user_id="alice")["results"]
+    }
+    done = memory.upload(
+        handbook(Setup="Connect the green cable first.", Care=""),
+        name="handbook.md",
+        user_id="alice",
+    )
     assert (done["results"][0]["event"], done["results"][0]["id"]) == ("UPDATE", root)
-    new = {row["metadata"]["document"].get("section"): row["id"] for row in memory.get_all(user_id="alice")["results"]}
+    new = {
+        row["metadata"]["document"].get("section"): row["id"]
+        for row in memory.get_all(user_id="alice")["results"]
+    }
     assert new["Safety"] == old["Safety"]
     assert new[SETUP] != old[SETUP]
     assert not any("blue cable" in text or "Dust" in text for text in texts(memory))
     assert [change["event"] for change in memory.history(old[SETUP])][-1] == "DELETE"
-    links = {(link.src, link.rel, link.dst) for link in memory.engine.store.find_links("default", [old[SETUP]])}
+    links = {
+        (link.src, link.rel, link.dst)
+        for link in memory.engine.store.find_links("default", [old[SETUP]])
+    }
     assert (new[SETUP], "supersedes", old[SETUP]) in links
-    assert any("blue cable" in row["memory"] for row in memory.get_all(user_id="alice", as_of="#6")["results"])
+    assert any(
+        "blue cable" in row["memory"]
+        for row in memory.get_all(user_id="alice", as_of="#6")["results"]
+    )
 
 
 def test_an_earlier_revision_may_come_back(memory):
@@ -265,7 +324,9 @@ def test_a_blob_is_only_for_who_named_it(memory):
 
 
 def test_a_guard_that_hides_documents_hides_their_bytes():
-    with Memory("ram://", embedder="none", reader="none", guard=lambda row: row.get("kind") != "document") as memory:
+    with Memory(
+        "ram://", embedder="none", reader="none", guard=lambda row: row.get("kind") != "document"
+    ) as memory:
         name = memory.upload(b"hidden", name="a.txt", user_id="alice")["document"]["hash"]
         assert memory.blobs(user_id="alice")["results"] == []
         with pytest.raises(NotFoundError):
@@ -281,7 +342,7 @@ def test_a_guard_that_hides_documents_hides_their_bytes():
         (b"The code is in the drawer", "", "text/plain"),
     ],
     ids=["pdf", "docx", "html", "text"],
-)  # fmt: skip
+)
 def test_every_format_is_found_by_its_words(memory, data, name, kind):
     done = memory.upload(data, name=name or None, user_id="alice")
     assert kind in done["document"]["media_type"]
@@ -302,7 +363,9 @@ def test_a_document_comes_from_a_path_a_file_or_bytes(memory, tmp_path, monkeypa
     for number, content in enumerate(given):
         memory.upload(content, user_id=f"user{number}")
         [row] = memory.get_all(user_id=f"user{number}")["results"]
-        assert row["source"] == {0: "a.txt", 1: "a.txt", 2: (tmp_path / "a.txt").as_posix()}.get(number, row["source"])
+        assert row["source"] == {0: "a.txt", 1: "a.txt", 2: (tmp_path / "a.txt").as_posix()}.get(
+            number, row["source"]
+        )
     for wrong in (7, None, ["a"], io.StringIO("text")):
         with pytest.raises(InvalidInput):
             memory.upload(wrong, user_id="alice")
@@ -324,9 +387,15 @@ def test_what_is_wrong_is_said_before_anything_is_written(memory):
 
 
 def test_a_document_role_in_a_conversation_is_no_user(memory):
-    done = memory.add([{"role": "document", "content": "The router is in the cellar."}], user_id="alice")
+    done = memory.add(
+        [{"role": "document", "content": "The router is in the cellar."}], user_id="alice"
+    )
     assert done["results"][0]["role"] == "document"
-    said = next(entry.verb for entry in memory.engine.store.scan_entries("default") if entry.sort == "observed")
+    said = next(
+        entry.verb
+        for entry in memory.engine.store.scan_entries("default")
+        if entry.sort == "observed"
+    )
     assert said.evidence.sort == "document"
 
 
@@ -340,8 +409,12 @@ def test_every_part_is_embedded_with_the_rest():
 async def test_both_colours_upload():
     async with AsyncMemory("ram://", embedder="none", reader="none") as memory:
         done = await memory.upload(handbook(), name="a.md", user_id="alice")
-        assert (await memory.blobs(user_id="alice"))["results"][0]["hash"] == done["document"]["hash"]
-        assert (await memory.blob(done["document"]["hash"], user_id="alice"))["size"] == len(handbook())
+        assert (await memory.blobs(user_id="alice"))["results"][0]["hash"] == done["document"][
+            "hash"
+        ]
+        assert (await memory.blob(done["document"]["hash"], user_id="alice"))["size"] == len(
+            handbook()
+        )
 
 
 @pytest.fixture

@@ -59,7 +59,9 @@ def failures(path, account="acme"):
 
 @pytest.mark.parametrize(("table", "column"), ODD)
 def test_what_stumbles_over_a_cell_says_that_the_file_is_damaged(table, column, file):
-    spoil(file, f"UPDATE {table} SET {column} = ?", BLOB)  # no other error passes through failures()
+    spoil(
+        file, f"UPDATE {table} SET {column} = ?", BLOB
+    )  # no other error passes through failures()
     assert failures(file)
     for error in failures(file):
         assert "told rebuild --account acme" in str(error)
@@ -91,11 +93,17 @@ def test_a_fault_that_is_not_the_files_stays_what_it_is(file):
         memory.search("where do I live", user_id="alice")
 
 
-@pytest.mark.parametrize("sql", [
-    "UPDATE fact SET created_at = x'00'", "UPDATE ticket SET seq = x'00'", "UPDATE space SET part = 99",
-    "UPDATE fact SET id = id + 1000", "UPDATE passage SET length = 0",
-    "INSERT INTO cursor (account, consumer, seq) SELECT id, 'x', 99 FROM account",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "UPDATE fact SET created_at = x'00'",
+        "UPDATE ticket SET seq = x'00'",
+        "UPDATE space SET part = 99",
+        "UPDATE fact SET id = id + 1000",
+        "UPDATE passage SET length = 0",
+        "INSERT INTO cursor (account, consumer, seq) SELECT id, 'x', 99 FROM account",
+    ],
+)
 def test_what_is_wrong_in_two_accounts_names_both_as_they_are_typed(sql, file):
     spoil(file, sql)
     with Memory(url(file), embedder="none", account="acme") as memory:
@@ -137,7 +145,9 @@ def test_an_account_whose_name_is_damaged_cannot_be_named(file):
     spoil(file, "UPDATE account SET name = ? WHERE name = 'acme'", BLOB)
     spoil(file, "UPDATE ticket SET account = ? WHERE account = 1", BLOB)
     with Memory(url(file), embedder="none", account="two words") as memory:
-        found = {problem.partition(":")[0]: problem for problem in memory.engine.store.check_integrity()}
+        found = {
+            problem.partition(":")[0]: problem for problem in memory.engine.store.check_integrity()
+        }
     assert found["account"].endswith("restore the last backup")
     assert found["fact"].endswith("run `told rebuild --account 'two words'`")
     assert found["ticket"].endswith("run `told rebuild`")
@@ -151,11 +161,22 @@ def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
     assert "told rebuild" not in found.detail
 
 
-@pytest.mark.parametrize(("problem", "what", "fix"), [
-    ("fact: 1 row; run `told rebuild --account 'a; b'`", "fact: 1 row", "Run `told rebuild --account 'a; b'`."),
-    (f"erasure: {ACTIVE_READERS_WARNING}", f"erasure: {ACTIVE_READERS_WARNING.split('; ')[0]}", ACTIVE_READERS_WARNING.split("; ")[1]),
-    ("file: page 3 is twice in use", "file: page 3 is twice in use", "Run `told rebuild`."),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("problem", "what", "fix"),
+    [
+        (
+            "fact: 1 row; run `told rebuild --account 'a; b'`",
+            "fact: 1 row",
+            "Run `told rebuild --account 'a; b'`.",
+        ),
+        (
+            f"erasure: {ACTIVE_READERS_WARNING}",
+            f"erasure: {ACTIVE_READERS_WARNING.split('; ')[0]}",
+            ACTIVE_READERS_WARNING.split("; ")[1],
+        ),
+        ("file: page 3 is twice in use", "file: page 3 is twice in use", "Run `told rebuild`."),
+    ],
+)
 def test_the_doctor_parts_what_is_wrong_from_the_way_out(problem, what, fix, file, monkeypatch):
     monkeypatch.setattr(SqliteStore, "check", lambda _: [problem])
     checks = doctor.run_checks(store=url(file), embedder="none", account="acme")

@@ -149,7 +149,9 @@ def test_a_model_reads_what_a_visitor_says(example):
     model = ScriptedLLM([json.dumps({"facts": [fact]})])
     guide = example.Guide(MemoryStore(HERE / "ontology.json"), extractor=model)
     guide.turn(said)
-    assert [(one.concept, one.value) for one in guide.memory.facts.values()] == [(HEARING, "reads lips")]
+    assert [(one.concept, one.value) for one in guide.memory.facts.values()] == [
+        (HEARING, "reads lips")
+    ]
 
 
 def test_a_model_is_shown_as_much_of_the_talk_as_is_said(example):
@@ -178,9 +180,14 @@ def test_models_that_fail_are_said_so_and_lose_nothing(example, capsys):
 
 def run(*words, stdin="", **environment):
     return subprocess.run(
-        [sys.executable, str(HERE / "guide.py"), *words], input=stdin, env={**os.environ, **environment},
-        capture_output=True, text=True, check=False, timeout=60,
-    )  # fmt: skip
+        [sys.executable, str(HERE / "guide.py"), *words],
+        input=stdin,
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60,
+    )
 
 
 def test_it_replays_the_visit_of_its_page(tmp_path):
@@ -199,11 +206,20 @@ def test_it_talks_through_a_pipe_and_says_what_it_cannot_use():
     done = run(stdin="I'm deaf\n/memory\n/quit\nnever said\n")
     assert "[SpecialNeed.Hearing] deaf" in done.stdout
     wrong = run(HISTORY_SIZE="many")
-    assert (wrong.returncode, wrong.stderr) == (1, "error: HISTORY_SIZE is a number of turns, not 'many'.\n")
+    assert (wrong.returncode, wrong.stderr) == (
+        1,
+        "error: HISTORY_SIZE is a number of turns, not 'many'.\n",
+    )
 
 
 def test_it_knows_who_comes_again(file):
-    first = run("--store", file, "--user", "ana", stdin="I should mention I'm deaf.\nI could really use a coffee.\n")
+    first = run(
+        "--store",
+        file,
+        "--user",
+        "ana",
+        stdin="I should mention I'm deaf.\nI could really use a coffee.\n",
+    )
     assert first.returncode == 0, first.stderr
     again = run("--store", file, "--user", "ana", stdin="/memory\n")
     assert "[SpecialNeed.Hearing] deaf" in again.stdout

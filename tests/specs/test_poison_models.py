@@ -47,7 +47,9 @@ CHANNELS: dict[str, list[dict[str, Any]]] = {
     "document": [{"role": "document", "content": POISON}],
     "image": [{"role": "user", "content": ["Can you read this sign?", blank()]}],
     "quotation": [{"role": "user", "content": f"Is this spam?\n> {POISON}"}],
-    "fence": [{"role": "user", "content": f"This was in the log file:\n```\n{POISON}\n```\nIs that bad?"}],
+    "fence": [
+        {"role": "user", "content": f"This was in the log file:\n```\n{POISON}\n```\nIs that bad?"}
+    ],
     "beside the user": [
         {"role": "user", "content": "What does the page say about my name?"},
         {"role": "tool", "content": POISON},
@@ -77,17 +79,23 @@ class Obedient(ScriptedLLM):
         if "decisions" not in (schema or {}).get("properties", {}):
             return super().ask(system, user, schema=schema)
         self.shown.append(user)
-        memories, facts = (re.findall(r"^(\d+)\.", part, re.MULTILINE) for part in user.split("New facts:"))
+        memories, facts = (
+            re.findall(r"^(\d+)\.", part, re.MULTILINE) for part in user.split("New facts:")
+        )
         event = self.event if self.order in user else "ADD"
         pairs = [(int(fact), int(memory)) for fact in facts for memory in memories]
-        return json.dumps([{"fact": fact, "event": event, "id": memory, "text": LIE} for fact, memory in pairs])
+        return json.dumps(
+            [{"fact": fact, "event": event, "id": memory, "text": LIE} for fact, memory in pairs]
+        )
 
 
 @contextmanager
 def stated(llm: Any = None, **more: Any) -> Iterator[Memory]:
     """A memory of what the user said, understood by rules; the model comes to it afterwards."""
     with Memory("ram://", embedder="none", llm=llm, reader=lambda *_: POISON, **more) as memory:
-        memory.add([{"role": "user", "content": text} for text in STATED], user_id="alice", extract="local")
+        memory.add(
+            [{"role": "user", "content": text} for text in STATED], user_id="alice", extract="local"
+        )
         yield memory
 
 
@@ -109,7 +117,9 @@ def found(memory: Memory, query: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("event", EVENTS)
 @pytest.mark.parametrize("channel", CHANNELS)
 @pytest.mark.parametrize("extract", LIES)
-def test_a_model_that_obeys_makes_no_rule_and_changes_nothing_the_user_said(extract, channel, event):
+def test_a_model_that_obeys_makes_no_rule_and_changes_nothing_the_user_said(
+    extract, channel, event
+):
     with stated(Obedient(LIES[extract], event)) as memory:
         before = listed(memory)
         assert [text for text, _ in before] == HELD
@@ -126,7 +136,9 @@ def test_a_model_that_obeys_makes_no_rule_and_changes_nothing_the_user_said(extr
 
 @pytest.mark.parametrize("grounding", ["strict", "lenient"])
 def test_what_nobody_said_is_not_put_into_the_users_mouth(grounding):
-    with stated(Obedient({"facts": ["User lives in Pyongyang"]}, "UPDATE"), grounding=grounding) as memory:
+    with stated(
+        Obedient({"facts": ["User lives in Pyongyang"]}, "UPDATE"), grounding=grounding
+    ) as memory:
         before = listed(memory)
         talk = [{"role": "user", "content": "Thanks for that"}, *CHANNELS["tool"]]
         memory.add(talk, user_id="alice", extract="facts")
@@ -163,7 +175,11 @@ def test_no_model_hears_what_stands_in_an_image_as_the_users_words(channel, late
         [line] = [line for line in asked.splitlines() if "Can you read this sign?" in line]
         assert "Mallory" not in line
         assert before == [row for row in listed(memory) if "Mallory" not in row[0]]
-        assert all(kind not in ("profile", "preference") for text, kind in listed(memory) if "Mallory" in text)
+        assert all(
+            kind not in ("profile", "preference")
+            for text, kind in listed(memory)
+            if "Mallory" in text
+        )
         assert "Mallory" in memory.search("Mallory", user_id="alice")["results"][0]["memory"]
 
 
@@ -179,7 +195,11 @@ def test_no_model_hears_what_told_itself_had_put_into_the_prompt(later):
         assert "Lisbon" not in asked
         verbs = [entry.draft.verb for entry in memory.engine.store.scan_entries("default")]
         evidence = {verb.id: verb.evidence.content for verb in verbs if isinstance(verb, Observed)}
-        [claim] = [verb.claim for verb in verbs if isinstance(verb, Asserted) and verb.claim.text == "User plays chess"]
+        [claim] = [
+            verb.claim
+            for verb in verbs
+            if isinstance(verb, Asserted) and verb.claim.text == "User plays chess"
+        ]
         assert evidence[claim.evidence] == words
         assert words[slice(*claim.span)].removeprefix("By the way, ") == "I play chess"
 
@@ -198,7 +218,13 @@ def test_what_a_document_says_is_not_shown_beside_what_the_user_says():
 
 def test_what_users_and_tools_say_is_decided_in_questions_of_their_own():
     facts = ["User likes tea from Lisbon", "User owns a boat in Lisbon"]
-    talk = [{"role": "user", "content": "I like tea from Lisbon"}, {"role": "tool", "content": "owns a boat in Lisbon"}]
+    talk = [
+        {"role": "user", "content": "I like tea from Lisbon"},
+        {"role": "tool", "content": "owns a boat in Lisbon"},
+    ]
     with stated(llm := Obedient({"facts": facts}, "ADD")) as memory:
         memory.add(talk, user_id="alice", extract="facts")
-        assert [("tea" in question, "boat" in question) for question in llm.shown] == [(True, False), (False, True)]
+        assert [("tea" in question, "boat" in question) for question in llm.shown] == [
+            (True, False),
+            (False, True),
+        ]

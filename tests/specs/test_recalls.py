@@ -11,7 +11,7 @@ from told import AsyncMemory, Memory
 from told.backends.sqlite import connect
 from told.core.errors import StoreBusy
 from told.core.query import AccessCount
-from told.core.recall import AccessBatch, ReviewReason, AccessRecord, ReviewTask
+from told.core.recall import AccessBatch, AccessRecord, ReviewReason, ReviewTask
 from told.core.scope import Scope
 from told.flow import run
 
@@ -38,7 +38,9 @@ def tell(memory: Memory, *texts: str, user_id: str = "alice") -> list[str]:
 def recall(memory: Memory, *ids: str, at: int = 1, scope: Scope = ALICE) -> None:
     """What a read that selects these memories does."""
     found = [memory.engine.store.get_fact("default", memory_id) for memory_id in ids]
-    memory.engine.hot_buffers.record_hits("default", scope, [fact for fact in found if fact is not None], at)
+    memory.engine.hot_buffers.record_hits(
+        "default", scope, [fact for fact in found if fact is not None], at
+    )
 
 
 def counted(memory: Memory, *ids: str) -> dict[str, AccessCount]:
@@ -61,18 +63,34 @@ def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory,
     memory = open_memory()
     threads = tell(memory, "tea", "coffee", "milk")
     run_named, ran = connect.run_named, list[str]()
-    monkeypatch.setattr(connect, "run_named", lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest))
-    few = AccessBatch({threads[0]: AccessCount(1, 1)}, {}, [AccessRecord(threads[0], 1)], 10, [ReviewTask(threads[0], ReviewReason.RECALL, 0.1)])
+    monkeypatch.setattr(
+        connect, "run_named", lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest)
+    )
+    few = AccessBatch(
+        {threads[0]: AccessCount(1, 1)},
+        {},
+        [AccessRecord(threads[0], 1)],
+        10,
+        [ReviewTask(threads[0], ReviewReason.RECALL, 0.1)],
+    )
     recalls = [AccessRecord(thread, at) for at in range(2, 30) for thread in threads]
     tasks = [ReviewTask(thread, ReviewReason.RECALL, 0.5, 1) for thread in threads]
-    many = AccessBatch(dict.fromkeys(threads, AccessCount(28, 30)), {(threads[0], threads[1]): AccessCount(1, 1)}, recalls, 10, tasks)
+    many = AccessBatch(
+        dict.fromkeys(threads, AccessCount(28, 30)),
+        {(threads[0], threads[1]): AccessCount(1, 1)},
+        recalls,
+        10,
+        tasks,
+    )
     counts = []
     for left in (few, many):
         ran.clear()
         memory.engine.store.record_accesses("default", left)
         counts.append(len(ran))
     assert counts[0] == counts[1] > 0
-    assert [state.count for state in memory.engine.store.access_states("default", threads[:1])] == list(range(20, 30))
+    assert [
+        state.count for state in memory.engine.store.access_states("default", threads[:1])
+    ] == list(range(20, 30))
 
 
 def test_all_that_reads_leave_behind_is_written_down_in_one_transaction(open_memory):

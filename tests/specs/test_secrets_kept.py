@@ -36,8 +36,12 @@ def test_two_secrets_are_two_memories_and_the_same_one_is_one(url, monkeypatch):
     with opened(url, monkeypatch) as memory:
         for secret in (SECRET, OTHER, SECRET):
             memory.add(f"The deploy key is {secret} for now", user_id="ann")
-        shown = [memory.reveal(row["id"])["memory"] for row in memory.get_all(user_id="ann")["results"]]
-        assert sorted(shown) == sorted(f"The deploy key is {secret} for now" for secret in (SECRET, OTHER))
+        shown = [
+            memory.reveal(row["id"])["memory"] for row in memory.get_all(user_id="ann")["results"]
+        ]
+        assert sorted(shown) == sorted(
+            f"The deploy key is {secret} for now" for secret in (SECRET, OTHER)
+        )
 
 
 def test_another_key_opens_nothing(url, monkeypatch):
@@ -69,7 +73,9 @@ def test_a_document_with_a_secret_is_kept_as_its_redacted_text(url, tmp_path, po
         shown = b64decode(memory.blob(kept["hash"], user_id="ann")["data"])
         assert shown == PAPER.replace(SECRET.encode(), b"[redacted: AWS access key]")
         parts = [row["memory"] for row in memory.get_all(user_id="ann")["results"]]
-        assert [part[:31] for part in parts if part.startswith("# Garden")] == ["# Garden\n\nWater it on Fridays. "]
+        assert [part[:31] for part in parts if part.startswith("# Garden")] == [
+            "# Garden\n\nWater it on Fridays. "
+        ]
         assert memory.upload(PAPER, name="house.md", user_id="ann")["results"][0]["event"] == "NONE"
     assert not any(SECRET.encode() in file.read_bytes() for file in tmp_path.iterdir())
 

@@ -16,17 +16,29 @@ from told.testing import ScriptedLLM
 
 
 def concept(label, tier, weight, cardinality, eviction, *examples):
-    return {"label": label, "examples": list(examples), "persistence_class": tier, "salience_weight": weight,
-            "cardinality": cardinality, "eviction": eviction}  # fmt: skip
+    return {
+        "label": label,
+        "examples": list(examples),
+        "persistence_class": tier,
+        "salience_weight": weight,
+        "cardinality": cardinality,
+        "eviction": eviction,
+    }
 
 
 MUSEUM = {
     "version": "0.2",
     "description": "Closed ontology for a museum",
     "concepts": {
-        "Position.CurrentArea": concept("Where the visitor is", "session", 0.5, 1, "recency", "I'm in X"),
-        "ArtInterest.Medium": concept("Art medium", "long_term", 0.7, 8, "salience", "I love X", "I'm into X"),
-        "SpecialNeed.Allergy": concept("Allergic to", "permanent", 1.0, "unlimited", "salience", "I'm allergic to X"),
+        "Position.CurrentArea": concept(
+            "Where the visitor is", "session", 0.5, 1, "recency", "I'm in X"
+        ),
+        "ArtInterest.Medium": concept(
+            "Art medium", "long_term", 0.7, 8, "salience", "I love X", "I'm into X"
+        ),
+        "SpecialNeed.Allergy": concept(
+            "Allergic to", "permanent", 1.0, "unlimited", "salience", "I'm allergic to X"
+        ),
         "VisitPlan.TimeBudget": concept("Time budget", "session", 0.6, 1, "salience", "I have X"),
     },
 }
@@ -72,7 +84,12 @@ def rows(memory, user="ann"):
 
 
 def test_the_names_of_the_seed_are_there_with_its_arguments():
-    assert list(inspect.signature(extract_facts).parameters)[:4] == ["user_msg", "bot_msg", "ontology", "model"]
+    assert list(inspect.signature(extract_facts).parameters)[:4] == [
+        "user_msg",
+        "bot_msg",
+        "ontology",
+        "model",
+    ]
     assert list(inspect.signature(build_concept_catalog).parameters) == ["ontology"]
     assert told.faces.ontology.extract_facts is extract_facts
     assert EXTRACTOR_SYSTEM.format(catalog="THE LIST").count("THE LIST") == 1
@@ -85,8 +102,10 @@ def test_a_swapped_extractor_needs_no_more_than_the_prompt_and_the_catalogue():
 
 
 def test_facts_come_out_as_the_seed_has_them():
-    lines = [line("ArtInterest.Medium", "photography", "I love photography"),
-             line("Position.CurrentArea", "east wing", "I'm in the east wing")]  # fmt: skip
+    lines = [
+        line("ArtInterest.Medium", "photography", "I love photography"),
+        line("Position.CurrentArea", "east wing", "I'm in the east wing"),
+    ]
     assert extract_facts(SAID, None, MUSEUM, ScriptedLLM([form(*lines)])) == lines
 
 
@@ -105,17 +124,29 @@ def test_facts_come_out_as_the_seed_has_them():
 )
 def test_a_line_that_breaks_the_contract_is_left_out_with_its_reason(bad, why):
     good, dropped = line("ArtInterest.Medium", "photography", "I love photography"), []
-    assert extract_facts(SAID, None, MUSEUM, ScriptedLLM([form(bad, good)]), dropped=dropped) == [good]
+    assert extract_facts(SAID, None, MUSEUM, ScriptedLLM([form(bad, good)]), dropped=dropped) == [
+        good
+    ]
     assert [why in row["reason"] for row in dropped] == [True]
 
 
 def test_the_model_may_be_a_function_an_object_or_a_name():
     answer = form(line("ArtInterest.Medium", "photography"))
-    chat = {"choices": [{"index": 0, "message": {"role": "assistant", "content": answer}, "finish_reason": "stop"}]}
+    chat = {
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": answer},
+                "finish_reason": "stop",
+            }
+        ]
+    }
     with serving(says(chat)) as script:
         named = f"openai:any-model@{script.url}/v1"
         models = [lambda prompt: answer, lambda system, user: answer, ScriptedLLM([answer]), named]
-        found = [[fact["value"] for fact in extract_facts(SAID, None, MUSEUM, model)] for model in models]
+        found = [
+            [fact["value"] for fact in extract_facts(SAID, None, MUSEUM, model)] for model in models
+        ]
     assert found == [["photography"]] * 4
     assert script.asked[0].body["model"] == "any-model"
 
@@ -128,7 +159,9 @@ def test_a_model_without_a_key_is_named(monkeypatch):
 
 def test_what_the_function_finds_can_be_handed_to_a_memory(museum):
     memory, _ = museum()
-    facts = extract_facts(SAID, None, MUSEUM, lambda prompt: form(line("ArtInterest.Medium", "photography")))
+    facts = extract_facts(
+        SAID, None, MUSEUM, lambda prompt: form(line("ArtInterest.Medium", "photography"))
+    )
     memory.add(SAID, user_id="ann", facts=[*facts, line("Weather.Now", "rain", "it rains")])
     assert held(memory) == [("ArtInterest.Medium", "photography")]
 
@@ -139,28 +172,44 @@ def test_what_the_function_finds_can_be_handed_to_a_memory(museum):
 def test_the_model_is_shown_the_ontology_and_nothing_else(museum):
     memory, llm = museum(form())
     memory.add(SAID, user_id="ann")
-    catalogue = [row for row in llm.asked[0][0].splitlines() if row in build_concept_catalog(MUSEUM).splitlines()]
+    catalogue = [
+        row
+        for row in llm.asked[0][0].splitlines()
+        if row in build_concept_catalog(MUSEUM).splitlines()
+    ]
     assert len(catalogue) == len(MUSEUM["concepts"])
     assert "- profile:" not in llm.asked[0][0]
 
 
 def test_what_lies_outside_is_dropped_and_the_receipt_says_so(museum):
-    lines = [line("ArtInterest.Medium", "photography"), line("Weather.Now", "rain", "it rains"),
-             line("profile", "photography"), line("Position.CurrentArea", "east wing", polarity="?")]  # fmt: skip
+    lines = [
+        line("ArtInterest.Medium", "photography"),
+        line("Weather.Now", "rain", "it rains"),
+        line("profile", "photography"),
+        line("Position.CurrentArea", "east wing", polarity="?"),
+    ]
     memory, _ = museum(form(*lines))
     done = memory.add(SAID, user_id="ann")
     assert held(memory) == [("ArtInterest.Medium", "photography")]
     reasons = [row["reason"] for row in done["skipped"]]
-    assert sorted(reasons) == ["neither asserted nor negated", "outside the ontology", "outside the ontology"]
+    assert sorted(reasons) == [
+        "neither asserted nor negated",
+        "outside the ontology",
+        "outside the ontology",
+    ]
     assert all(row["fact"] for row in done["skipped"])
-    assert not any("Weather" in row["memory"] for row in memory.search("rain", user_id="ann")["results"])
+    assert not any(
+        "Weather" in row["memory"] for row in memory.search("rain", user_id="ann")["results"]
+    )
 
 
 def test_the_words_themselves_are_kept_and_found(museum):
     memory, _ = museum(form())
     done = memory.add(SAID, user_id="ann")
     assert (done["results"], rows(memory)) == ([], [])
-    assert SAID in [row["memory"] for row in memory.search("east wing photography", user_id="ann")["results"]]
+    assert SAID in [
+        row["memory"] for row in memory.search("east wing photography", user_id="ann")["results"]
+    ]
 
 
 def test_a_value_that_nobody_said_waits_in_quarantine(museum):
@@ -168,7 +217,10 @@ def test_a_value_that_nobody_said_waits_in_quarantine(museum):
     done = memory.add(SAID, user_id="ann")
     assert (done["results"], held(memory)) == ([], [])
     [doubt] = memory.quarantine(user_id="ann")["results"]
-    assert (doubt["metadata"]["kind"], done["skipped"][0]["id"]) == ("ArtInterest.Medium", doubt["id"])
+    assert (doubt["metadata"]["kind"], done["skipped"][0]["id"]) == (
+        "ArtInterest.Medium",
+        doubt["id"],
+    )
 
 
 def test_one_question_to_a_model_for_each_turn(museum):
@@ -180,10 +232,15 @@ def test_one_question_to_a_model_for_each_turn(museum):
 
 
 def test_what_the_assistant_says_is_read_in_a_second_pass_if_wanted(museum):
-    talk = [{"role": "user", "content": "Where should I go?"},
-            {"role": "assistant", "content": "As you are allergic to dust, avoid the attic."}]  # fmt: skip
-    memory, llm = museum(form(), form(line("SpecialNeed.Allergy", "dust", "you are allergic to dust")),
-                         extract_replies=True)  # fmt: skip
+    talk = [
+        {"role": "user", "content": "Where should I go?"},
+        {"role": "assistant", "content": "As you are allergic to dust, avoid the attic."},
+    ]
+    memory, llm = museum(
+        form(),
+        form(line("SpecialNeed.Allergy", "dust", "you are allergic to dust")),
+        extract_replies=True,
+    )
     memory.add(talk, user_id="ann")
     assert len(llm.asked) == 2
     assert held(memory) == [("SpecialNeed.Allergy", "dust")]
@@ -202,7 +259,10 @@ def test_without_a_model_rules_fill_in_the_form(museum):
 def told_one_by_one(museum, name, values, **more):
     """A memory that heard of a concept's values, one in a turn."""
     memory, _ = museum(*(form(line(name, value)) for value in values), **more)
-    done = [memory.add(f"{value}, to be exact: {number}", user_id="ann") for number, value in enumerate(values)]
+    done = [
+        memory.add(f"{value}, to be exact: {number}", user_id="ann")
+        for number, value in enumerate(values)
+    ]
     return memory, done
 
 
@@ -249,7 +309,9 @@ def test_a_negation_removes_what_it_denies_and_nothing_else(museum):
         form(line("ArtInterest.Medium", "wool", "never wool", polarity="negated")),
     )
     [ink, _] = memory.add("I'm into ink and oil", user_id="ann")["results"]
-    assert events(memory.add("By the way, not ink any more", user_id="ann")) == [("DELETE", "Art medium: ink")]
+    assert events(memory.add("By the way, not ink any more", user_id="ann")) == [
+        ("DELETE", "Art medium: ink")
+    ]
     assert held(memory) == [("ArtInterest.Medium", "oil")]
     assert [row["event"] for row in memory.history(ink["id"])] == ["ADD", "DELETE"]
     memory.add("Well, never wool", user_id="ann")
@@ -378,7 +440,9 @@ def test_kinds_infer_proposes_what_had_no_place(kinds, tmp_path):
     assert call("infer", "--user", "ann") == {"results": []}
     answers = [form(line("Weather.Now", word, word)) for word in ("rain", "snow")]
     answers.append(form(line("ArtInterest.Medium", "marble", "I love photography")))
-    with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", llm=ScriptedLLM(answers), ontology=MUSEUM) as memory:
+    with Memory(
+        f"sqlite:///{tmp_path}/m.db", embedder="none", llm=ScriptedLLM(answers), ontology=MUSEUM
+    ) as memory:
         for text in ("There is rain outside", "There is snow outside", SAID):
             memory.add(text, user_id="ann", extract="closed")
     [proposal] = call("infer", "--user", "ann")["results"]

@@ -16,7 +16,12 @@ from told.flow import run
 from told.ontology import Fact, MemoryStore
 from told.testing import ManualClock
 
-ANY = {"ticked": (1, "[1]"), "ticks": (1, 1, 1), "evidence_named": (0, 1, "[]"), "tellings": (0, 1, "[]")}
+ANY = {
+    "ticked": (1, "[1]"),
+    "ticks": (1, 1, 1),
+    "evidence_named": (0, 1, "[]"),
+    "tellings": (0, 1, "[]"),
+}
 
 
 @pytest.fixture(params=["ram", "sqlite"])
@@ -55,7 +60,9 @@ def test_a_session_goes_on_where_its_run_is_named(memory):
     assert values(visit(memory, run_id="wednesday")) == []
 
 
-def test_what_a_long_conversation_counted_is_known_without_looking_at_its_turns(memory, monkeypatch):
+def test_what_a_long_conversation_counted_is_known_without_looking_at_its_turns(
+    memory, monkeypatch
+):
     store = visit(memory)
     tell(store, Hearing="deaf", Style="oil")
     store.tick(5000)
@@ -137,9 +144,21 @@ def test_what_happened_to_a_fact_is_its_history(memory):
 @pytest.mark.parametrize(
     ("tell_more", "why"),
     [
-        (lambda store: store.upsert("Position.CurrentArea", "east wing", "negated", "not there"), "negated"),
-        (lambda store: store.upsert("Position.CurrentArea", "west wing", "asserted", "now west"), "evicted"),
-        (lambda store: (store.tick(50), store.upsert("Position.CurrentArea", "hall", "asserted", "now hall")), "faded"),
+        (
+            lambda store: store.upsert("Position.CurrentArea", "east wing", "negated", "not there"),
+            "negated",
+        ),
+        (
+            lambda store: store.upsert("Position.CurrentArea", "west wing", "asserted", "now west"),
+            "evicted",
+        ),
+        (
+            lambda store: (
+                store.tick(50),
+                store.upsert("Position.CurrentArea", "hall", "asserted", "now hall"),
+            ),
+            "faded",
+        ),
         (lambda store: store.forget(), "forgotten"),
     ],
 )
@@ -154,7 +173,9 @@ def test_the_ledger_says_why_a_fact_was_given_up(memory, tell_more, why):
 def test_a_fact_is_found_by_a_search_of_the_memory(memory):
     tell(visit(memory), Style="photography", TimeBudget="an hour")
     found = memory.search("photography", user_id="ann")["results"]
-    assert [(row["memory"], row["kind"]) for row in found][:1] == [("Art style or medium: photography", STYLE)]
+    assert [(row["memory"], row["kind"]) for row in found][:1] == [
+        ("Art style or medium: photography", STYLE)
+    ]
 
 
 def test_what_a_memory_understood_by_the_same_ontology_is_held_too(tmp_path):
@@ -225,13 +246,19 @@ def test_to_erase_destroys_what_was_said(memory):
 def sound(store, talkers, rounds):
     held = [fact.concept for fact in store.find_facts.values()]
     assert (held.count("Likes"), held.count("Where"), held.count("Drinks")) == (5, 1, 1)
-    assert next(fact for fact in store.find_facts.values() if fact.value == "tea").reinforcements == talkers * rounds - 1
+    assert (
+        next(fact for fact in store.find_facts.values() if fact.value == "tea").reinforcements
+        == talkers * rounds - 1
+    )
     assert store.turn == talkers * rounds
 
 
 def test_threads_share_a_user_and_no_concept_is_ever_too_full(memory):
     stores = [MemoryStore(FULL, memory=memory, user_id="ann", run_id="now") for _ in range(4)]
-    threads = [threading.Thread(target=chatter, args=(each, "abcd"[place], 8)) for place, each in enumerate(stores)]
+    threads = [
+        threading.Thread(target=chatter, args=(each, "abcd"[place], 8))
+        for place, each in enumerate(stores)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -270,8 +297,12 @@ def test_time_passes_for_facts_in_a_ledger(tmp_path):
             store.upsert(tier, tier, "asserted", tier)
         clock.tick(24 * 3_600_000_000)
         weights = {fact.value: fact.salience for fact in store.facts.values()}
-        assert weights == pytest.approx({"permanent": 1.0, "long_term": 0.5 ** (1 / 180), "session": 0.5}, abs=1e-4)
-        assert store.upsert("session", "session", "asserted", "again").salience == pytest.approx(0.8, abs=1e-4)
+        assert weights == pytest.approx(
+            {"permanent": 1.0, "long_term": 0.5 ** (1 / 180), "session": 0.5}, abs=1e-4
+        )
+        assert store.upsert("session", "session", "asserted", "again").salience == pytest.approx(
+            0.8, abs=1e-4
+        )
 
 
 @pytest.mark.parametrize("query", ["ticked", "ticks", "evidence_named", "tellings"])

@@ -49,12 +49,30 @@ def said(store, concept, *found, polarity="asserted"):
 
 
 def test_the_names_of_the_seed_are_all_there():
-    assert told.ontology.__all__ == ["DECAY", "EXTRACTOR_SYSTEM", "PRUNE_THRESHOLD", "Fact", "MemoryStore",
-                                     "build_concept_catalog", "extract_facts", "filtered_block"]  # fmt: skip
+    assert told.ontology.__all__ == [
+        "DECAY",
+        "EXTRACTOR_SYSTEM",
+        "PRUNE_THRESHOLD",
+        "Fact",
+        "MemoryStore",
+        "build_concept_catalog",
+        "extract_facts",
+        "filtered_block",
+    ]
     assert is_dataclass(Fact)
     named = {field.name for field in fields(Fact)}
-    assert {"id", "concept", "label", "value", "evidence", "salience", "persistence_class", "first_turn", "last_turn",
-            "reinforcements"} <= named  # fmt: skip
+    assert {
+        "id",
+        "concept",
+        "label",
+        "value",
+        "evidence",
+        "salience",
+        "persistence_class",
+        "first_turn",
+        "last_turn",
+        "reinforcements",
+    } <= named
 
 
 def test_the_numbers_of_the_seed_are_the_defaults():
@@ -81,7 +99,9 @@ def test_the_five_turns_merge_into_two_facts_at_a_threshold(store):
     kept = store(SEED, similarity_threshold=0.80)
     assert five_turns(kept) == FUZZY
     assert [fact.reinforcements for fact in kept.facts.values()] == [2, 1]
-    assert kept.context_block() == "- Art style or medium: photography\n- Art style or medium: Picasso"
+    assert (
+        kept.context_block() == "- Art style or medium: photography\n- Art style or medium: Picasso"
+    )
 
 
 # Tiers ----------------------------------------------------------------------------------------------------------------
@@ -93,7 +113,9 @@ def test_each_tier_decays_by_its_own_share(store):
         kept.upsert(tier, "x", "asserted", "x")
     kept.tick()
     weights = {fact.persistence_class: fact.salience for fact in kept.facts.values()}
-    assert weights == pytest.approx({"permanent": 0.5, "long_term": 0.495, "session": 0.425, "ephemeral": 0.275})
+    assert weights == pytest.approx(
+        {"permanent": 0.5, "long_term": 0.495, "session": 0.425, "ephemeral": 0.275}
+    )
 
 
 @pytest.mark.parametrize(("tier", "turns"), [("long_term", 230), ("session", 15), ("ephemeral", 4)])
@@ -178,10 +200,17 @@ def test_unlimited_adds_up(store):
     assert len(kept.facts) == 20
 
 
-@pytest.mark.parametrize(("policy", "left"), [("superseded", ["oil"]), ("mutable", ["ink", "oil"]),
-                                              ("monotonic", ["ink", "oil"])])  # fmt: skip
+@pytest.mark.parametrize(
+    ("policy", "left"),
+    [("superseded", ["oil"]), ("mutable", ["ink", "oil"]), ("monotonic", ["ink", "oil"])],
+)
 def test_an_update_policy_is_honoured_with_a_warning_when_a_store_is_made(store, policy, left):
-    old = {"label": "X", "persistence_class": "long_term", "salience_weight": 0.5, "update_policy": policy}
+    old = {
+        "label": "X",
+        "persistence_class": "long_term",
+        "salience_weight": 0.5,
+        "update_policy": policy,
+    }
     with pytest.warns(DeprecationWarning, match="update_policy"):
         kept = store({"concepts": {"Old.One": old}})
     said(kept, "Old.One", "ink", "oil")
@@ -203,7 +232,9 @@ def test_by_default_values_are_one_if_they_differ_in_case_and_space_alone(store)
     assert sorted(values(kept)) == ["photograph", "photography", "photos"]
 
 
-@pytest.mark.parametrize("pair", [("photography", "photos"), ("Picasso", "Pablo Picasso"), ("Picasso", "Piccaso")])
+@pytest.mark.parametrize(
+    "pair", [("photography", "photos"), ("Picasso", "Pablo Picasso"), ("Picasso", "Piccaso")]
+)
 def test_near_values_merge_and_the_first_form_wins(store, pair):
     kept = store(SEED, similarity_threshold=0.80)
     said(kept, STYLE, *pair)
@@ -261,7 +292,9 @@ def test_an_embedder_is_one_argument_away(store):
 
     embedder = Counting(dim=256)
     kept = store(SEED, similarity_threshold=0.55, similarity_fn=embedder)
-    said(kept, STYLE, "modern photography", "modern photograph", "wool", "modern photograph", "wool")
+    said(
+        kept, STYLE, "modern photography", "modern photograph", "wool", "modern photograph", "wool"
+    )
     assert values(kept) == ["modern photography", "wool"]
     assert embedder.asked == 3
 
@@ -287,16 +320,24 @@ def test_what_cannot_say_what_is_alike_is_refused():
 def visitor(store):
     """A store that knows a visitor of the museum."""
     kept = store(MUSEUM)
-    for name, value in (("SpecialNeed.Mobility", "wheelchair"), (STYLE, "photography"),
-                        ("VisitPlan.TimeBudget", "an hour"), ("ImmediateNeed.Refreshment", "coffee")):  # fmt: skip
+    for name, value in (
+        ("SpecialNeed.Mobility", "wheelchair"),
+        (STYLE, "photography"),
+        ("VisitPlan.TimeBudget", "an hour"),
+        ("ImmediateNeed.Refreshment", "coffee"),
+    ):
         kept.upsert(name, value, "asserted", value)
     kept.tick()
     return kept
 
 
 def test_shared_every_agent_sees_everything_strongest_first(visitor):
-    assert visitor.context_block() == filtered_block(visitor) == (
-        "- Mobility need: wheelchair\n- Art style or medium: photography\n- Time available: an hour\n- Wants: coffee"
+    assert (
+        visitor.context_block()
+        == filtered_block(visitor)
+        == (
+            "- Mobility need: wheelchair\n- Art style or medium: photography\n- Time available: an hour\n- Wants: coffee"
+        )
     )
 
 
@@ -312,7 +353,9 @@ AGENTS = {
 
 @pytest.mark.parametrize(("subscription", "seen"), AGENTS.values(), ids=AGENTS.keys())
 def test_an_agent_sees_what_it_subscribes_to_and_nothing_else(visitor, subscription, seen):
-    block = filtered_block(visitor, concept_prefixes=subscription.get("prefixes"), classes=subscription.get("classes"))
+    block = filtered_block(
+        visitor, concept_prefixes=subscription.get("prefixes"), classes=subscription.get("classes")
+    )
     assert [line.partition(": ")[2] for line in block.splitlines()] == seen
 
 
@@ -342,11 +385,18 @@ def test_the_snapshot_of_the_seed_takes_facts_to_the_next_session():
     memory.upsert("SpecialNeed.Hearing", "deaf", "asserted", "I'm deaf")
     said(memory, STYLE, "oil", "ink")
     memory.upsert("VisitPlan.TimeBudget", "an hour", "asserted", "I only have an hour")
-    snapshot = json.loads(json.dumps({
-        "turn": memory.turn,
-        "facts": [asdict(f) for f in memory.facts.values()
-                  if f.persistence_class in ("permanent", "long_term")],
-    }))  # fmt: skip
+    snapshot = json.loads(
+        json.dumps(
+            {
+                "turn": memory.turn,
+                "facts": [
+                    asdict(f)
+                    for f in memory.facts.values()
+                    if f.persistence_class in ("permanent", "long_term")
+                ],
+            }
+        )
+    )
 
     restored = MemoryStore(MUSEUM)
     restored.turn = snapshot["turn"]
@@ -372,7 +422,12 @@ def test_facts_are_a_dict():
     assert (facts[fact.id], list(facts), fact.id in facts, len(facts)) == (fact, [fact.id], True, 1)
     assert facts == {fact.id: fact}
     memory.tick(10)
-    assert (len(facts), facts.get(fact.id), list(facts.items()), bool(facts)) == (0, None, [], False)
+    assert (len(facts), facts.get(fact.id), list(facts.items()), bool(facts)) == (
+        0,
+        None,
+        [],
+        False,
+    )
     with pytest.raises(KeyError):
         facts[fact.id]
     facts.update({"a": Fact("a", "session", "y", "y", "session", 0.4)})
@@ -380,13 +435,20 @@ def test_facts_are_a_dict():
     assert facts.pop("a", None) is None
     with pytest.raises(KeyError):
         del facts["a"]
-    for wrong in ({"a": "no fact"}, {"a": Fact("b", "session", "y", "y", "session", 0.4)},
-                  {"a": Fact("a", "session", "y", "y", "for_ever", 0.4)}):  # fmt: skip
+    for wrong in (
+        {"a": "no fact"},
+        {"a": Fact("b", "session", "y", "y", "session", 0.4)},
+        {"a": Fact("a", "session", "y", "y", "for_ever", 0.4)},
+    ):
         with pytest.raises(InvalidInput):
             facts.update(wrong)
     facts["c"] = Fact("c", "session", "z", "z", "session", 0.4)
     facts.clear()
-    assert (len(memory.facts), memory.context_block(), memory.dump()) == (0, "", "(turn 10) 0 fact(s):")
+    assert (len(memory.facts), memory.context_block(), memory.dump()) == (
+        0,
+        "",
+        "(turn 10) 0 fact(s):",
+    )
 
 
 def test_what_is_written_into_a_fact_counts():
@@ -426,11 +488,19 @@ def test_the_threshold_may_be_tuned(store, monkeypatch):
         MemoryStore(SEED, prune_threshold=2)
 
 
-@pytest.mark.parametrize(("given", "says"), [("0.25", "0.25"), ("", "0.1"), ("10%", "PRUNE_THRESHOLD must be")])
+@pytest.mark.parametrize(
+    ("given", "says"), [("0.25", "0.25"), ("", "0.1"), ("10%", "PRUNE_THRESHOLD must be")]
+)
 def test_the_variable_of_the_seed_is_honoured(given, says):
     program = "import told.ontology; print(told.ontology.PRUNE_THRESHOLD)"
     environment = {**os.environ, "PRUNE_THRESHOLD": given}
-    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
     assert says in done.stdout + done.stderr
 
 
@@ -440,11 +510,14 @@ def test_the_variable_of_the_seed_is_honoured(given, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (("Art.Style", "oil", "asserted", "x"), "ArtInterest.Style"), ((STYLE, " ", "asserted", "x"), "value"),
-        ((STYLE, "oil", "maybe", "x"), "polarity"), ((STYLE, "oil", "asserted", 7), "evidence"),
-        ((None, "oil", "asserted", "x"), "concept"), ((STYLE, 7, "asserted", "x"), "value"),
+        (("Art.Style", "oil", "asserted", "x"), "ArtInterest.Style"),
+        ((STYLE, " ", "asserted", "x"), "value"),
+        ((STYLE, "oil", "maybe", "x"), "polarity"),
+        ((STYLE, "oil", "asserted", 7), "evidence"),
+        ((None, "oil", "asserted", "x"), "concept"),
+        ((STYLE, 7, "asserted", "x"), "value"),
     ],
-)  # fmt: skip
+)
 def test_what_the_ontology_has_no_place_for_is_refused(store, arguments, says):
     kept = store()
     with pytest.raises(InvalidInput, match=says):
@@ -453,7 +526,11 @@ def test_what_the_ontology_has_no_place_for_is_refused(store, arguments, says):
 
 
 def test_a_store_that_cannot_be_is_refused():
-    for options, says in (({"clock": "sundial"}, "clock"), ({"user_id": "ann"}, "memory"), ({"memory": 7}, "Memory")):
+    for options, says in (
+        ({"clock": "sundial"}, "clock"),
+        ({"user_id": "ann"}, "memory"),
+        ({"memory": 7}, "Memory"),
+    ):
         with pytest.raises((InvalidInput, ConfigError), match=says):
             MemoryStore(SEED, **options)
     with pytest.raises(ConfigError, match="concepts"):
@@ -474,7 +551,9 @@ def test_a_tick_looks_at_no_fact(monkeypatch):
     for number in range(300):
         memory.upsert(STYLE, f"style {number}", "asserted", "x")
     looked = []
-    monkeypatch.setattr(type(memory._backend), "_settle", lambda self, fact: looked.append(fact) or True)
+    monkeypatch.setattr(
+        type(memory._backend), "_settle", lambda self, fact: looked.append(fact) or True
+    )
     for _ in range(50):
         memory.tick()
     assert looked == []
@@ -483,7 +562,10 @@ def test_a_tick_looks_at_no_fact(monkeypatch):
 
 
 def test_threads_may_share_a_store_in_this_process():
-    memory, clock = MemoryStore({"concepts": {"Likes": concept("permanent", 0.5, 5)}}), ManualClock()
+    memory, clock = (
+        MemoryStore({"concepts": {"Likes": concept("permanent", 0.5, 5)}}),
+        ManualClock(),
+    )
 
     def talk(name):
         for number in range(40):

@@ -54,7 +54,11 @@ def test_this_process_keeps_the_newest_of_what_has_faded(monkeypatch):
         store.upsert(STYLE, f"style {number}", "asserted", f"I like style {number}.")
         store.tick(300)
     assert not store.facts
-    assert sorted(fact.value for fact in store.recall("which style?", limit=9)) == ["style 5", "style 6", "style 7"]
+    assert sorted(fact.value for fact in store.recall("which style?", limit=9)) == [
+        "style 5",
+        "style 6",
+        "style 7",
+    ]
 
 
 def test_a_query_that_points_back_recalls_what_was_said_last(visitor):
@@ -64,7 +68,11 @@ def test_a_query_that_points_back_recalls_what_was_said_last(visitor):
 
 def test_a_query_finds_words_of_the_value_before_those_of_the_sentence(kept):
     store = MemoryStore(SEED, **kept[0])
-    for value, evidence in (("oil", "I love oil more than glass"), ("glass", "Glass is fine"), ("wool", "Wool")):
+    for value, evidence in (
+        ("oil", "I love oil more than glass"),
+        ("glass", "Glass is fine"),
+        ("wool", "Wool"),
+    ):
         store.upsert(STYLE, value, "asserted", evidence)
     assert [fact.value for fact in store.recall("glasses")] == ["glass", "oil"]
     assert len(store.recall("art style", limit=2)) == 2
@@ -89,11 +97,13 @@ def test_an_embedder_finds_what_is_meant(kept):
 @pytest.mark.parametrize(
     ("asked", "left"),
     [
-        ({"concept": STYLE}, ["deaf"]), ({"value": "DEAF"}, ["photography"]),
+        ({"concept": STYLE}, ["deaf"]),
+        ({"value": "DEAF"}, ["photography"]),
         ({"concept": "SpecialNeed."}, ["photography"]),
-        ({"concept": "SpecialNeed.*", "value": "blind"}, ["deaf", "photography"]), ({}, []),
+        ({"concept": "SpecialNeed.*", "value": "blind"}, ["deaf", "photography"]),
+        ({}, []),
     ],
-)  # fmt: skip
+)
 def test_what_a_user_wants_forgotten_is_forgotten_even_if_permanent(visitor, asked, left):
     before = len(visitor.facts) + 1
     gone = visitor.forget(**asked)
@@ -112,7 +122,12 @@ def test_a_user_is_told_what_is_remembered(visitor, kept):
     deaf, photography = visitor.about()
     assert (deaf["label"], deaf["value"]) == ("Hearing impairment", "deaf")
     assert deaf["evidence"] == "I should mention I'm deaf."
-    assert (deaf["first_turn"], deaf["said"], deaf["salience"], deaf["fades_in_turns"]) == (0, 1, 1.0, None)
+    assert (deaf["first_turn"], deaf["said"], deaf["salience"], deaf["fades_in_turns"]) == (
+        0,
+        1,
+        1.0,
+        None,
+    )
     assert deaf["first_at"].startswith("2026-01-05T08:00:00")
     assert photography["salience"] == pytest.approx(0.7 * 0.99**7, abs=1e-4)
     visitor.tick(int(photography["fades_in_turns"]) - 1)
@@ -152,7 +167,11 @@ def test_facts_may_fade_by_tokens(kept):
 
 def test_a_concept_may_have_a_clock_of_its_own(kept):
     options, clock = kept
-    rules = {"A": concept("session", half_life_days=2), "B": concept("session"), "C": concept("session", clock="time")}
+    rules = {
+        "A": concept("session", half_life_days=2),
+        "B": concept("session"),
+        "C": concept("session", clock="time"),
+    }
     store = MemoryStore({"concepts": rules}, **options)
     for name in rules:
         store.upsert(name, name, "asserted", name)
@@ -204,7 +223,9 @@ def test_rules_read_replies_too():
 
 def test_what_a_user_says_yes_to_is_said():
     asked = "Do you love photography?"
-    assert extract_facts("Yes, a lot!", asked, MUSEUM, "local") == [line(STYLE, "photography", asked)]
+    assert extract_facts("Yes, a lot!", asked, MUSEUM, "local") == [
+        line(STYLE, "photography", asked)
+    ]
     assert extract_facts("No.", asked, MUSEUM, "local") == []
 
 
@@ -226,7 +247,9 @@ def test_rules_fill_in_the_examples_of_an_ontology(text, name, value):
     assert fact["evidence"] in text
 
 
-@pytest.mark.parametrize("text", ["Where can I have one?", "Do I love photography?", "The weather is fine.", "ok"])
+@pytest.mark.parametrize(
+    "text", ["Where can I have one?", "Do I love photography?", "The weather is fine.", "ok"]
+)
 def test_rules_find_nothing_where_nothing_is_said(text):
     assert extract_facts(text, None, MUSEUM, "local") == []
 
@@ -246,8 +269,12 @@ def test_a_conversation_without_a_model_fades_as_the_seed_shows(kept):
 
     def turn(text):
         for fact in extract_facts(user_msg=text, bot_msg=None, ontology=MUSEUM, model="local"):
-            memory.upsert(concept=fact["concept"], value=fact["value"], polarity=fact["polarity"],
-                          evidence=fact["evidence"])  # fmt: skip
+            memory.upsert(
+                concept=fact["concept"],
+                value=fact["value"],
+                polarity=fact["polarity"],
+                evidence=fact["evidence"],
+            )
         memory.tick()
         return values(memory)
 
@@ -267,10 +294,20 @@ def test_a_conversation_without_a_model_fades_as_the_seed_shows(kept):
 def test_the_local_embedder_merges_synonyms(monkeypatch):
     monkeypatch.setenv("TOLD_MODELS", str(MODELS))
     store = MemoryStore(SEED, similarity_threshold=0.94, similarity_fn="local:e5-small")
-    for value in ("car", "automobile", "photography", "photos", "Monet", "Picasso", "Pablo Picasso"):
+    for value in (
+        "car",
+        "automobile",
+        "photography",
+        "photos",
+        "Monet",
+        "Picasso",
+        "Pablo Picasso",
+    ):
         store.upsert(STYLE, value, "asserted", value)
     assert sorted(values(store)) == ["Monet", "Picasso", "car", "photography"]
-    assert [fact.value for fact in store.recall("pictures with a camera", limit=1)] == ["photography"]
+    assert [fact.value for fact in store.recall("pictures with a camera", limit=1)] == [
+        "photography"
+    ]
 
 
 def test_the_embedder_of_a_memory_helps_to_recall():

@@ -35,7 +35,9 @@ class Desk:
         self.memory.engine.store.commit(Batch("default", drafts), fold_all)
 
     def explain(self, query: str, **options: Any) -> dict[str, dict[str, Any]]:
-        return {row["memory"]: row for row in self.memory.explain(query, **U, **options)["candidates"]}
+        return {
+            row["memory"]: row for row in self.memory.explain(query, **U, **options)["candidates"]
+        }
 
     def found(self, query: str, **options: Any) -> list[str]:
         return [row["memory"] for row in self.memory.search(query, **U, **options)["results"]]
@@ -61,7 +63,9 @@ def desk(open_desk: Callable[..., Desk]) -> Desk:
 
 # ---------------------------------------------------------------------------- Why L0/L1/L2 three-level retrieval?
 
-CONTENT = " ".join(f"Step {number} of the procedure is described here in full detail." for number in range(60))
+CONTENT = " ".join(
+    f"Step {number} of the procedure is described here in full detail." for number in range(60)
+)
 LEVELS = {
     "overview": "How releases are prepared, tagged and announced to customers.",
     "abstract": "Kangaroo release checklist",
@@ -71,7 +75,11 @@ LEVELS = {
 @pytest.mark.parametrize("embedder", [HashingEmbedder(), "none"])
 @pytest.mark.parametrize(
     ("query", "level"),
-    [("kangaroo checklist", "abstract"), ("announced to customers", "overview"), ("step 17 described", "content")],
+    [
+        ("kangaroo checklist", "abstract"),
+        ("announced to customers", "overview"),
+        ("step 17 described", "content"),
+    ],
 )
 def test_one_search_goes_over_all_three_levels(
     open_desk: Callable[..., Desk], embedder: Any, query: str, level: str
@@ -170,15 +178,19 @@ def test_a_child_meets_its_parent_half_way(open_desk: Callable[..., Desk]) -> No
     assert own(found["the habitat has shrubs"]) > 0.0
     assert "nothing to do with it" not in found
     assert desk.found("quokka habitat") == [
-        "quokka habitat guide", "the habitat has shrubs", "they sleep under bushes",
-    ]  # fmt: skip
+        "quokka habitat guide",
+        "the habitat has shrubs",
+        "they sleep under bushes",
+    ]
 
 
 def test_a_weak_link_brings_less(open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(expand_hot=0.0)
     family(desk, "they sleep under bushes", weight=0.4)
     found = desk.explain("quokka habitat")
-    assert raw(found["they sleep under bushes"]) == pytest.approx(0.5 * 0.4 * raw(found["quokka habitat guide"]))
+    assert raw(found["they sleep under bushes"]) == pytest.approx(
+        0.5 * 0.4 * raw(found["quokka habitat guide"])
+    )
 
 
 def test_grandchildren_come_up_from_their_parents(open_desk: Callable[..., Desk]) -> None:
@@ -205,21 +217,28 @@ def test_of_two_parents_the_stronger_one_lifts(open_desk: Callable[..., Desk]) -
 
 def test_a_parent_does_not_pull_a_better_child_down(open_desk: Callable[..., Desk]) -> None:
     desk = open_desk(expand_hot=0.0)
-    parent, child = desk.tell("a guide to the habitat of many other things"), desk.tell("quokka habitat")
+    parent, child = (
+        desk.tell("a guide to the habitat of many other things"),
+        desk.tell("quokka habitat"),
+    )
     desk.memory.link(child, "part_of", parent, **U)
     before = raw(desk.explain("quokka habitat", as_of="#4")["quokka habitat"])
     assert raw(desk.explain("quokka habitat")["quokka habitat"]) == pytest.approx(before)
     assert desk.found("quokka habitat")[0] == "quokka habitat"
 
 
-def test_what_the_ninth_best_leads_to_is_found_however_few_are_wanted(open_desk: Callable[..., Desk]) -> None:
+def test_what_the_ninth_best_leads_to_is_found_however_few_are_wanted(
+    open_desk: Callable[..., Desk],
+) -> None:
     desk = open_desk(expand_hot=0.0, expand_own=0.0, spare=0)
     ninth = desk.tell("quokka habitat")
     for number in range(8):
         desk.tell(f"quokka habitat {number}")
     desk.memory.link(desk.tell("they sleep under bushes"), "part_of", ninth, **U)
     everything = desk.found("quokka habitat")
-    assert [desk.found("quokka habitat", limit=limit) for limit in (1, 3, 9)] == [everything[:n] for n in (1, 3, 9)]
+    assert [desk.found("quokka habitat", limit=limit) for limit in (1, 3, 9)] == [
+        everything[:n] for n in (1, 3, 9)
+    ]
     assert "they sleep under bushes" in everything
 
 
@@ -247,7 +266,9 @@ def test_a_lead_is_blended_with_how_much_it_is_in_use(desk: Desk) -> None:
     fact = desk.memory.engine.store.get_fact("default", child)
     assert fact is not None
     for _ in range(3):
-        desk.memory.engine.hot_buffers.record_hits("default", Scope(user_id="elsewhere"), [fact], desk.clock.now)
+        desk.memory.engine.hot_buffers.record_hits(
+            "default", Scope(user_id="elsewhere"), [fact], desk.clock.now
+        )
     hot = log(4) / (log(4) + 1)
     for days in (0, 7, 14):
         found = desk.explain("quokka habitat")
@@ -296,10 +317,14 @@ def test_a_deep_chain_is_followed_only_so_many_rounds(desk: Desk) -> None:
         desk.memory.link(below, "part_of", above, **U)
         above = below
     found = desk.explain("quokka habitat")
-    assert [text for text in found if text.startswith("link")] == [f"link number {number}" for number in range(6)]
+    assert [text for text in found if text.startswith("link")] == [
+        f"link number {number}" for number in range(6)
+    ]
 
 
-def test_it_ends_after_three_rounds_that_change_nothing_at_the_top(open_desk: Callable[..., Desk]) -> None:
+def test_it_ends_after_three_rounds_that_change_nothing_at_the_top(
+    open_desk: Callable[..., Desk],
+) -> None:
     desk = open_desk(expand_top=2, expand_rounds=20)
     [above] = family(desk)
     desk.tell("another quokka habitat")
@@ -348,7 +373,9 @@ def test_each_source_can_be_left_out(open_desk: Callable[..., Desk], source: str
 
 
 @pytest.mark.parametrize("forward", [True, False])
-def test_linked_memories_come_up_with_each_other(open_desk: Callable[..., Desk], forward: bool) -> None:
+def test_linked_memories_come_up_with_each_other(
+    open_desk: Callable[..., Desk], forward: bool
+) -> None:
     desk = open_desk(expand_hot=0.0)
     [hit] = family(desk)
     other = desk.tell("Ann told us so")
@@ -372,7 +399,10 @@ def test_a_link_is_followed_as_of_then_only_if_it_was_there_then(desk: Desk) -> 
     before = desk.memory.engine.store.get_head("default").seq
     desk.memory.link(hit, "relates_to", other, **U)
     assert desk.found("quokka habitat", as_of=f"#{before}") == ["quokka habitat guide"]
-    assert desk.found("quokka habitat", as_of=f"#{before + 1}") == ["quokka habitat guide", "Ann told us so"]
+    assert desk.found("quokka habitat", as_of=f"#{before + 1}") == [
+        "quokka habitat guide",
+        "Ann told us so",
+    ]
 
 
 def test_an_extracted_fact_leads_to_the_words_it_was_taken_from(desk: Desk) -> None:
@@ -399,7 +429,9 @@ def test_an_extracted_fact_leads_to_the_words_it_was_taken_from(desk: Desk) -> N
         ("What did we decide about the tasks that are still open?", "historical_decisions"),
     ],
 )
-def test_a_query_has_one_intent_and_the_first_that_fits_wins(desk: Desk, query: str, intent: str) -> None:
+def test_a_query_has_one_intent_and_the_first_that_fits_wins(
+    desk: Desk, query: str, intent: str
+) -> None:
     assert desk.memory.explain(query, **U)["asked"]["intent"] == intent
 
 
@@ -407,7 +439,10 @@ def test_a_skill_goes_first_when_one_is_asked_for(desk: Desk) -> None:
     desk.tell("deploy the service on Friday")
     skill = "to deploy the service run make ship"
     desk.memory.add(skill, **U, memory_type="procedural_memory")
-    assert desk.memory.explain("What are the steps to deploy the service?", **U)["asked"]["sort"] == "skill"
+    assert (
+        desk.memory.explain("What are the steps to deploy the service?", **U)["asked"]["sort"]
+        == "skill"
+    )
     assert desk.found("What are the steps to deploy the service?")[0] == skill
 
 
@@ -423,11 +458,17 @@ def test_the_profile_stands_first_and_the_beginning_is_the_same_for_every_query(
     profile(desk, "Ann is allergic to peanuts", "Ann lives in Oslo")
     for number in range(10):
         desk.tell(f"note {number} on tea, coffee and the garden")
-    texts = [desk.memory.context(query, **U, budget=300).text for query in ("tea", "the garden", "coffee 7", "nothing")]
+    texts = [
+        desk.memory.context(query, **U, budget=300).text
+        for query in ("tea", "the garden", "coffee 7", "nothing")
+    ]
     for text in texts:
         head = text.splitlines()
         assert head[2] == "Always:"
-        assert [line.partition(": ")[2] for line in head[4:6]] == ["Ann is allergic to peanuts", "Ann lives in Oslo"]
+        assert [line.partition(": ")[2] for line in head[4:6]] == [
+            "Ann is allergic to peanuts",
+            "Ann lives in Oslo",
+        ]
         assert head[:6] == texts[0].splitlines()[:6]
 
 

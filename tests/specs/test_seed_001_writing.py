@@ -50,21 +50,31 @@ def test_a_profile_merges_and_keeps_its_history(memory):
     assert [row["event"] for row in (first, again, moved)] == ["ADD", "NONE", "UPDATE"]
     assert first["id"] == again["id"] == moved["id"]
     assert texts(memory) == ["Alice is a backend engineer in Tokyo"]
-    assert [row["new_memory"] for row in memory.history(first["id"])] == [first["memory"], moved["memory"]]
+    assert [row["new_memory"] for row in memory.history(first["id"])] == [
+        first["memory"],
+        moved["memory"],
+    ]
 
 
 @pytest.mark.parametrize("slug", ["coffee", "Coffee", "coffees", "coffe"])
-@pytest.mark.parametrize(("kind", "both"), [("preference", False), ("pattern", False), ("entity", True)])
+@pytest.mark.parametrize(
+    ("kind", "both"), [("preference", False), ("pattern", False), ("entity", True)]
+)
 def test_a_slug_or_one_much_like_it_gathers_into_one_memory(memory, kind, both, slug):
     first = write(memory, kind, "Black, no sugar.", slug="coffee")
     second = write(memory, kind, "With oat milk.", slug=slug)
     other = write(memory, kind, "Green, from Uji.", slug="tea")
     assert (second["event"], second["id"], other["event"]) == ("UPDATE", first["id"], "ADD")
-    assert texts(memory) == ["Black, no sugar.\nWith oat milk." if both else "With oat milk.", "Green, from Uji."]
+    assert texts(memory) == [
+        "Black, no sugar.\nWith oat milk." if both else "With oat milk.",
+        "Green, from Uji.",
+    ]
     assert listed(memory)[0]["metadata"]["slug"] == "coffee"
 
 
-@pytest.mark.parametrize(("one", "other"), [("plan_2025", "plan_2026"), ("cat", "car"), ("java", "javascript")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("plan_2025", "plan_2026"), ("cat", "car"), ("java", "javascript")]
+)
 def test_slugs_that_only_look_alike_stay_apart(memory, one, other):
     write(memory, "preference", "This one.", slug=one)
     assert write(memory, "preference", "That one.", slug=other)["event"] == "ADD"
@@ -73,7 +83,11 @@ def test_slugs_that_only_look_alike_stay_apart(memory, one, other):
 
 @pytest.mark.parametrize("kind", ["event", "case"])
 def test_history_is_only_ever_added_to(memory, kind):
-    accounts = ["Completed the migration", "Completed the migration on March 15", "The migration was rolled back"]
+    accounts = [
+        "Completed the migration",
+        "Completed the migration on March 15",
+        "The migration was rolled back",
+    ]
     written = [write(memory, kind, text, name="migration") for text in accounts]
     assert [row["event"] for row in written] == ["ADD"] * 3
     assert texts(memory, kind) == accounts
@@ -87,27 +101,49 @@ def test_the_same_happens_again_on_another_day_and_is_told_twice_only_once(memor
 
 
 def test_a_skill_grows_and_counts_its_uses(memory):
-    write(memory, "skill", "To release, tag it.", skill_name="release", trigger="a release", steps="1. tag")
+    write(
+        memory,
+        "skill",
+        "To release, tag it.",
+        skill_name="release",
+        trigger="a release",
+        steps="1. tag",
+    )
     for _ in range(2):
-        write(memory, "skill", "To release, publish the notes.", skill_name="Release", steps="1. tag\n2. publish")
+        write(
+            memory,
+            "skill",
+            "To release, publish the notes.",
+            skill_name="Release",
+            steps="1. tag\n2. publish",
+        )
     [skill] = listed(memory, "skill")
     assert skill["memory"] == "To release, tag it.\nTo release, publish the notes."
     assert skill["metadata"] == {
-        "skill_name": "release", "trigger": "a release", "steps": "1. tag\n2. publish", "usage_count": 3,
-    }  # fmt: skip
+        "skill_name": "release",
+        "trigger": "a release",
+        "steps": "1. tag\n2. publish",
+        "usage_count": 3,
+    }
     assert [row["event"] for row in memory.history(skill["id"])] == ["ADD", "UPDATE", "UPDATE"]
 
 
 def test_owners_do_not_share_a_thread(memory):
     for agent in ("coder", "writer"):
-        done = memory.add(f"{agent} way", kind="skill", metadata={"skill_name": "release"}, agent_id=agent)
+        done = memory.add(
+            f"{agent} way", kind="skill", metadata={"skill_name": "release"}, agent_id=agent
+        )
         assert first_of(done)["event"] == "ADD"
     for agent in ("coder", "writer"):
-        assert [row["memory"] for row in memory.get_all(agent_id=agent)["results"]] == [f"{agent} way"]
+        assert [row["memory"] for row in memory.get_all(agent_id=agent)["results"]] == [
+            f"{agent} way"
+        ]
 
 
 def test_a_field_of_another_type_is_refused_by_name(memory):
-    with pytest.raises(InvalidInput, match=r"usage_count is 'often', not a integer.*told kinds show skill"):
+    with pytest.raises(
+        InvalidInput, match=r"usage_count is 'often', not a integer.*told kinds show skill"
+    ):
         write(memory, "skill", "To release, tag it.", skill_name="release", usage_count="often")
     assert listed(memory) == []
 
@@ -173,9 +209,19 @@ def test_there_is_a_tool_for_every_kind_and_tools_to_look(reacting):
     memory.add("I think the weather is fine today", **WHO)
     _, _, tools = llm.conversations[0]
     assert {tool.name for tool in tools} == {
-        "read", "list", "relations", "access_stats", "done", "extract_profile", "extract_preference", "extract_entity",
-        "extract_event", "extract_case", "extract_pattern", "extract_skill",
-    }  # fmt: skip
+        "read",
+        "list",
+        "relations",
+        "access_stats",
+        "done",
+        "extract_profile",
+        "extract_preference",
+        "extract_entity",
+        "extract_event",
+        "extract_case",
+        "extract_pattern",
+        "extract_skill",
+    }
 
 
 def profile(content, quote):
@@ -185,31 +231,49 @@ def profile(content, quote):
 def test_a_profile_that_was_found_merges_sentence_by_sentence(reacting):
     memory, _, done = told_by_turns(
         reacting,
-        ("I'm Alice and I live in London", profile("User's name is Alice. User lives in London.", "I live in London")),
+        (
+            "I'm Alice and I live in London",
+            profile("User's name is Alice. User lives in London.", "I live in London"),
+        ),
         ("I juggle on Sundays", profile("User juggles on Sundays", "I juggle on Sundays")),
         ("I moved to Tokyo", profile("User lives in Tokyo", "I moved to Tokyo")),
     )
     assert events(done)[-1] == ("UPDATE", "User lives in Tokyo")
-    assert texts(memory, "profile") == ["User's name is Alice", "User juggles on Sundays", "User lives in Tokyo"]
+    assert texts(memory, "profile") == [
+        "User's name is Alice",
+        "User juggles on Sundays",
+        "User lives in Tokyo",
+    ]
 
 
 def test_a_new_detail_of_the_same_takes_the_place_of_the_old(reacting):
     memory, _, _ = told_by_turns(
         reacting,
-        ("I'm a backend engineer in London", profile("User is a backend engineer in London", "in London")),
-        ("I'm a backend engineer in Tokyo now", profile("User is a backend engineer in Tokyo", "in Tokyo now")),
+        (
+            "I'm a backend engineer in London",
+            profile("User is a backend engineer in London", "in London"),
+        ),
+        (
+            "I'm a backend engineer in Tokyo now",
+            profile("User is a backend engineer in Tokyo", "in Tokyo now"),
+        ),
     )
     assert texts(memory, "profile") == ["User is a backend engineer in Tokyo"]
 
 
 @pytest.mark.parametrize(
     ("kind", "left"),
-    [("preference", ["Short functions"]), ("pattern", ["Short functions"]),
-     ("entity", ["Long functions\nShort functions"])],
-)  # fmt: skip
+    [
+        ("preference", ["Short functions"]),
+        ("pattern", ["Short functions"]),
+        ("entity", ["Long functions\nShort functions"]),
+    ],
+)
 def test_topics_that_were_found_gather_by_slug(reacting, kind, left):
     def call(slug, content):
-        return [wish(f"extract_{kind}", slug=slug, content=content, abstract=content, evidence=content)]
+        return [
+            wish(f"extract_{kind}", slug=slug, content=content, abstract=content, evidence=content)
+        ]
 
     memory, _, done = told_by_turns(
         reacting,
@@ -223,7 +287,15 @@ def test_topics_that_were_found_gather_by_slug(reacting, kind, left):
 
 def test_a_preference_with_a_topic_is_gathered_even_where_it_is_a_plain_sentence(reacting):
     def call(content, quote):
-        return [wish("extract_preference", slug="editor", content=content, abstract=content, evidence=quote)]
+        return [
+            wish(
+                "extract_preference",
+                slug="editor",
+                content=content,
+                abstract=content,
+                evidence=quote,
+            )
+        ]
 
     memory, _, _ = told_by_turns(
         reacting,
@@ -237,7 +309,8 @@ def test_a_preference_with_a_topic_is_gathered_even_where_it_is_a_plain_sentence
 def test_what_happened_is_added_even_in_the_very_words_of_the_turn(reacting, kind):
     said = ["The build failed because of a stale lock", "The build failed because of a full disk"]
     turns = [
-        (text, [wish(f"extract_{kind}", name="build", content=text, abstract=text, evidence=text)]) for text in said
+        (text, [wish(f"extract_{kind}", name="build", content=text, abstract=text, evidence=text)])
+        for text in said
     ]
     memory, _, done = told_by_turns(reacting, *turns)
     assert events(done) == [("ADD", text) for text in said]
@@ -246,13 +319,24 @@ def test_what_happened_is_added_even_in_the_very_words_of_the_turn(reacting, kin
 
 def test_a_skill_that_was_found_grows(reacting):
     def call(steps, quote):
-        fields = {"skill_name": "release", "trigger": "a release", "steps": steps, "abstract": quote}
+        fields = {
+            "skill_name": "release",
+            "trigger": "a release",
+            "steps": steps,
+            "abstract": quote,
+        }
         return [wish("extract_skill", **fields, evidence=quote)]
 
     memory, _, _ = told_by_turns(
         reacting,
-        ("To release, bump the version", call("1. bump the version", "To release, bump the version")),
-        ("To release, bump the version and tag it", call(["1. bump the version", "2. tag it"], "and tag it")),
+        (
+            "To release, bump the version",
+            call("1. bump the version", "To release, bump the version"),
+        ),
+        (
+            "To release, bump the version and tag it",
+            call(["1. bump the version", "2. tag it"], "and tag it"),
+        ),
     )
     [skill] = listed(memory, "skill")
     assert skill["metadata"]["steps"] == "1. bump the version\n2. tag it"
@@ -261,21 +345,30 @@ def test_a_skill_that_was_found_grows(reacting):
 
 def test_what_is_known_is_looked_up_and_not_written_again(reacting):
     memory, llm = reacting(
-        profile("User lives in London", "I live in London"), NOTHING_NEW,
-        [wish("list", kind="profile")], profile("User lives in London", "I live in London"), NOTHING_NEW,
-    )  # fmt: skip
+        profile("User lives in London", "I live in London"),
+        NOTHING_NEW,
+        [wish("list", kind="profile")],
+        profile("User lives in London", "I live in London"),
+        NOTHING_NEW,
+    )
     memory.add("I live in London", **WHO)
     done = memory.add("As I said, I live in London", **WHO)
     assert done["results"] == []
     assert [row["reason"] for row in done["skipped"]] == ["already known"]
-    shown = [line.text for _, lines, _ in llm.conversations for line in lines if line.role == "tool"]
+    shown = [
+        line.text for _, lines, _ in llm.conversations for line in lines if line.role == "tool"
+    ]
     assert any("User lives in London" in text for text in shown)
     assert texts(memory) == ["User lives in London"]
 
 
 def test_a_call_that_lacks_something_is_told_so_and_the_receipt_too(reacting):
     memory, llm, [done] = told_by_turns(
-        reacting, ("I like my tea green", [wish("extract_preference", content="Green tea", evidence="tea green")])
+        reacting,
+        (
+            "I like my tea green",
+            [wish("extract_preference", content="Green tea", evidence="tea green")],
+        ),
     )
     assert done["results"] == []
     assert "slug" in done["skipped"][0]["reason"]
@@ -347,21 +440,29 @@ def test_a_file_in_a_folder_is_a_new_kind_with_its_own_policy(folder, request):
 
 
 def test_a_new_kind_is_a_tool_and_a_concept_too(folder, reacting):
-    call = wish("extract_decision", slug="database", content="Use Postgres", evidence="we use Postgres")
+    call = wish(
+        "extract_decision", slug="database", content="Use Postgres", evidence="we use Postgres"
+    )
     memory, llm = reacting([call], NOTHING_NEW, kinds=str(folder))
     memory.add("From now on we use Postgres", **WHO)
     assert texts(memory, "decision") == ["Use Postgres"]
-    assert {"extract_decision", "extract_handoff"} <= {tool.name for tool in llm.conversations[0][2]}
+    assert {"extract_decision", "extract_handoff"} <= {
+        tool.name for tool in llm.conversations[0][2]
+    }
 
 
-def test_the_command_line_and_the_environment_know_the_folder(folder, monkeypatch, capsys, tmp_path):
+def test_the_command_line_and_the_environment_know_the_folder(
+    folder, monkeypatch, capsys, tmp_path
+):
     monkeypatch.setenv("TOLD_KINDS", str(folder))
     monkeypatch.setenv("TOLD_EMBEDDER", "none")
     with Memory(f"sqlite:///{tmp_path}/m.db") as memory:
         write(memory, "decision", "Use Postgres", slug="database")
         assert write(memory, "decision", "Use SQLite", slug="database")["event"] == "UPDATE"
     assert told_cli(["kinds", "show", "decision", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["template"].endswith("/{{owner_space}}/memories/decision/{{slug}}")
+    assert json.loads(capsys.readouterr().out)["template"].endswith(
+        "/{{owner_space}}/memories/decision/{{slug}}"
+    )
 
 
 @pytest.mark.parametrize(

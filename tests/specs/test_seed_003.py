@@ -29,7 +29,9 @@ def open_memory() -> Iterator[Callable[..., Memory]]:
 
     def open_memory(**knobs: Any) -> Memory:
         clock = ManualClock()
-        opened.append(Memory("ram://", **{"embedder": "none", "mint": seeded_mint(1, clock), **knobs}))
+        opened.append(
+            Memory("ram://", **{"embedder": "none", "mint": seeded_mint(1, clock), **knobs})
+        )
         return opened[-1]
 
     yield open_memory
@@ -51,7 +53,10 @@ def found(memory: Memory, query: str, **options: Any) -> list[str]:
 
 
 def sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
-    return {row["memory"]: row["sources"] for row in memory.explain(query, **{**U, **options})["candidates"]}
+    return {
+        row["memory"]: row["sources"]
+        for row in memory.explain(query, **{**U, **options})["candidates"]
+    }
 
 
 def recalls(memory: Memory, *ids: str) -> list[int]:
@@ -82,7 +87,9 @@ def test_it_has_twenty_places_and_the_one_idle_longest_leaves(memory: Memory) ->
     tell(memory, *(f"note{number} alone" for number in range(25)))
     for number in range(25):
         assert found(memory, f"note{number}", limit=1) == [f"note{number} alone"]
-    hot = memory.engine.store.facts_by_seq("default", memory.engine.hot_buffers.get_hot_seqs(SCOPE)).values()
+    hot = memory.engine.store.facts_by_seq(
+        "default", memory.engine.hot_buffers.get_hot_seqs(SCOPE)
+    ).values()
     assert {fact.text for fact in hot} == {f"note{number} alone" for number in range(5, 25)}
 
 
@@ -211,19 +218,27 @@ def test_members_of_a_topic_come_up_together(open_memory: Callable[..., Memory])
     tea, pot, dog = tell(memory, "green tea", "a cast iron pot", "the dog is brown")
     link(memory, (tea, "in_topic", "topic:kitchen", 1.0), (pot, "in_topic", "topic:kitchen", 0.8))
     scores = raw(memory, "tea")
-    assert scores == {"green tea": scores["green tea"], "a cast iron pot": pytest.approx(0.4 * scores["green tea"])}
+    assert scores == {
+        "green tea": scores["green tea"],
+        "a cast iron pot": pytest.approx(0.4 * scores["green tea"]),
+    }
     assert sources(memory, "tea")["a cast iron pot"] == ["topic"]
     assert dog
 
 
-def test_topics_that_come_up_together_bring_each_others_members(open_memory: Callable[..., Memory]) -> None:
+def test_topics_that_come_up_together_bring_each_others_members(
+    open_memory: Callable[..., Memory],
+) -> None:
     memory = open_memory(expand_hot=0.0)
     tea, violin, far = tell(memory, "green tea", "a violin lesson", "two steps away")
     link(
-        memory, (tea, "in_topic", "topic:a", 1.0), (violin, "in_topic", "topic:b", 0.9),
-        ("topic:b", "co_occurs", "topic:a", 0.5), (far, "in_topic", "topic:c", 1.0),
+        memory,
+        (tea, "in_topic", "topic:a", 1.0),
+        (violin, "in_topic", "topic:b", 0.9),
+        ("topic:b", "co_occurs", "topic:a", 0.5),
+        (far, "in_topic", "topic:c", 1.0),
         ("topic:b", "co_occurs", "topic:c", 1.0),
-    )  # fmt: skip
+    )
     scores = raw(memory, "tea")
     assert scores["a violin lesson"] == pytest.approx(0.5 * 0.5 * 0.9 * scores["green tea"])
     assert scores.get("two steps away", 0.0) < scores["a violin lesson"]
@@ -259,7 +274,10 @@ def test_what_says_the_same_is_selected_once_and_names_the_others(memory: Memory
     [other] = tell(memory, "black tea")
     rows = memory.search("tea", **U)["results"]
     assert {row["memory"] for row in rows} == {"Green  tea!", "black tea"}
-    assert {(row["id"], *row.get("also", ())) for row in rows} in ({(one, two), (other,)}, {(two, one), (other,)})
+    assert {(row["id"], *row.get("also", ())) for row in rows} in (
+        {(one, two), (other,)},
+        {(two, one), (other,)},
+    )
 
 
 def test_many_copies_take_no_room_from_others(memory: Memory) -> None:
@@ -276,9 +294,14 @@ def test_many_copies_take_no_room_from_others(memory: Memory) -> None:
 def test_the_seeds_own_weights_can_be_asked_for(open_memory: Callable[..., Memory]) -> None:
     """0.6·sim + 0.3·recency + 0.1·importance on a scale of ten: what is recent and important goes before the rest."""
     memory = open_memory(
-        embedder=HashingEmbedder(), fusion="anchored", fusion_alpha=1.0, rank_recency=3.0, rank_importance=1.0,
-        rank_talk=0.0, newest_among=0,
-    )  # fmt: skip
+        embedder=HashingEmbedder(),
+        fusion="anchored",
+        fusion_alpha=1.0,
+        rank_recency=3.0,
+        rank_importance=1.0,
+        rank_talk=0.0,
+        newest_among=0,
+    )
     memory.add("green tea", **U, timestamp="2024-01-01", metadata={"importance": 0.1})
     memory.add("green tea!", **U, timestamp="2026-01-01", metadata={"importance": 0.1})
     memory.add("green tea?", **U, timestamp="2026-01-01", metadata={"importance": 0.9})
@@ -304,8 +327,14 @@ def aged(memory: Memory) -> dict[str, str]:
     """Three turns that are 20, 5 and 0 days old; only the first says what it is worth."""
     clock = memory.engine.store.mint.clock
     ids, worth = {}, {"importance": 0.9}
-    for text, meta, days in (("green tea", worth, 15), ("green tea pot", {}, 5), ("a blue tea cup", {}, 0)):
-        [ids[text]] = [row["id"] for row in memory.add(text, **U, infer=False, metadata=meta)["results"]]
+    for text, meta, days in (
+        ("green tea", worth, 15),
+        ("green tea pot", {}, 5),
+        ("a blue tea cup", {}, 0),
+    ):
+        [ids[text]] = [
+            row["id"] for row in memory.add(text, **U, infer=False, metadata=meta)["results"]
+        ]
         clock.tick(days * DAY)
     return ids
 
@@ -325,7 +354,9 @@ def test_the_fused_score_is_six_tenths_similarity_three_recency_and_one_importan
         assert parts["dense"] == pytest.approx(6.0 * parts["cosine"])
         assert parts["recency"] == pytest.approx(3.0 * math.exp(-ages[text] / 7.0), abs=1e-3)
         assert parts["importance"] == pytest.approx(worth.get(text, score_importance(text)))
-        assert parts["raw"] == pytest.approx(parts["dense"] + parts["recency"] + parts["importance"])
+        assert parts["raw"] == pytest.approx(
+            parts["dense"] + parts["recency"] + parts["importance"]
+        )
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
     assert rows[0]["memory"] == "green tea pot", "what matches best is twenty days old"
     usual = open_memory(embedder=HashingEmbedder())
@@ -348,7 +379,9 @@ def test_the_fused_score_ages_what_is_filed_by_thirty_days_and_takes_what_a_mode
     assert pot["score"] == pytest.approx(by_hand(pot, 5, 7.0, 0.2), abs=1e-4)
 
 
-def test_without_vectors_the_fused_score_takes_the_share_of_the_query(open_memory: Callable[..., Memory]) -> None:
+def test_without_vectors_the_fused_score_takes_the_share_of_the_query(
+    open_memory: Callable[..., Memory],
+) -> None:
     memory = open_memory(fusion="fused")
     tell(memory, "green tea", "black tea")
     one, other = memory.search("green tea", **U, explain=True)["results"]

@@ -19,7 +19,7 @@ from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
 from told.core.fact import TOPIC, Fact
 from told.core.importance import score_importance
 from told.core.scope import Scope
-from told.core.tiers import DAY_US, MINUTE_US, is_cold, fuse_scores, score_member, compute_recency
+from told.core.tiers import DAY_US, MINUTE_US, compute_recency, fuse_scores, is_cold, score_member
 from told.core.topics import SUPER
 from told.engine.tiering import TierVerbs
 from told.flow import run
@@ -35,7 +35,13 @@ from told.testing import HashingEmbedder, ManualClock, ScriptedLLM, seeded_mint
 U = {"user_id": "u"}
 SCOPE = Scope("default", user_id="u")
 DAYS, MINUTES = DAY_US, MINUTE_US
-CHAT = ["haha that's so funny", "how are you today?", "nice weather today!", "what's up?", "tell me a joke"]
+CHAT = [
+    "haha that's so funny",
+    "how are you today?",
+    "nice weather today!",
+    "what's up?",
+    "tell me a joke",
+]
 
 
 class Stage:
@@ -48,7 +54,9 @@ class Stage:
     def say(self, text: str, role: str = "user", **more: Any) -> str:
         """Say something, a second after what was said before; the id of the turn."""
         self.clock.tick()
-        ids = {name: more.pop(name) for name in ("user_id", "agent_id", "run_id") if name in more} or U
+        ids = {
+            name: more.pop(name) for name in ("user_id", "agent_id", "run_id") if name in more
+        } or U
         done = self.memory.add({"role": role, "content": text}, **ids, **{"infer": False, **more})
         return str(done["results"][0]["id"])
 
@@ -59,7 +67,10 @@ class Stage:
 
     def fill(self, count: int = 20) -> list[str]:
         """As many turns as push everything before them out of the tail."""
-        return [self.say(f"Filler fact {number}: the budget is {number} euros") for number in range(count)]
+        return [
+            self.say(f"Filler fact {number}: the budget is {number} euros")
+            for number in range(count)
+        ]
 
     def held(self) -> list[str]:
         """What is held, by its words."""
@@ -87,7 +98,9 @@ def open_stage(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Callab
     def opener(name: str = "m", clock: ManualClock | None = None, **knobs: Any) -> Stage:
         clock = clock or ManualClock()
         url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/{name}.db"
-        opened.append(Memory(url, **{"embedder": "none", "mint": seeded_mint(name, clock), **knobs}))
+        opened.append(
+            Memory(url, **{"embedder": "none", "mint": seeded_mint(name, clock), **knobs})
+        )
         return Stage(opened[-1], clock)
 
     yield opener
@@ -136,9 +149,17 @@ def test_cold_is_below_a_fifth_and_older_than_five_minutes() -> None:
 
 def test_every_knob_has_the_value_the_tiers_were_described_with() -> None:
     wanted = {
-        "tail_size": 20, "keep_importance": 0.5, "sweep_seconds": 300, "cold_recency": 0.2, "cold_minutes": 5,
-        "hot_size": 20, "index_most": 0, "sweep": False, "judge": False, "summarise": False,
-    }  # fmt: skip
+        "tail_size": 20,
+        "keep_importance": 0.5,
+        "sweep_seconds": 300,
+        "cold_recency": 0.2,
+        "cold_minutes": 5,
+        "hot_size": 20,
+        "index_most": 0,
+        "sweep": False,
+        "judge": False,
+        "summarise": False,
+    }
     assert {name: getattr(Settings(), name) for name in wanted} == wanted
 
 
@@ -149,13 +170,26 @@ HIGH = [
     "The deadline is March 3", "My name is Ada", "I am allergic to peanuts", "The release is due next week",
     "Ich wohne in Berlin", "我们决定使用 PostgreSQL", "The migration is up to Ana", "The limit is 512 MB",
 ]  # fmt: skip
-MIDDLE = ["When do we use MongoDB?", "What about the colour of the box?", "the sky is blue", "Is it raining in Oslo?"]
+MIDDLE = [
+    "When do we use MongoDB?",
+    "What about the colour of the box?",
+    "the sky is blue",
+    "Is it raining in Oslo?",
+]
 LOW = [
     *CHAT, "hi", "ok thanks!", "haha", "👍", "Good morning! How was your weekend?", "see you later", "lol I'm bored",
     "Guten Morgen, wie geht es dir?", "connection refused", "that's interesting, tell me more",
 ]  # fmt: skip
-REPLIES = ["Hello! How can I help you today?", "You're welcome! Let me know if you need anything else."]
-FOREIGN = ["tervehdys kaikille hyvää päivää", "Ελληνικά είναι ωραία", "我喜欢喝茶", "ik ga morgen naar de markt"]
+REPLIES = [
+    "Hello! How can I help you today?",
+    "You're welcome! Let me know if you need anything else.",
+]
+FOREIGN = [
+    "tervehdys kaikille hyvää päivää",
+    "Ελληνικά είναι ωραία",
+    "我喜欢喝茶",
+    "ik ga morgen naar de markt",
+]
 
 
 @pytest.mark.parametrize("text", HIGH)
@@ -209,7 +243,9 @@ def test_the_tail_survives_a_restart(tmp_path: Any) -> None:
 
 def test_what_the_gate_rejects_never_gets_into_the_tail(stage: Stage) -> None:
     stage.memory.add(["ok thanks", "We use Redis for sessions"], **U)
-    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["We use Redis for sessions"]
+    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == [
+        "We use Redis for sessions"
+    ]
 
 
 def test_every_conversation_has_a_tail_of_its_own(stage: Stage) -> None:
@@ -304,7 +340,13 @@ def test_recalls_are_at_hand_in_the_hot_buffer_and_not_in_the_tail(stage: Stage)
 
 
 def scores(*values: Any) -> str:
-    return json.dumps({"scores": [{"turn": number, "importance": value} for number, value in enumerate(values, 1)]})
+    return json.dumps(
+        {
+            "scores": [
+                {"turn": number, "importance": value} for number, value in enumerate(values, 1)
+            ]
+        }
+    )
 
 
 def test_a_model_is_not_asked_unless_the_setting_says_so(open_stage: Callable[..., Stage]) -> None:
@@ -316,19 +358,26 @@ def test_a_model_is_not_asked_unless_the_setting_says_so(open_stage: Callable[..
     assert llm.asked == []
 
 
-def judged(open_stage: Callable[..., Stage], *replies: Any, **knobs: Any) -> tuple[Stage, ScriptedLLM]:
+def judged(
+    open_stage: Callable[..., Stage], *replies: Any, **knobs: Any
+) -> tuple[Stage, ScriptedLLM]:
     """A stage whose model judges; nobody asks it before it is waited for."""
     llm = ScriptedLLM(replies, "judge-1")
     return open_stage(llm=llm, judge=True, **{"judge_batch": 50, **knobs}), llm
 
 
-def test_some_turns_are_judged_in_one_question_and_the_answer_is_an_entry_of_the_model(open_stage: Any) -> None:
+def test_some_turns_are_judged_in_one_question_and_the_answer_is_an_entry_of_the_model(
+    open_stage: Any,
+) -> None:
     stage, llm = judged(open_stage, scores(0.9, 0.2))
     asked, answered = stage.exchange(1)
     done = stage.memory.wait()
     assert done["judged"] == 2
     assert len(llm.asked) == 1
-    assert [(link.dst, link.weight) for link in stage.links("importance")] == [(asked, 0.9), (answered, 0.2)]
+    assert [(link.dst, link.weight) for link in stage.links("importance")] == [
+        (asked, 0.9),
+        (answered, 0.2),
+    ]
     assert {entry.draft.author for entry in stage.ledger(Linked)} == {"judge-1"}
     assert [row["importance"] for row in stage.memory.tiers(**U)["tail"]] == [0.9, 0.2]
     assert stage.memory.wait()["judged"] == 0
@@ -357,18 +406,30 @@ def test_the_worker_judges_what_fills_a_question_without_being_asked(open_stage:
         (scores(0.8, 0.1), {1: 0.8, 2: 0.1}),
         ("[0.8, 0.1]", {1: 0.8, 2: 0.1}),
         ('{"1": 0.8, "2": "0.1"}', {1: 0.8, 2: 0.1}),
-        ('```json\n[{"turn": "2", "score": 7}, {"id": 1, "importance": -3}]\n```', {1: 0.0, 2: 1.0}),
-        ('Sure! {"scores": [{"turn": 1, "importance": 0.8}, {"turn": 9, "importance": 1}]}', {1: 0.8}),
+        (
+            '```json\n[{"turn": "2", "score": 7}, {"id": 1, "importance": -3}]\n```',
+            {1: 0.0, 2: 1.0},
+        ),
+        (
+            'Sure! {"scores": [{"turn": 1, "importance": 0.8}, {"turn": 9, "importance": 1}]}',
+            {1: 0.8},
+        ),
         ('{"scores": [{"turn": 1, "importance": true}, {"turn": 2, "importance": "high"}]}', {}),
         ('{"importance": 0.4}', {}),
         ("I would rather not say.", {}),
     ],
 )
-def test_an_answer_is_read_in_any_of_the_usual_shapes_and_kept_between_0_and_1(reply: str, found: Any) -> None:
-    assert parse_scores(reply, 2) == (found if reply != '{"importance": 0.4}' else parse_scores(reply, 1) and {1: 0.4})
+def test_an_answer_is_read_in_any_of_the_usual_shapes_and_kept_between_0_and_1(
+    reply: str, found: Any
+) -> None:
+    assert parse_scores(reply, 2) == (
+        found if reply != '{"importance": 0.4}' else parse_scores(reply, 1) and {1: 0.4}
+    )
 
 
-def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_end(open_stage: Any) -> None:
+def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_end(
+    open_stage: Any,
+) -> None:
     stage, _ = judged(open_stage, "no", "never", scores(0.9), consumer_attempts=2)
     stage.say("The port is 1")
     assert any("no score" in note for note in stage.memory.wait()["warnings"])
@@ -381,7 +442,9 @@ def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_en
     assert [link.weight for link in stage.links("importance")] == [0.9]
 
 
-def test_what_one_user_says_is_not_asked_about_for_another_nor_in_the_same_question(open_stage: Any) -> None:
+def test_what_one_user_says_is_not_asked_about_for_another_nor_in_the_same_question(
+    open_stage: Any,
+) -> None:
     stage, llm = judged(open_stage, scores(0.9), scores(0.8), scores(0.7))
     for user in ("alice", "bob"):
         stage.say(f"The port of {user} is 1", user_id=user)
@@ -505,7 +568,9 @@ def test_judged_while_it_is_being_let_go_it_stays(open_stage: Any) -> None:
     assert CHAT[0] in stage.held()
 
 
-def test_what_the_user_says_of_the_importance_wins_over_the_model_and_a_sweep_comes_to_an_end(open_stage: Any) -> None:
+def test_what_the_user_says_of_the_importance_wins_over_the_model_and_a_sweep_comes_to_an_end(
+    open_stage: Any,
+) -> None:
     stage, _ = judged(open_stage, scores(0.9))
     stage.say("Redis runs on port 6380", metadata={"importance": 0.2})
     stage.memory.wait()
@@ -547,7 +612,9 @@ def test_judged_after_somebody_deleted_it_it_stays_deleted(open_stage: Any) -> N
     assert stage.links("importance") == []
 
 
-def test_erasing_a_turn_takes_its_score_and_a_garbled_answer_about_it_along(open_stage: Any) -> None:
+def test_erasing_a_turn_takes_its_score_and_a_garbled_answer_about_it_along(
+    open_stage: Any,
+) -> None:
     stage, _ = judged(open_stage, scores(0.9), "garbled port 2", consumer_attempts=1)
     one = stage.say("The port is 1")
     stage.memory.wait()
@@ -598,7 +665,9 @@ def test_without_a_model_an_exchange_is_shown_by_its_most_telling_sentences(stag
     assert stage.links("summary") == []
 
 
-def test_a_model_writes_the_summary_where_it_is_asked_for_and_what_it_writes_is_its_entry(open_stage: Any) -> None:
+def test_a_model_writes_the_summary_where_it_is_asked_for_and_what_it_writes_is_its_entry(
+    open_stage: Any,
+) -> None:
     llm = ScriptedLLM(['"Billing moves to PostgreSQL 16; Ana migrates."'], "pen-1")
     stage = open_stage(llm=llm, summarise=True)
     turn = stage.say(LONG)
@@ -664,12 +733,27 @@ def test_a_summary_that_fails_is_a_fault_that_can_be_retried(open_stage: Any) ->
 
 
 def fact(role: str, minute: float, number: int = 0) -> Fact:
-    return Fact(f"{role} {minute} {number}", number, 0, SCOPE, "", "", role=role, said_at=round(minute * MINUTES))
+    return Fact(
+        f"{role} {minute} {number}",
+        number,
+        0,
+        SCOPE,
+        "",
+        "",
+        role=role,
+        said_at=round(minute * MINUTES),
+    )
 
 
 def paired(*turns: tuple[str, float]) -> list[str]:
-    said = [fact("user" if side == "u" else "assistant", minute, place) for place, (side, minute) in enumerate(turns)]
-    return ["+".join("u" if turn.role == "user" else "a" for turn in each) for each in pair_turns(said, 30)]
+    said = [
+        fact("user" if side == "u" else "assistant", minute, place)
+        for place, (side, minute) in enumerate(turns)
+    ]
+    return [
+        "+".join("u" if turn.role == "user" else "a" for turn in each)
+        for each in pair_turns(said, 30)
+    ]
 
 
 def test_a_user_and_the_agent_that_answers_are_one_exchange() -> None:
@@ -720,13 +804,17 @@ def test_force_files_everything_now_with_the_tail(stage: Stage) -> None:
     assert len(stage.exchanges()) == 1
 
 
-def test_an_exchange_is_links_from_its_turns_the_user_first_with_what_they_were_worth(stage: Stage) -> None:
+def test_an_exchange_is_links_from_its_turns_the_user_first_with_what_they_were_worth(
+    stage: Stage,
+) -> None:
     asked, answered = stage.exchange(1)
     stage.memory.consolidate(**U, force=True)
     first, second = stage.links("in_exchange")
     assert (first.src, second.src) == (asked, answered)
     assert first.dst == second.dst
-    assert first.weight == score_importance("We decided that service 1 listens on port 8001", "user")
+    assert first.weight == score_importance(
+        "We decided that service 1 listens on port 8001", "user"
+    )
     assert second.weight >= 0.5
     assert first.meta == second.meta == {}
 
@@ -735,7 +823,9 @@ def test_what_is_filed_is_found_as_before(stage: Stage) -> None:
     stage.exchange(1)
     before = stage.memory.search("service port", **U)["results"]
     stage.memory.consolidate(**U, force=True)
-    assert [row["id"] for row in stage.memory.search("service port", **U)["results"]] == [row["id"] for row in before]
+    assert [row["id"] for row in stage.memory.search("service port", **U)["results"]] == [
+        row["id"] for row in before
+    ]
 
 
 def test_a_question_waits_for_its_answer_to_be_cold_too(stage: Stage) -> None:
@@ -755,7 +845,13 @@ def test_the_index_may_have_a_cap_beyond_which_the_oldest_unimportant_are_filed_
     open_stage: Callable[..., Stage],
 ) -> None:
     stage = open_stage(index_most=3, tail_size=1, pair_minutes=0)
-    for text in ("the sky is blue", "We decided to use port 1", "the grass is green", "the sea is wide", "My cat is 3"):
+    for text in (
+        "the sky is blue",
+        "We decided to use port 1",
+        "the grass is green",
+        "the sea is wide",
+        "My cat is 3",
+    ):
         stage.say(text)
     stage.say("the end is near")
     assert stage.memory.consolidate(**U)["filed"] == 2
@@ -828,11 +924,19 @@ def test_both_colours_see_the_same_tiers() -> None:
 
 
 def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
-    ids = [{"user_id": "u"}, {"user_id": "u", "run_id": "r"}, {"agent_id": "a", "run_id": "r"}, {"run_id": "s"},
-           {"user_id": "v", "agent_id": "b", "run_id": "s"}, {"user_id": "v", "agent_id": "b"}]  # fmt: skip
+    ids = [
+        {"user_id": "u"},
+        {"user_id": "u", "run_id": "r"},
+        {"agent_id": "a", "run_id": "r"},
+        {"run_id": "s"},
+        {"user_id": "v", "agent_id": "b", "run_id": "s"},
+        {"user_id": "v", "agent_id": "b"},
+    ]
     scopes = [Scope("default", **each) for each in ids]
     assert select_widest_scopes(scopes) == [scopes[0], scopes[2], scopes[3], scopes[5]]
-    assert select_widest_scopes(scopes) == [one for one in scopes if not any(two != one and two.covers(one) for two in scopes)]
+    assert select_widest_scopes(scopes) == [
+        one for one in scopes if not any(two != one and two.covers(one) for two in scopes)
+    ]
 
 
 def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
@@ -897,7 +1001,9 @@ def test_consolidating_twice_changes_nothing(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 5])
-def test_consolidating_in_pages_is_the_same_as_at_once(open_stage: Callable[..., Stage], page: int) -> None:
+def test_consolidating_in_pages_is_the_same_as_at_once(
+    open_stage: Callable[..., Stage], page: int
+) -> None:
     whole, parts = open_stage("whole"), open_stage("parts", consumer_batch=page)
     for stage in (whole, parts):
         talk(stage)
@@ -906,7 +1012,9 @@ def test_consolidating_in_pages_is_the_same_as_at_once(open_stage: Callable[...,
     assert parts.held() == whole.held()
 
 
-def test_consolidating_now_and_then_is_the_same_as_at_the_end(open_stage: Callable[..., Stage]) -> None:
+def test_consolidating_now_and_then_is_the_same_as_at_the_end(
+    open_stage: Callable[..., Stage],
+) -> None:
     often, once = open_stage("often"), open_stage("once")
     for stage in (often, once):
         talk(stage)
@@ -931,7 +1039,9 @@ def test_a_registry_rebuilt_is_the_one_that_grew(stage: Stage) -> None:
     assert (stage.memory.registry(**U, limit=1000), stage.memory.tiers(**U)) == before
 
 
-def test_a_ledger_moved_elsewhere_is_not_filed_again(open_stage: Callable[..., Stage], tmp_path: Any) -> None:
+def test_a_ledger_moved_elsewhere_is_not_filed_again(
+    open_stage: Callable[..., Stage], tmp_path: Any
+) -> None:
     stage, other = open_stage("here"), open_stage("there")
     talk(stage)
     stage.memory.consolidate(**U, force=True)
@@ -984,7 +1094,9 @@ def test_nothing_sweeps_unless_it_is_asked_for(stage: Stage) -> None:
 def test_a_memory_opened_with_the_setting_sweeps_by_itself_until_it_is_closed(
     open_stage: Callable[..., Stage],
 ) -> None:
-    stage = open_stage(sweep=True, sweep_seconds=0.02, tail_size=1, index_days=0.001, pair_minutes=0)
+    stage = open_stage(
+        sweep=True, sweep_seconds=0.02, tail_size=1, index_days=0.001, pair_minutes=0
+    )
     stage.say("The port is 1")
     stage.say("The port is 2")
     stage.clock.tick(DAYS)
@@ -995,7 +1107,9 @@ def test_a_memory_opened_with_the_setting_sweeps_by_itself_until_it_is_closed(
     assert not thread.is_alive()
 
 
-def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(open_stage: Callable[..., Stage]) -> None:
+def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(
+    open_stage: Callable[..., Stage],
+) -> None:
     stage = open_stage()
     for user in ("ann", "bob", "cid"):
         stage.say(f"The port of {user} is 1", user_id=user)
@@ -1045,17 +1159,23 @@ def given_up(stage: Stage, way: str) -> None:
 
 
 @pytest.mark.parametrize("way", ["forget", "delete"])
-def test_a_turn_of_which_everything_was_given_up_is_in_no_tier_and_is_not_filed(stage: Stage, way: str) -> None:
+def test_a_turn_of_which_everything_was_given_up_is_in_no_tier_and_is_not_filed(
+    stage: Stage, way: str
+) -> None:
     stage.say(BICYCLE, infer=True)
     given_up(stage, way)
     stage.say("We decided to use port 8080")
-    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["We decided to use port 8080"]
+    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == [
+        "We decided to use port 8080"
+    ]
     assert stage.memory.consolidate(**U, force=True)["filed"] == 1
     assert len(stage.links("in_exchange")) == 1
     assert stage.exchanges() == [["We decided to use port 8080"]]
 
 
-def test_an_exchange_of_which_everything_was_given_up_is_not_listed_or_counted(stage: Stage) -> None:
+def test_an_exchange_of_which_everything_was_given_up_is_not_listed_or_counted(
+    stage: Stage,
+) -> None:
     stage.say(BICYCLE, infer=True)
     stage.memory.consolidate(**U, force=True)
     assert stage.exchanges() == [[BICYCLE]]
@@ -1070,13 +1190,18 @@ def test_an_exchange_of_which_everything_was_given_up_is_not_listed_or_counted(s
 def test_a_turn_of_which_something_is_held_or_was_replaced_stays_in_its_tiers(stage: Stage) -> None:
     stage.say("I live in Rome", infer=True)
     stage.say("I live in Paris", infer=True)
-    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["I live in Rome", "I live in Paris"]
+    assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == [
+        "I live in Rome",
+        "I live in Paris",
+    ]
     assert stage.memory.consolidate(**U, force=True)["filed"] == 2
 
 
 def test_no_model_is_asked_about_a_turn_of_which_everything_was_given_up(open_stage: Any) -> None:
     llm = ScriptedLLM([])
-    stage = open_stage(llm=llm, extract="local", judge=True, summarise=True, summary_chars=20, judge_batch=50)
+    stage = open_stage(
+        llm=llm, extract="local", judge=True, summarise=True, summary_chars=20, judge_batch=50
+    )
     stage.say(BICYCLE, infer=True)
     given_up(stage, "forget")
     stage.memory.consolidate(**U, force=True)
@@ -1102,7 +1227,9 @@ def test_a_topic_of_topics_is_not_counted_as_one(stage: Stage) -> None:
     assert stage.memory.tiers(**U)["topics"] == {"count": 1}
 
 
-@pytest.mark.parametrize("change", [{"metadata": {"seen": True}}, {"text": "We decided on port 9000 instead"}])
+@pytest.mark.parametrize(
+    "change", [{"metadata": {"seen": True}}, {"text": "We decided on port 9000 instead"}]
+)
 def test_a_turn_that_is_corrected_stays_where_it_was_said_and_with_its_answer(
     stage: Stage, change: dict[str, Any]
 ) -> None:
@@ -1116,7 +1243,9 @@ def test_a_turn_that_is_corrected_stays_where_it_was_said_and_with_its_answer(
     assert stage.memory.consolidate(**U, force=True)["filed"] == 0
 
 
-def test_a_turn_that_is_corrected_is_judged_by_what_it_says_now_and_erased_with_its_score(open_stage: Any) -> None:
+def test_a_turn_that_is_corrected_is_judged_by_what_it_says_now_and_erased_with_its_score(
+    open_stage: Any,
+) -> None:
     stage, llm = judged(open_stage, scores(0.9))
     turn = stage.say("We decided on port 8000")
     stage.memory.update(turn, text="We decided on port 9000")

@@ -17,7 +17,7 @@ from told.core.errors import Conflict, NotFoundError
 from told.core.scope import Scope
 from told.core.score import quantise
 from told.core.tiers import score_member
-from told.core.topics import Thresholds, unpack_code, unpack_mean, compute_mean
+from told.core.topics import Thresholds, compute_mean, unpack_code, unpack_mean
 from told.flow import run
 from told.read import cache
 from told.settings import Settings
@@ -36,7 +36,12 @@ def open_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open
 
     def open_memory(**knobs: Any) -> Memory:
         url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/{len(opened)}.db"
-        usual = {"embedder": Compass(), "mint": seeded_mint(1, ManualClock()), "extract": "verbatim", "gate": False}
+        usual = {
+            "embedder": Compass(),
+            "mint": seeded_mint(1, ManualClock()),
+            "extract": "verbatim",
+            "gate": False,
+        }
         opened.append(Memory(url, **{**usual, **knobs}))
         return opened[-1]
 
@@ -73,7 +78,9 @@ def met(memory: Memory) -> dict[frozenset[str], int]:
 
 def pairs_of(**counts: int) -> dict[frozenset[str], int]:
     """Counts by names: `one_two=1` is the pair of the topics that begin with these words."""
-    return {frozenset(WORDS[name] for name in pair.split("_")): count for pair, count in counts.items()}
+    return {
+        frozenset(WORDS[name] for name in pair.split("_")): count for pair, count in counts.items()
+    }
 
 
 def found(memory: Memory, query: str, **options: Any) -> list[str]:
@@ -99,7 +106,12 @@ def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() ->
     assert (limits.join, limits.merge, limits.near, limits.hot) == (0.70, 0.93, 0.60, 0.60)
     assert limits.split == pytest.approx(0.70 + 0.05)
     settings = Settings()
-    assert (settings.topic_cap, settings.topic_members, settings.hot_size, settings.registry_days) == (20, 2, 20, 30.0)
+    assert (
+        settings.topic_cap,
+        settings.topic_members,
+        settings.hot_size,
+        settings.registry_days,
+    ) == (20, 2, 20, 30.0)
     assert score_member(1.0, 0.0, 0.0) == 0.5
     assert score_member(0.0, 1.0, 0.0) == 0.3
     assert score_member(0.0, 0.0, 1.0) == 0.2
@@ -112,11 +124,16 @@ def test_an_exchange_near_enough_joins_a_topic_and_another_begins_one(memory: Me
     for text in ("redis n0", "sessions n40", "mongo n100"):
         exchange(memory, text)
     assert memory.file_topics() == {"filed": 3, "made": 2, "split": 0, "warnings": []}
-    assert [(row["label"], row["members"]) for row in listed(memory)] == [("redis n0", 2), ("mongo n100", 1)]
+    assert [(row["label"], row["members"]) for row in listed(memory)] == [
+        ("redis n0", 2),
+        ("mongo n100", 1),
+    ]
 
 
 @pytest.mark.parametrize(("degrees", "topics"), [(44, 1), (47, 2)])
-def test_the_threshold_is_a_cosine_of_seven_tenths(memory: Memory, degrees: int, topics: int) -> None:
+def test_the_threshold_is_a_cosine_of_seven_tenths(
+    memory: Memory, degrees: int, topics: int
+) -> None:
     assert (math.cos(math.radians(degrees)) >= 0.70) == (topics == 1)
     exchange(memory, "one n0")
     exchange(memory, f"other n{degrees}")
@@ -129,7 +146,10 @@ def test_the_centroid_is_the_mean_of_all_members(memory: Memory) -> None:
     for text in ("a n0", "b n40", "c n60", "d n330"):
         exchange(memory, text)
     memory.file_topics()
-    assert [(row["label"], row["members"]) for row in listed(memory)] == [("a n0", 3), ("d n330", 1)]
+    assert [(row["label"], row["members"]) for row in listed(memory)] == [
+        ("a n0", 3),
+        ("d n330", 1),
+    ]
 
 
 def test_what_user_and_agent_said_is_embedded_together(open_memory: Opening) -> None:
@@ -232,7 +252,9 @@ def test_a_topic_of_twenty_stays_and_one_of_more_is_split(memory: Memory) -> Non
 
 
 def test_a_split_keeps_every_member_and_the_latest_link_counts(memory: Memory) -> None:
-    threads = [exchange(memory, f"turn {number} n{0 if number % 2 else 44}") for number in range(21)]
+    threads = [
+        exchange(memory, f"turn {number} n{0 if number % 2 else 44}") for number in range(21)
+    ]
     memory.file_topics()
     inside = [turn for row in listed(memory) for turns in row["turns"] for turn in turns]
     assert sorted(inside) == sorted(thread for pair in threads for thread in pair)
@@ -313,7 +335,9 @@ def test_a_topic_in_which_nothing_is_held_is_not_listed(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize("change", ["delete", "update"])
-def test_a_topic_gets_another_name_when_the_words_it_had_are_no_longer_held(memory: Memory, change: str) -> None:
+def test_a_topic_gets_another_name_when_the_words_it_had_are_no_longer_held(
+    memory: Memory, change: str
+) -> None:
     user, _ = exchange(memory, "secret n0", "fine n0")
     exchange(memory, "one n10")
     memory.file_topics()
@@ -362,7 +386,9 @@ def test_a_topic_of_topics_has_no_name_of_what_is_no_longer_held(memory: Memory)
 def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
     """A memory that was told of a bicycle, with the claims taken from that; the turn is filed, and in no topic yet."""
     memory = open_memory(extract="local", gate=True)
-    claims = [row["id"] for row in memory.add("I bought a red bicycle for 300 euros n0", **U)["results"]]
+    claims = [
+        row["id"] for row in memory.add("I bought a red bicycle for 300 euros n0", **U)["results"]
+    ]
     [turn] = [fact.id for fact in memory.engine.store.all_versions(SCOPE) if fact.kind == "turn"]
     assert claims
     assert turn not in claims
@@ -370,7 +396,9 @@ def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
     return memory, claims
 
 
-def test_a_turn_of_which_everything_was_given_up_is_in_no_topic(bicycle: tuple[Memory, list[str]]) -> None:
+def test_a_turn_of_which_everything_was_given_up_is_in_no_topic(
+    bicycle: tuple[Memory, list[str]],
+) -> None:
     memory, claims = bicycle
     memory.file_topics()
     [topic] = listed(memory)
@@ -385,7 +413,9 @@ def test_a_turn_of_which_everything_was_given_up_is_in_no_topic(bicycle: tuple[M
     assert [(row["label"], row["members"]) for row in listed(memory)] == [("another n10", 1)]
 
 
-def test_a_turn_of_which_everything_was_given_up_is_put_into_none(bicycle: tuple[Memory, list[str]]) -> None:
+def test_a_turn_of_which_everything_was_given_up_is_put_into_none(
+    bicycle: tuple[Memory, list[str]],
+) -> None:
     memory, claims = bicycle
     for claim in claims:
         memory.forget(claim)
@@ -404,12 +434,17 @@ def test_topics_that_are_nearly_the_same_become_one(open_memory: Opening) -> Non
     one, two, far = listed(memory)
     done = memory.merge_topics(**U)
     assert done == {"merged": [{"id": two["id"], "into": one["id"]}], "warnings": []}
-    assert [(row["id"], row["members"]) for row in listed(memory)] == [(one["id"], 2), (far["id"], 1)]
+    assert [(row["id"], row["members"]) for row in listed(memory)] == [
+        (one["id"], 2),
+        (far["id"], 1),
+    ]
     assert memory.merge_topics(**U)["merged"] == []
 
 
 @pytest.mark.parametrize(("degrees", "merged"), [(20, 1), (23, 0)])
-def test_the_threshold_of_merging_is_ninety_three_hundredths(open_memory: Opening, degrees: int, merged: int) -> None:
+def test_the_threshold_of_merging_is_ninety_three_hundredths(
+    open_memory: Opening, degrees: int, merged: int
+) -> None:
     assert (math.cos(math.radians(degrees)) >= 0.93) == bool(merged)
     memory = open_memory(topic_join=0.98)
     exchange(memory, "one n0")
@@ -418,7 +453,9 @@ def test_the_threshold_of_merging_is_ninety_three_hundredths(open_memory: Openin
     assert len(memory.merge_topics(**U)["merged"]) == merged
 
 
-def test_what_came_up_with_a_topic_came_up_with_the_one_that_took_its_place(open_memory: Opening) -> None:
+def test_what_came_up_with_a_topic_came_up_with_the_one_that_took_its_place(
+    open_memory: Opening,
+) -> None:
     memory = open_memory(topic_join=0.98)
     for text in ("one n0", "close n18", "far n50"):
         exchange(memory, text)
@@ -445,7 +482,9 @@ def test_topics_of_topics_point_to_what_they_are_made_of(memory: Memory) -> None
     rows = {row["id"]: row for row in listed(memory)}
     assert rows[one["id"]]["supers"] == rows[two["id"]]["supers"] == [made["id"]]
     assert rows[garden["id"]]["supers"] == []
-    assert {link.rel for link in memory.engine.store.find_links("default", [made["id"]])} >= {"abstracted_from"}
+    assert {link.rel for link in memory.engine.store.find_links("default", [made["id"]])} >= {
+        "abstracted_from"
+    }
     assert memory.file_topics()["filed"] == 0
     again = memory.abstract_topics(**U)["results"]
     assert [row["id"] for row in again] == [made["id"]]
@@ -483,8 +522,12 @@ def test_a_model_is_asked_once_however_often_others_come_between(
     assert len(llm.asked) == 1
 
 
-@pytest.mark.parametrize("reply", ["", "...", "Sure! Here is a name:\nCaching", "word " * 30, "x" * 200])
-def test_an_answer_that_is_no_name_leaves_the_words_they_share(open_memory: Opening, reply: str) -> None:
+@pytest.mark.parametrize(
+    "reply", ["", "...", "Sure! Here is a name:\nCaching", "word " * 30, "x" * 200]
+)
+def test_an_answer_that_is_no_name_leaves_the_words_they_share(
+    open_memory: Opening, reply: str
+) -> None:
     memory = open_memory(llm=ScriptedLLM([reply]))
     for text in ("cache in redis n0", "cache in memory n48"):
         exchange(memory, text)
@@ -524,7 +567,9 @@ def test_topics_near_to_one_query_come_up_together_selected_or_not(open_memory: 
 
 
 @pytest.mark.parametrize(("degrees", "counted"), [(52, True), (55, False)])
-def test_they_are_near_at_a_cosine_of_six_tenths(memory: Memory, degrees: int, counted: bool) -> None:
+def test_they_are_near_at_a_cosine_of_six_tenths(
+    memory: Memory, degrees: int, counted: bool
+) -> None:
     assert (math.cos(math.radians(degrees)) >= 0.60) == counted
     exchange(memory, "one n0")
     exchange(memory, "two n60")
@@ -542,7 +587,9 @@ def test_a_pair_counts_more_with_every_query_and_has_no_direction(memory: Memory
     memory.context("n25", **U)
     assert met(memory) == pairs_of(one_two=4)
     one, two = listed(memory)
-    assert [(each["label"], each["count"], each["weight"]) for each in one["neighbours"]] == [("two n50", 4, 0.8)]
+    assert [(each["label"], each["count"], each["weight"]) for each in one["neighbours"]] == [
+        ("two n50", 4, 0.8)
+    ]
     assert [(each["label"], each["count"]) for each in two["neighbours"]] == [("one n0", 4)]
 
 
@@ -555,7 +602,9 @@ def test_they_are_flushed_with_recalls_and_the_ledger_knows_nothing_of_them(memo
     ids = [row["id"] for row in listed(memory)]
     assert memory.engine.store.cooccurrence("default", ids) == {}
     run(memory.engine.flush_accesses())
-    assert [touch.count for touch in memory.engine.store.cooccurrence("default", ids).values()] == [1]
+    assert [touch.count for touch in memory.engine.store.cooccurrence("default", ids).values()] == [
+        1
+    ]
     found(memory, "n25")
     assert met(memory) == pairs_of(one_two=2)
     assert memory.engine.store.get_head("default") == head
@@ -587,13 +636,19 @@ def test_a_hit_brings_two_members_of_its_topic(narrow: Memory) -> None:
     assert sorted(by for by in map(tuple, came.values())).count(("topic",)) == 2
 
 
-def test_a_read_looks_up_the_links_of_a_memory_once(narrow: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_read_looks_up_the_links_of_a_memory_once(
+    narrow: Memory, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for number in range(6):
         exchange(narrow, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
     narrow.file_topics()
     store, asked = narrow.engine.store, list[str]()
     links = store.find_links
-    monkeypatch.setattr(store, "links", lambda account, nodes, seq: asked.extend(nodes) or links(account, nodes, seq))
+    monkeypatch.setattr(
+        store,
+        "links",
+        lambda account, nodes, seq: asked.extend(nodes) or links(account, nodes, seq),
+    )
     assert len(found(narrow, "n0", limit=3)) == 3
     assert len(asked) > 3
     assert len(asked) == len(set(asked))
@@ -606,7 +661,9 @@ def test_members_are_ranked_by_nearness_recency_and_importance(narrow: Memory) -
     narrow.file_topics()
     brought = [text for text, by in sources(narrow, "n0").items() if by == ["topic"]]
     assert [text.split()[-1] for text in sorted(brought, key=len)] == ["n1", "n2"]
-    [further] = [row["id"] for row in narrow.get_all(**U)["results"] if row["memory"] == "further n34"]
+    [further] = [
+        row["id"] for row in narrow.get_all(**U)["results"] if row["memory"] == "further n34"
+    ]
     narrow.link(first[0], "importance", further, weight=1.0, **U)
     assert "further n34" in {text for text, by in sources(narrow, "n0").items() if by == ["topic"]}
 
@@ -625,7 +682,9 @@ def test_a_neighbour_that_does_not_bear_on_the_query_stays_away(narrow: Memory) 
     exchange(narrow, "redis n0", "yes n0")
     exchange(narrow, "sessions n70", "right n70")
     narrow.file_topics()
-    narrow.engine.hot_buffers.record_cooccurrence("default", [row["id"] for row in listed(narrow)], 1)
+    narrow.engine.hot_buffers.record_cooccurrence(
+        "default", [row["id"] for row in listed(narrow)], 1
+    )
     assert "sessions n70" not in sources(narrow, "n0 redis")
 
 
@@ -633,7 +692,9 @@ def test_a_read_of_the_past_does_not_follow_what_came_up_later(narrow: Memory) -
     exchange(narrow, "redis n0", "yes n0")
     exchange(narrow, "sessions n50", "right n50")
     narrow.file_topics()
-    narrow.engine.hot_buffers.record_cooccurrence("default", [row["id"] for row in listed(narrow)], 1)
+    narrow.engine.hot_buffers.record_cooccurrence(
+        "default", [row["id"] for row in listed(narrow)], 1
+    )
     then = f"#{narrow.engine.store.get_head('default').seq}"
     assert "sessions n50" not in sources(narrow, "n0 redis", as_of=then)
 
@@ -660,7 +721,9 @@ def test_where_there_are_no_topics_nothing_changes(open_memory: Opening) -> None
 # ----------------------------------------------- "Hot buffer: LRU of 20, hit threshold cosine >= 0.6", hot_nodes
 
 
-def test_what_is_hot_answers_again_from_a_cosine_of_six_tenths(narrow: Memory, open_memory: Opening) -> None:
+def test_what_is_hot_answers_again_from_a_cosine_of_six_tenths(
+    narrow: Memory, open_memory: Opening
+) -> None:
     memory = open_memory(depth=1, beside=0, centre=0.0)
     for text in ("warm n0", "other n90"):
         memory.add(text, **U)
@@ -681,7 +744,9 @@ def test_it_holds_twenty_with_their_vectors(open_memory: Opening) -> None:
     assert all(hot.code for hot in overlay._buffers[SCOPE].items.values())
 
 
-def test_it_remembers_the_topics_that_were_fetched_and_skips_those_it_holds_whole(open_memory: Opening) -> None:
+def test_it_remembers_the_topics_that_were_fetched_and_skips_those_it_holds_whole(
+    open_memory: Opening,
+) -> None:
     memory = open_memory(depth=1, beside=0, expand_hot=0.0, centre=0.0)
     exchange(memory, "redis n0", "yes n40")
     memory.file_topics()
@@ -744,12 +809,19 @@ def test_what_is_erased_is_taken_out_of_its_topic_before_erase_returns(memory: M
     exchange(memory, "one n0", "fine n0")
     user, agent = exchange(memory, "two n20", "secret n30")
     memory.file_topics()
-    [number] = {link.dst for link in memory.engine.store.find_links("default", [user]) if link.rel == "in_exchange"}
+    [number] = {
+        link.dst
+        for link in memory.engine.store.find_links("default", [user])
+        if link.rel == "in_exchange"
+    }
     before = grown(memory)
     memory.erase(agent)
     after = grown(memory)
     assert after[number] != before[number], "the vector of both together is gone"
-    assert not set(after.values()) & {before[number], *(before[row["id"]] for row in listed(memory))}
+    assert not set(after.values()) & {
+        before[number],
+        *(before[row["id"]] for row in listed(memory)),
+    }
     assert means(memory) == {"one n0": 2}
     memory.erase(user)
     assert number not in grown(memory)
@@ -760,7 +832,9 @@ def test_what_is_erased_is_taken_out_of_its_topic_before_erase_returns(memory: M
     assert mean == compute_mean([quantise(Compass().embed(["User: one n0\nAgent: fine n0"])[0])])
 
 
-def test_a_topic_named_after_what_is_erased_goes_and_its_members_find_another(memory: Memory) -> None:
+def test_a_topic_named_after_what_is_erased_goes_and_its_members_find_another(
+    memory: Memory,
+) -> None:
     user, _ = exchange(memory, "secret n0", "fine n0")
     exchange(memory, "one n10")
     exchange(memory, "two n20")
@@ -806,7 +880,9 @@ def test_every_link_and_topic_stands_in_the_ledger(memory: Memory) -> None:
     assert memory.verify()["ok"]
 
 
-def test_topics_move_with_the_ledger_and_an_erasure_reaches_their_copy(open_memory: Opening) -> None:
+def test_topics_move_with_the_ledger_and_an_erasure_reaches_their_copy(
+    open_memory: Opening,
+) -> None:
     here, there = open_memory(), open_memory()
 
     def carry() -> None:
@@ -831,16 +907,26 @@ def test_topics_move_with_the_ledger_and_an_erasure_reaches_their_copy(open_memo
 
 
 def test_no_byte_of_an_erased_exchange_is_left_in_any_file(tmp_path: Path) -> None:
-    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=Compass(), extract="verbatim", gate=False) as memory:
+    with Memory(
+        f"sqlite:///{tmp_path}/m.db", embedder=Compass(), extract="verbatim", gate=False
+    ) as memory:
         exchange(memory, "one n0", "fine n3")
         user, agent = exchange(memory, "two n21 b40 c50", "secret n33 d60 e70")
         memory.file_topics()
-        [number] = {link.dst for link in memory.engine.store.find_links("default", [user]) if link.rel == "in_exchange"}
+        [number] = {
+            link.dst
+            for link in memory.engine.store.find_links("default", [user])
+            if link.rel == "in_exchange"
+        }
         code = unpack_code(grown(memory)[number], "compass")
         assert code is not None
 
         def traces() -> list[str]:
-            return [path.name for path in tmp_path.iterdir() if path.is_file() and code in path.read_bytes()]
+            return [
+                path.name
+                for path in tmp_path.iterdir()
+                if path.is_file() and code in path.read_bytes()
+            ]
 
         assert traces(), "its own, and that of the topic it is alone in"
         memory.erase(agent)

@@ -74,15 +74,25 @@ def test_2_1_a_score_is_there_on_search_results_only(memory):
 
 def test_2_2_an_event_says_what_happened_to_which_memory(memory):
     [add] = memory.add("User likes Python", user_id="alice")["results"]
-    assert (add["event"], add["new_memory"], "old_memory" in add) == ("ADD", "User likes Python", False)
+    assert (add["event"], add["new_memory"], "old_memory" in add) == (
+        "ADD",
+        "User likes Python",
+        False,
+    )
     [none] = memory.add("User likes Python", user_id="alice")["results"]
     assert (none["event"], none["id"], "new_memory" in none) == ("NONE", add["id"], False)
     [update] = memory.update(add["id"], "User likes Rust")["results"]
     assert (update["event"], update["old_memory"], update["new_memory"]) == (
-        "UPDATE", "User likes Python", "User likes Rust",
-    )  # fmt: skip
+        "UPDATE",
+        "User likes Python",
+        "User likes Rust",
+    )
     [delete] = memory.delete(add["id"])["results"]
-    assert (delete["event"], delete["old_memory"], "new_memory" in delete) == ("DELETE", "User likes Rust", False)
+    assert (delete["event"], delete["old_memory"], "new_memory" in delete) == (
+        "DELETE",
+        "User likes Rust",
+        False,
+    )
 
 
 def test_2_3_a_string_is_one_message_of_the_user(memory):
@@ -93,11 +103,18 @@ def test_2_3_a_string_is_one_message_of_the_user(memory):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda m: m.add("x"), lambda m: m.search("x"), lambda m: m.get_all(), lambda m: m.delete_all(),
-        lambda m: m.context("x"), lambda m: m.explain("x"), lambda m: m.timeline(), lambda m: m.diff("2020-01-01"),
-        lambda m: m.search("x", filters={"tag": "work"}), lambda m: m.get_all(filters={"NOT": {"user_id": "a"}}),
+        lambda m: m.add("x"),
+        lambda m: m.search("x"),
+        lambda m: m.get_all(),
+        lambda m: m.delete_all(),
+        lambda m: m.context("x"),
+        lambda m: m.explain("x"),
+        lambda m: m.timeline(),
+        lambda m: m.diff("2020-01-01"),
+        lambda m: m.search("x", filters={"tag": "work"}),
+        lambda m: m.get_all(filters={"NOT": {"user_id": "a"}}),
     ],
-)  # fmt: skip
+)
 def test_2_4_21_38_every_call_needs_a_scope_and_says_so(memory, ask):
     with pytest.raises(ScopeError, match=MISSING_SCOPE):
         ask(memory)
@@ -119,8 +136,9 @@ def test_2_adding_a_conversation_word_for_word_returns_an_event_for_each_message
     ]
     done = memory.add(talk, user_id="alice", infer=False)
     assert [(row["event"], row["role"], row["memory"]) for row in done["results"]] == [
-        ("ADD", "user", "Hi, I'm Alice."), ("ADD", "assistant", "Nice to meet you!"),
-    ]  # fmt: skip
+        ("ADD", "user", "Hi, I'm Alice."),
+        ("ADD", "assistant", "Nice to meet you!"),
+    ]
     assert done["skipped"] == [{"index": 0, "role": "system", "reason": "system message"}]
 
 
@@ -132,7 +150,10 @@ def test_4_search_finds_by_meaning(memory):
     except ToldError as missing:
         pytest.skip(f"no local model is installed: {missing}")
     with Memory("ram://", embedder=local) as meaning:
-        meaning.add(["User likes Python", "User's sister lives in Berlin", "The soup was cold"], user_id="alice")
+        meaning.add(
+            ["User likes Python", "User's sister lives in Berlin", "The soup was cold"],
+            user_id="alice",
+        )
         best = meaning.search("programming languages", user_id="alice")["results"][0]
         assert best["memory"] == "User likes Python"
         assert best["score"] > 0.5
@@ -169,7 +190,10 @@ def test_8_everything_of_a_scope_is_listed(memory):
 
 
 def test_pages_at_one_position_have_everything_once_whoever_writes_meanwhile(memory):
-    ids = [memory.add(f"note {number}", user_id="alice", infer=False)["results"][0]["id"] for number in range(7)]
+    ids = [
+        memory.add(f"note {number}", user_id="alice", infer=False)["results"][0]["id"]
+        for number in range(7)
+    ]
     here, seen = f"#{memory.stats()['entries']}", []
     while page := memory.get_all(user_id="alice", as_of=here, offset=len(seen), limit=2)["results"]:
         memory.update(page[0]["id"], f"{page[0]['memory']} again")
@@ -184,14 +208,20 @@ def test_pages_at_one_position_have_everything_once_whoever_writes_meanwhile(mem
 def test_9_10_an_update_overwrites_text_hash_and_instant(memory, spelling):
     [made] = added(memory, "old text", metadata=WORK)
     before = memory.get(made)
-    assert memory.update(made, **{spelling: "new text"})["message"] == "Memory updated successfully!"
+    assert (
+        memory.update(made, **{spelling: "new text"})["message"] == "Memory updated successfully!"
+    )
     after = memory.get(made)
     assert (after["memory"], after["hash"]) == ("new text", md5("new text"))
     assert after["created_at"] == before["created_at"]
     assert after["updated_at"] > before["updated_at"]
     assert after["metadata"] == WORK, "what was not named stays"
-    assert [row["memory"] for row in memory.search("new text", user_id="alice")["results"]] == ["new text"]
-    assert "old text" not in [row["memory"] for row in memory.search("old text", user_id="alice")["results"]]
+    assert [row["memory"] for row in memory.search("new text", user_id="alice")["results"]] == [
+        "new text"
+    ]
+    assert "old text" not in [
+        row["memory"] for row in memory.search("old text", user_id="alice")["results"]
+    ]
 
 
 def test_9_the_new_text_may_be_given_by_position(memory):
@@ -297,9 +327,13 @@ def test_23_to_26_history_tells_a_memorys_life_in_order(memory):
     memory.delete(made)
     history = memory.history(made)
     assert [(c["event"], c["old_value"], c["new_value"], c["is_deleted"]) for c in history] == [
-        ("ADD", None, "one", False), ("UPDATE", "one", "two", False), ("DELETE", "two", None, True),
-    ]  # fmt: skip
-    assert [(c["old_memory"], c["new_memory"]) for c in history] == [(c["old_value"], c["new_value"]) for c in history]
+        ("ADD", None, "one", False),
+        ("UPDATE", "one", "two", False),
+        ("DELETE", "two", None, True),
+    ]
+    assert [(c["old_memory"], c["new_memory"]) for c in history] == [
+        (c["old_value"], c["new_value"]) for c in history
+    ]
     stamps = [change["timestamp"] for change in history]
     assert stamps == sorted(stamps)
     assert all(datetime.fromisoformat(stamp).utcoffset() is not None for stamp in stamps)
@@ -309,7 +343,9 @@ def test_23_to_26_history_tells_a_memorys_life_in_order(memory):
 
 
 def test_23_a_history_says_who_spoke(memory):
-    [row] = memory.add({"role": "user", "content": "tea", "name": "Ann"}, user_id="alice")["results"]
+    [row] = memory.add({"role": "user", "content": "tea", "name": "Ann"}, user_id="alice")[
+        "results"
+    ]
     [change] = memory.history(row["id"])
     assert (change["role"], change["actor_id"]) == ("user", "Ann")
 
@@ -323,9 +359,12 @@ def test_23_a_memory_that_lost_a_link_is_not_erased(memory):
     memory.link(gone, "relates_to", stays, user_id="alice")
     memory.erase(gone)
     memory.update(stays, "stays on")
-    assert [(c["event"], c["is_deleted"]) for c in memory.history(stays) if c["event"] != "LINK"] == [
-        ("ADD", False), ("UPDATE", False),
-    ]  # fmt: skip
+    assert [
+        (c["event"], c["is_deleted"]) for c in memory.history(stays) if c["event"] != "LINK"
+    ] == [
+        ("ADD", False),
+        ("UPDATE", False),
+    ]
 
 
 def test_23_a_link_between_memories_is_nothing_said_again(memory):
@@ -383,9 +422,16 @@ def test_27_to_32_filters_choose(memory, wanted, found):
 
 @pytest.mark.parametrize(
     "wanted",
-    [{"tag": {"like": "w"}}, {"field": "tag", "operator": "eq"}, {"AND": "tag"}, ["tag"], "tag", {"tag": {}},
-     {"or": []}],
-)  # fmt: skip
+    [
+        {"tag": {"like": "w"}},
+        {"field": "tag", "operator": "eq"},
+        {"AND": "tag"},
+        ["tag"],
+        "tag",
+        {"tag": {}},
+        {"or": []},
+    ],
+)
 def test_27_a_filter_that_is_none_is_refused(memory, wanted):
     with pytest.raises(FilterError):
         memory.search("x", user_id="alice", filters=wanted)
@@ -395,7 +441,15 @@ def test_27_a_filter_that_is_none_is_refused(memory, wanted):
 
 
 def test_14_1_errors_are_one_family_with_codes():
-    for error in (ScopeError, StoreError, LLMError, EmbeddingError, NotFoundError, InvalidInput, ConfigError):
+    for error in (
+        ScopeError,
+        StoreError,
+        LLMError,
+        EmbeddingError,
+        NotFoundError,
+        InvalidInput,
+        ConfigError,
+    ):
         assert issubclass(error, ToldError)
         assert error("x").as_dict()["code"].startswith("TOLD-E")
     assert issubclass(ScopeError, ValueError)
@@ -447,25 +501,42 @@ def test_42_a_memory_opens_with_no_configuration(home):
 def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):
     config = {
         "vector_store": {"provider": "sqlite", "config": {"path": str(tmp_path / "m.db")}},
-        "embedder": {"provider": "hash", "config": {}}, "version": "v1.1",
-    }  # fmt: skip
+        "embedder": {"provider": "hash", "config": {}},
+        "version": "v1.1",
+    }
     with Memory.from_config(config) as memory:
         memory.add("tea", user_id="alice")
         assert memory.embedder.model == HashingEmbedder().model
     assert (tmp_path / "m.db").exists()
     spare = {"history_db_path": "history.db", "custom_instructions": None}
-    with Memory.from_config({"vector_store": {"provider": "memory", "config": {}}, **spare}) as memory:
+    with Memory.from_config(
+        {"vector_store": {"provider": "memory", "config": {}}, **spare}
+    ) as memory:
         assert listed(memory) == []
 
 
 @pytest.mark.parametrize(
     "config",
-    [{"vector_store": {"provider": "qdrant", "config": {}}}, {"vector_store": "sqlite"}, {"nonsense": 1}, ["x"], None,
-     {"llm": {"provider": "openai", "config": {"model": "x"}}}, {"graph_store": {"provider": "neo4j", "config": {}}},
-     {"vector_store": {"provider": "sqlite", "config": {"db": "m.db"}}}, {"history": {"path": "m.db"}},
-     {"vector_store": {"provider": "sqlite", "config": {"path": "m.db", "collection_name": "one of two"}}},
-     {"custom_instructions": "Only devices."}, {"custom_prompts": {"fact_extraction": 5}}],
-)  # fmt: skip
+    [
+        {"vector_store": {"provider": "qdrant", "config": {}}},
+        {"vector_store": "sqlite"},
+        {"nonsense": 1},
+        ["x"],
+        None,
+        {"llm": {"provider": "openai", "config": {"model": "x"}}},
+        {"graph_store": {"provider": "neo4j", "config": {}}},
+        {"vector_store": {"provider": "sqlite", "config": {"db": "m.db"}}},
+        {"history": {"path": "m.db"}},
+        {
+            "vector_store": {
+                "provider": "sqlite",
+                "config": {"path": "m.db", "collection_name": "one of two"},
+            }
+        },
+        {"custom_instructions": "Only devices."},
+        {"custom_prompts": {"fact_extraction": 5}},
+    ],
+)
 def test_8_1_what_cannot_be_honoured_is_refused_not_ignored(config):
     with pytest.raises(ConfigError):
         Memory.from_config(config)

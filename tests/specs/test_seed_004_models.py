@@ -14,8 +14,14 @@ from told.testing import HashingEmbedder, ScriptedLLM
 
 CONVERSATION = [
     {"role": "user", "content": "Hi, I'm Alice. I work at Acme Corp as a data scientist."},
-    {"role": "assistant", "content": "Nice to meet you, Alice! What kind of data science work do you do?"},
-    {"role": "user", "content": "Mostly NLP and recommendation systems. I prefer PyTorch over TensorFlow."},
+    {
+        "role": "assistant",
+        "content": "Nice to meet you, Alice! What kind of data science work do you do?",
+    },
+    {
+        "role": "user",
+        "content": "Mostly NLP and recommendation systems. I prefer PyTorch over TensorFlow.",
+    },
 ]
 
 
@@ -27,7 +33,10 @@ def memory(request):
 
 def events(receipt):
     rows = receipt["results"]
-    return [(row["event"], row.get("new_memory") or row.get("old_memory") or row["memory"]) for row in rows]
+    return [
+        (row["event"], row.get("new_memory") or row.get("old_memory") or row["memory"])
+        for row in rows
+    ]
 
 
 def listed(memory, user="alice"):
@@ -71,13 +80,18 @@ def test_14_the_same_fact_again_is_none(memory):
     assert (said["event"], said["id"]) == ("NONE", first["id"])
 
 
-@pytest.mark.parametrize("later", ["User moved to San Francisco", "I moved from NYC to San Francisco"])
+@pytest.mark.parametrize(
+    "later", ["User moved to San Francisco", "I moved from NYC to San Francisco"]
+)
 def test_15_a_contradiction_updates(memory, later):
     [home] = memory.add("User lives in NYC", user_id="alice")["results"]
     memory.add("I like hiking", user_id="alice")
     [moved] = memory.add(later, user_id="alice")["results"]
     assert (moved["event"], moved["id"]) == ("UPDATE", home["id"])
-    assert (moved["old_memory"], moved["new_memory"]) == ("User lives in NYC", "User lives in San Francisco")
+    assert (moved["old_memory"], moved["new_memory"]) == (
+        "User lives in NYC",
+        "User lives in San Francisco",
+    )
     assert listed(memory) == {"User lives in San Francisco", "User likes hiking"}
     assert [row["event"] for row in memory.history(home["id"])] == ["ADD", "UPDATE"]
 
@@ -92,7 +106,8 @@ def test_16_a_refinement_merges(memory):
 
 
 @pytest.mark.parametrize(
-    "later", ["User started eating meat again", "I started eating meat again", "I'm no longer vegetarian"]
+    "later",
+    ["User started eating meat again", "I started eating meat again", "I'm no longer vegetarian"],
 )
 def test_17_a_negation_takes_the_claim_back(memory, later):
     [diet] = memory.add("User is vegetarian", user_id="alice")["results"]
@@ -154,12 +169,19 @@ def opened(*replies, **more):
 def test_4_2_a_model_extracts_and_decides():
     facts = '["User\'s name is Alice", "User collects stamps from Peru"]'
     with opened(facts, '[{"fact": 1, "event": "ADD"}, {"fact": 2, "event": "ADD"}]') as memory:
-        done = memory.add("whatever was said here about Alice and her stamps from Peru", user_id="alice")
-        assert {text for _, text in events(done)} >= {"User's name is Alice", "User collects stamps from Peru"}
+        done = memory.add(
+            "whatever was said here about Alice and her stamps from Peru", user_id="alice"
+        )
+        assert {text for _, text in events(done)} >= {
+            "User's name is Alice",
+            "User collects stamps from Peru",
+        }
 
 
 def test_36_a_model_that_is_down_loses_nothing_and_says_so():
-    with opened(LLMError("no connection"), LLMError("no connection"), LLMError("no connection")) as memory:
+    with opened(
+        LLMError("no connection"), LLMError("no connection"), LLMError("no connection")
+    ) as memory:
         done = memory.add("I collect stamps from Peru since I was a child", user_id="alice")
         assert done["results"] == []
         assert any("no connection" in warning for warning in done["warnings"])
@@ -168,7 +190,11 @@ def test_36_a_model_that_is_down_loses_nothing_and_says_so():
 
 
 def test_36_what_failed_is_asked_again():
-    replies = [LLMError("down"), json.dumps(["User collects stamps"]), '[{"fact": 1, "event": "ADD"}]']
+    replies = [
+        LLMError("down"),
+        json.dumps(["User collects stamps"]),
+        '[{"fact": 1, "event": "ADD"}]',
+    ]
     with opened(*replies) as memory:
         memory.add("I collect stamps", user_id="alice")
         memory.retry_faults()

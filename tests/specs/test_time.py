@@ -42,20 +42,36 @@ def moved(here):
 @pytest.mark.parametrize(
     ("as_of", "found"),
     [
-        ("2026-01-04", []), ("2026-01-05", ["lives in NYC"]), ("2026-01-06", ["lives in NYC"]),
-        ("2026-01-07", ["lives in Berlin"]), ("2026-01-07T07:59:59Z", ["lives in NYC"]),
-        ("2026-01-07T08:00:00Z", ["lives in Berlin"]), ("2026-01-07T09:00:00+02:00", ["lives in NYC"]),
-        ("now", ["lives in Berlin"]), ("yesterday", ["lives in Berlin"]), ("3 days ago", ["lives in NYC"]),
-        ("last monday", ["lives in NYC"]), ("last tuesday", ["lives in NYC"]), ("2025", []),
-        ("2026", ["lives in Berlin"]), ("#1", []), ("#2", ["lives in NYC"]), ("#3", ["lives in Berlin"]),
+        ("2026-01-04", []),
+        ("2026-01-05", ["lives in NYC"]),
+        ("2026-01-06", ["lives in NYC"]),
+        ("2026-01-07", ["lives in Berlin"]),
+        ("2026-01-07T07:59:59Z", ["lives in NYC"]),
+        ("2026-01-07T08:00:00Z", ["lives in Berlin"]),
+        ("2026-01-07T09:00:00+02:00", ["lives in NYC"]),
+        ("now", ["lives in Berlin"]),
+        ("yesterday", ["lives in Berlin"]),
+        ("3 days ago", ["lives in NYC"]),
+        ("last monday", ["lives in NYC"]),
+        ("last tuesday", ["lives in NYC"]),
+        ("2025", []),
+        ("2026", ["lives in Berlin"]),
+        ("#1", []),
+        ("#2", ["lives in NYC"]),
+        ("#3", ["lives in Berlin"]),
         ("#99", ["lives in Berlin"]),
-        (datetime(2026, 1, 6, 12, tzinfo=UTC), ["lives in NYC"]), (1_767_700_000, ["lives in NYC"]),
+        (datetime(2026, 1, 6, 12, tzinfo=UTC), ["lives in NYC"]),
+        (1_767_700_000, ["lives in NYC"]),
     ],
-)  # fmt: skip
+)
 def test_a_read_as_of_a_moment_sees_what_was_believed_at_it(here, moved, as_of, found):
     assert texts(here, as_of=as_of) == found
-    assert [row["memory"] for row in here.memory.search("lives", user_id="u", as_of=as_of)["results"]] == found
-    assert [hit.fact.text for hit in here.memory.context("lives", user_id="u", as_of=as_of).hits] == found
+    assert [
+        row["memory"] for row in here.memory.search("lives", user_id="u", as_of=as_of)["results"]
+    ] == found
+    assert [
+        hit.fact.text for hit in here.memory.context("lives", user_id="u", as_of=as_of).hits
+    ] == found
     one = here.memory.get(moved, as_of=as_of)
     assert ([] if one is None else [one["memory"]]) == found
 
@@ -76,7 +92,21 @@ def test_what_was_deleted_is_there_as_of_before_it(here):
 
 
 @pytest.mark.parametrize(
-    "as_of", ["#0", "#", "#-1", "#x", "gibberish", "", "2026-13-01", datetime(2026, 1, 1), True, [], "#1.5", "²"]  # noqa: DTZ001
+    "as_of",
+    [
+        "#0",
+        "#",
+        "#-1",
+        "#x",
+        "gibberish",
+        "",
+        "2026-13-01",
+        datetime(2026, 1, 1),
+        True,
+        [],
+        "#1.5",
+        "²",
+    ],
 )
 def test_a_moment_that_is_none_is_refused(here, moved, as_of):
     with pytest.raises(TimeError):
@@ -90,7 +120,7 @@ def test_a_naive_time_is_read_in_the_zone_of_the_settings():
         told(here, "tea")  # at 08:00 UTC, which is 17:00 in Tokyo
         assert texts(here, as_of="2026-01-05T16:59:59") == []
         assert texts(here, as_of="2026-01-05T17:00:00") == ["tea"]
-        assert texts(here, as_of=datetime(2026, 1, 5, 17)) == ["tea"]  # noqa: DTZ001
+        assert texts(here, as_of=datetime(2026, 1, 5, 17)) == ["tea"]
 
 
 # When it holds --------------------------------------------------------------------------------------------------------
@@ -98,22 +128,38 @@ def test_a_naive_time_is_read_in_the_zone_of_the_settings():
 
 @pytest.mark.parametrize(
     ("valid_at", "found"),
-    [("2019-12-31", []), ("2020-01-01", ["lives in NYC"]), ("2023", ["lives in NYC"]), ("2026-01-06", ["lives in NYC"]),
-     ("2026-01-07", ["lives in Berlin"]), ("2030", ["lives in Berlin"])],
-)  # fmt: skip
+    [
+        ("2019-12-31", []),
+        ("2020-01-01", ["lives in NYC"]),
+        ("2023", ["lives in NYC"]),
+        ("2026-01-06", ["lives in NYC"]),
+        ("2026-01-07", ["lives in Berlin"]),
+        ("2030", ["lives in Berlin"]),
+    ],
+)
 def test_a_read_of_the_world_sees_what_we_now_believe_held_then(here, moved, valid_at, found):
     assert texts(here, valid_at=valid_at) == found
-    assert [row["memory"] for row in here.memory.search("lives", user_id="u", valid_at=valid_at)["results"]] == found
+    assert [
+        row["memory"]
+        for row in here.memory.search("lives", user_id="u", valid_at=valid_at)["results"]
+    ] == found
     one = here.memory.get(moved, valid_at=valid_at)
     assert ([] if one is None else [one["memory"]]) == found
 
 
 @pytest.mark.parametrize(
     ("as_of", "valid_at", "found"),
-    [("2026-01-05", "2023", ["lives in NYC"]), ("2026-01-05", "2030", ["lives in NYC"]), ("2026-01-04", "2023", []),
-     ("2026-01-08", "2030", ["lives in Berlin"]), ("2026-01-08", "2019", [])],
-)  # fmt: skip
-def test_both_axes_together_say_what_we_believed_then_of_a_time(here, moved, as_of, valid_at, found):
+    [
+        ("2026-01-05", "2023", ["lives in NYC"]),
+        ("2026-01-05", "2030", ["lives in NYC"]),
+        ("2026-01-04", "2023", []),
+        ("2026-01-08", "2030", ["lives in Berlin"]),
+        ("2026-01-08", "2019", []),
+    ],
+)
+def test_both_axes_together_say_what_we_believed_then_of_a_time(
+    here, moved, as_of, valid_at, found
+):
     assert texts(here, as_of=as_of, valid_at=valid_at) == found
 
 
@@ -124,7 +170,9 @@ def test_a_correction_may_say_since_when_it_holds(here):
     assert texts(here, valid_at="2023-07") == ["works at Globex"]
 
 
-@pytest.mark.parametrize("valid_at", ["9998", "9999", "9999-12-31", date.max, "9999-12-31T23:59:59Z"])
+@pytest.mark.parametrize(
+    "valid_at", ["9998", "9999", "9999-12-31", date.max, "9999-12-31T23:59:59Z"]
+)
 def test_what_is_to_hold_later_holds_on_the_last_day_of_the_calendar(here, valid_at):
     made = told(here, "works at Acme", timestamp="2020-01-01")
     here.memory.update(made, "works at Globex", timestamp="2030-01-01")
@@ -134,7 +182,9 @@ def test_what_is_to_hold_later_holds_on_the_last_day_of_the_calendar(here, valid
 def test_a_question_may_be_asked_from_the_end_of_the_calendar_in_any_zone():
     with stage("ram", zone="Asia/Tokyo") as here:
         told(here, "works at Acme")
-        found = here.memory.search("where did I work last week?", user_id="u", as_of="9999-12-31T23:59:59Z")
+        found = here.memory.search(
+            "where did I work last week?", user_id="u", as_of="9999-12-31T23:59:59Z"
+        )
         assert len(found["results"]) == 1
 
 
@@ -162,25 +212,36 @@ def test_an_expired_memory_is_hidden_from_listings_and_shown_on_request(here):
     here.clock.now = 1_767_657_600 * SECOND  # 2026-01-06T00:00:00Z
     assert texts(here) == ["tea"]
     assert texts(here, show_expired=True) == ["parking code 42", "tea"]
-    assert made not in [row["id"] for row in here.memory.search("parking code", user_id="u")["results"]]
+    assert made not in [
+        row["id"] for row in here.memory.search("parking code", user_id="u")["results"]
+    ]
     assert here.memory.search("parking", user_id="u", show_expired=True)["results"][0]["id"] == made
     assert "parking" not in here.memory.context("parking", user_id="u").text
     assert here.memory.get(made)["expiration_date"] == "2026-01-06T00:00:00.000000+00:00"
-    assert texts(here, as_of="2026-01-05T12:00:00Z") == ["parking code 42", "tea"], "as of then it had not expired"
+    assert texts(here, as_of="2026-01-05T12:00:00Z") == ["parking code 42", "tea"], (
+        "as of then it had not expired"
+    )
 
 
 def test_an_expiration_can_be_set_kept_and_cleared(here):
     made = told(here, "tea", expiration_date="2026-02")
     here.memory.update(made, "green tea")
-    assert here.memory.get(made)["expiration_date"].startswith("2026-03-01"), "not named, so it stays"
+    assert here.memory.get(made)["expiration_date"].startswith("2026-03-01"), (
+        "not named, so it stays"
+    )
     here.memory.update(made, expiration_date="2027-01-01T12:00:00Z")
     assert here.memory.get(made)["expiration_date"] == "2027-01-01T12:00:00.000000+00:00"
     here.memory.update(made, expiration_date=None)
     assert "expiration_date" not in here.memory.get(made)
-    assert [change["event"] for change in here.memory.history(made)] == ["ADD", "UPDATE", "UPDATE", "UPDATE"]
+    assert [change["event"] for change in here.memory.history(made)] == [
+        "ADD",
+        "UPDATE",
+        "UPDATE",
+        "UPDATE",
+    ]
 
 
-@pytest.mark.parametrize("wrong", ["soon", "2026-13-01", [], True, datetime(2026, 1, 1)])  # noqa: DTZ001
+@pytest.mark.parametrize("wrong", ["soon", "2026-13-01", [], True, datetime(2026, 1, 1)])
 def test_an_expiration_that_is_no_time_is_refused(here, wrong):
     with pytest.raises(InvalidInput):
         told(here, "tea", expiration_date=wrong)
@@ -197,9 +258,11 @@ def test_a_timeline_tells_what_a_scope_came_to_believe_or_gave_up(here, moved):
     here.memory.add("elsewhere", user_id="v")
     rows = here.memory.timeline(user_id="u")["results"]
     assert [(row["event"], row["old_memory"], row["new_memory"]) for row in rows] == [
-        ("ADD", None, "lives in NYC"), ("UPDATE", "lives in NYC", "lives in Berlin"),
-        ("ADD", None, "likes tea"), ("DELETE", "likes tea", None),
-    ]  # fmt: skip
+        ("ADD", None, "lives in NYC"),
+        ("UPDATE", "lives in NYC", "lives in Berlin"),
+        ("ADD", None, "likes tea"),
+        ("DELETE", "likes tea", None),
+    ]
     stamps = [row["timestamp"] for row in rows]
     assert stamps == sorted(stamps)
     assert here.memory.timeline(user_id="u", limit=2)["results"] == rows[-2:]
@@ -219,7 +282,10 @@ def test_a_listing_from_nowhere_is_refused(here, moved, offset):
 
 def test_a_listing_goes_on_where_the_last_page_ended(here):
     made = [told(here, f"fact {n}") for n in range(7)]
-    pages = [here.memory.get_all(user_id="u", limit=3, offset=offset)["results"] for offset in (0, 3, 6, 9)]
+    pages = [
+        here.memory.get_all(user_id="u", limit=3, offset=offset)["results"]
+        for offset in (0, 3, 6, 9)
+    ]
     assert [[row["id"] for row in page] for page in pages] == [made[:3], made[3:6], made[6:], []]
 
 
@@ -233,12 +299,23 @@ def test_a_difference_tells_what_changed_between_two_moments(here, moved):
         "changed": [{"id": moved, "old_memory": "lives in NYC", "new_memory": "lives in Berlin"}],
         "removed": [],
     }
-    assert here.memory.diff("2026-01-09", user_id="u")["removed"] == [{"id": gone, "memory": "likes tea"}]
-    assert here.memory.diff("2026-01-05", "2026-01-05", user_id="u") == {"added": [], "changed": [], "removed": []}
+    assert here.memory.diff("2026-01-09", user_id="u")["removed"] == [
+        {"id": gone, "memory": "likes tea"}
+    ]
+    assert here.memory.diff("2026-01-05", "2026-01-05", user_id="u") == {
+        "added": [],
+        "changed": [],
+        "removed": [],
+    }
 
 
 def test_every_instant_is_utc_and_says_so(here):
-    made = told(here, "tea", timestamp="2026-01-01T09:00:00+09:00", expiration_date="2030-01-01T00:00:00-05:00")
+    made = told(
+        here,
+        "tea",
+        timestamp="2026-01-01T09:00:00+09:00",
+        expiration_date="2030-01-01T00:00:00-05:00",
+    )
     item = here.memory.get(made)
     assert item["said_at"] == "2026-01-01T00:00:00.000000+00:00"
     assert item["expiration_date"] == "2030-01-01T05:00:00.000000+00:00"
@@ -248,14 +325,21 @@ def test_every_instant_is_utc_and_says_so(here):
 
 @pytest.mark.parametrize(
     ("timestamp", "said_at"),
-    [("2020-05-06", "2020-05-06T00:00:00"), ("2020-05", "2020-05-01T00:00:00"), (1_588_723_200, "2020-05-06T00:00:00"),
-     (1_588_723_200_000, "2020-05-06T00:00:00"), (datetime(2020, 5, 6, tzinfo=UTC), "2020-05-06T00:00:00")],
-)  # fmt: skip
+    [
+        ("2020-05-06", "2020-05-06T00:00:00"),
+        ("2020-05", "2020-05-01T00:00:00"),
+        (1_588_723_200, "2020-05-06T00:00:00"),
+        (1_588_723_200_000, "2020-05-06T00:00:00"),
+        (datetime(2020, 5, 6, tzinfo=UTC), "2020-05-06T00:00:00"),
+    ],
+)
 def test_a_timestamp_is_read_in_every_usual_form(here, timestamp, said_at):
     assert here.memory.get(told(here, "tea", timestamp=timestamp))["said_at"].startswith(said_at)
 
 
-@pytest.mark.parametrize("timestamp", ["2020-05-06T10:00:00", datetime(2020, 5, 6), "whenever", True, float("nan")])  # noqa: DTZ001
+@pytest.mark.parametrize(
+    "timestamp", ["2020-05-06T10:00:00", datetime(2020, 5, 6), "whenever", True, float("nan")]
+)
 def test_a_timestamp_that_names_no_instant_is_refused(here, timestamp):
     with pytest.raises(TimeError):
         told(here, "tea", timestamp=timestamp)
@@ -286,9 +370,12 @@ def test_what_was_said_over_time_is_believed_over_time(listening):
     events = [row["event"] for row in here.memory.timeline(user_id="u")["results"]]
     assert events == ["ADD", "UPDATE", "DELETE"]
     assert here.memory.diff("2026-01-05", "2026-01-08", user_id="u") == {
-        "added": [], "removed": [],
-        "changed": [{"id": home, "old_memory": "User lives in Lisbon", "new_memory": "User lives in Porto"}],
-    }  # fmt: skip
+        "added": [],
+        "removed": [],
+        "changed": [
+            {"id": home, "old_memory": "User lives in Lisbon", "new_memory": "User lives in Porto"}
+        ],
+    }
 
 
 def test_what_was_understood_fades_with_what_was_said(listening):

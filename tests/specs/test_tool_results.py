@@ -7,7 +7,11 @@ import pytest
 from histories import stage
 from told import InvalidInput
 
-LONG = "\n".join(f"line {number} is fine" for number in range(400)) + "\nERROR: the disk is full\n" + "more\n" * 300
+LONG = (
+    "\n".join(f"line {number} is fine" for number in range(400))
+    + "\nERROR: the disk is full\n"
+    + "more\n" * 300
+)
 
 
 @pytest.fixture(params=["ram", "sqlite"])

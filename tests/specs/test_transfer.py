@@ -47,17 +47,38 @@ def live(memory: Memory, seed: int = 1, steps: int = 40) -> None:
         match dice.choice("add add add several update delete link again erase".split()):
             case "several":
                 said = [
-                    {"role": "user", "content": f"s{seed} {step} {n} «東京» 🦜\u2028", "name": "Ann"} for n in range(3)
+                    {
+                        "role": "user",
+                        "content": f"s{seed} {step} {n} «東京» 🦜\u2028",
+                        "name": "Ann",
+                    }
+                    for n in range(3)
                 ]
-                held += [row["id"] for row in memory.add(said, user_id="alice", source="chat")["results"]]
+                held += [
+                    row["id"] for row in memory.add(said, user_id="alice", source="chat")["results"]
+                ]
             case "update" if held:
-                memory.update(dice.choice(held), f"s{seed} {step} updated", metadata={"step": step, "π": 3.14159})
+                memory.update(
+                    dice.choice(held),
+                    f"s{seed} {step} updated",
+                    metadata={"step": step, "π": 3.14159},
+                )
             case "delete" if len(held) > 3:
                 memory.delete(held.pop(0))
             case "link" if len(held) > 1:
-                memory.link(held[0], "supports", held[-1], weight=0.25, metadata={"n": 1e-7}, user_id="alice")
+                memory.link(
+                    held[0],
+                    "supports",
+                    held[-1],
+                    weight=0.25,
+                    metadata={"n": 1e-7},
+                    user_id="alice",
+                )
             case "again" if held:
-                memory.add({"role": "assistant", "content": memory.get(held[-1])["memory"]}, user_id="alice")
+                memory.add(
+                    {"role": "assistant", "content": memory.get(held[-1])["memory"]},
+                    user_id="alice",
+                )
             case "erase" if len(held) > 5:
                 memory.erase(held.pop(1))
             case _:
@@ -75,25 +96,33 @@ def exported(memory: Memory) -> bytes:
 
 
 def views(memory: Memory) -> dict[str, list[Any]]:
-    return {view: list(memory.engine.store.view_rows(memory.engine.account, view)) for view in VIEWS}
+    return {
+        view: list(memory.engine.store.view_rows(memory.engine.account, view)) for view in VIEWS
+    }
 
 
 # Export and import ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_export_imported_and_exported_again_is_the_same_bytes(opened: Opened, tmp_path: Path, seed: int) -> None:
+def test_an_export_imported_and_exported_again_is_the_same_bytes(
+    opened: Opened, tmp_path: Path, seed: int
+) -> None:
     here, there = opened("here"), opened("there")
     live(here, seed)
     report = here.export(tmp_path / "a.jsonl")
     assert report["entries"] == here.stats()["entries"]
     assert there.import_(tmp_path / "a.jsonl") == {"entries": report["entries"]}
     there.export(str(tmp_path / "b.jsonl"))
-    assert (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes() == exported(here)
+    assert (
+        (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes() == exported(here)
+    )
     assert there.verify()["ok"]
     assert views(there) == views(here)
     for query in ("plain updated", "東京", "nothing"):
-        assert there.search(query, user_id="alice", limit=50) == here.search(query, user_id="alice", limit=50)
+        assert there.search(query, user_id="alice", limit=50) == here.search(
+            query, user_id="alice", limit=50
+        )
     assert there.stats()["pending_vectors"] == 0
 
 
@@ -141,13 +170,18 @@ def test_ledgers_that_went_apart_are_told_so_and_nothing_is_mixed(opened: Opened
     with pytest.raises(Diverged, match="Entry 3"):
         there.import_(exported(here))
     assert exported(there) == before
-    assert [row["memory"] for row in there.get_all(user_id="alice")["results"]] == ["common", "said there"]
+    assert [row["memory"] for row in there.get_all(user_id="alice")["results"]] == [
+        "common",
+        "said there",
+    ]
 
 
 def test_an_export_may_go_into_another_account_of_its_own_store(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
         live(memory, 3)
-        with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), account="copy") as copy:
+        with Memory(
+            f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), account="copy"
+        ) as copy:
             copy.import_(exported(memory))
             assert [row["memory"] for row in copy.get_all(user_id="alice")["results"]] == [
                 row["memory"] for row in memory.get_all(user_id="alice")["results"]
@@ -181,7 +215,10 @@ def test_blank_lines_and_a_text_file_are_read(opened: Opened) -> None:
 
 
 def test_more_than_a_page_of_entries_travels(tmp_path: Path) -> None:
-    with Memory("ram://", embedder="none") as here, Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as there:
+    with (
+        Memory("ram://", embedder="none") as here,
+        Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as there,
+    ):
         here.add([f"number {n}" for n in range(1300)], user_id="alice")
         assert there.import_(exported(here)) == {"entries": 2600}
         assert exported(there) == exported(here)
@@ -248,7 +285,10 @@ LINES: dict[str, Callable[[bytes], bytes]] = {
 
 def _changed(line: bytes, **fields: Any) -> bytes:
     data = {**json.loads(line), **fields}
-    return json.dumps({name: value for name, value in data.items() if value is not ...}).encode() + b"\n"
+    return (
+        json.dumps({name: value for name, value in data.items() if value is not ...}).encode()
+        + b"\n"
+    )
 
 
 @pytest.mark.parametrize("spoil", LINES.values(), ids=LINES.keys())
@@ -256,14 +296,18 @@ def test_a_spoiled_line_is_named_and_nothing_of_its_page_is_imported(
     opened: Opened, file: bytes, spoil: Callable[[bytes], bytes]
 ) -> None:
     lines = file.splitlines(keepends=True)
-    asserted = next(n for n, line in enumerate(lines) if n > 10 and b'"sort":"asserted"' in line and b"number" in line)
+    asserted = next(
+        n
+        for n, line in enumerate(lines)
+        if n > 10 and b'"sort":"asserted"' in line and b"number" in line
+    )
     lines[asserted] = spoil(lines[asserted])
     memory = opened("m")
     with pytest.raises(ToldError) as refused:
         memory.import_(b"".join(lines))
-    assert f"Line {asserted + 1} " in str(refused.value) or re.search(r"[Ee]ntry -?\d+ ", str(refused.value)), (
-        refused.value
-    )
+    assert f"Line {asserted + 1} " in str(refused.value) or re.search(
+        r"[Ee]ntry -?\d+ ", str(refused.value)
+    ), refused.value
     assert memory.stats()["entries"] == 0
     assert memory.get_all(user_id="alice")["results"] == []
     memory.import_(file)
@@ -283,7 +327,9 @@ def test_lines_out_of_order_or_missing_are_refused(opened: Opened, file: bytes) 
         assert memory.stats()["entries"] == 0
 
 
-def test_an_entry_without_content_is_only_believed_when_the_ledger_says_it_was_erased(opened: Opened) -> None:
+def test_an_entry_without_content_is_only_believed_when_the_ledger_says_it_was_erased(
+    opened: Opened,
+) -> None:
     here, there = opened("here"), opened("there")
     here.add(["one", "two"], user_id="alice")
     lines = exported(here).splitlines(keepends=True)
@@ -309,7 +355,9 @@ def test_a_truncated_export_brings_its_beginning(opened: Opened) -> None:
         assert exported(memory) == file
 
 
-def test_an_export_that_was_cut_before_an_erasure_or_a_document_is_not_taken_for_whole(opened: Opened) -> None:
+def test_an_export_that_was_cut_before_an_erasure_or_a_document_is_not_taken_for_whole(
+    opened: Opened,
+) -> None:
     here = opened("here")
     here.upload(b"The boiler hums.", name="boiler.txt", user_id="alice")
     here.erase(here.add("the code is 4711", user_id="alice", infer=False)["results"][0]["id"])
@@ -318,7 +366,9 @@ def test_an_export_that_was_cut_before_an_erasure_or_a_document_is_not_taken_for
     lines = file.splitlines(keepends=True)
     place = next(n for n, line in enumerate(lines) if b'"sort":"erased"' in line)
     before_erasure, without_blob = opened("before"), opened("without")
-    assert "nothing in the export says that it was erased" in str(before_erasure.import_(b"".join(lines[:place])))
+    assert "nothing in the export says that it was erased" in str(
+        before_erasure.import_(b"".join(lines[:place]))
+    )
     assert "1 documents and images" in str(without_blob.import_(b"".join(lines[:-1]))["warnings"])
     for memory in (before_erasure, without_blob):
         assert "warnings" not in memory.import_(file)
@@ -331,16 +381,31 @@ def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened)
     """Whoever makes a file can make its hashes fit; what the entries say must still be checked."""
     memory = opened("m")
     bodies = [
-        {"thread": "t", "text": 17}, {"thread": "t", "text": None}, {"thread": 5, "text": "x"}, {"text": "x"},
-        {"thread": "t", "text": "x", "meta": 5}, {"thread": "t", "text": "x", "unknown": 1},
-        {"thread": "t", "text": "x", "valid": "never"}, {"thread": "t", "text": "x", "expires": "soon"},
-        {"thread": "t", "text": "x", "span": 5}, {"thread": "t", "text": "x", "meta": {"a": "\ud800"}},
-        {"thread": "t", "text": "x", "confidence": []}, {"thread": "t", "text": "x", "since": "then"},
-    ]  # fmt: skip
+        {"thread": "t", "text": 17},
+        {"thread": "t", "text": None},
+        {"thread": 5, "text": "x"},
+        {"text": "x"},
+        {"thread": "t", "text": "x", "meta": 5},
+        {"thread": "t", "text": "x", "unknown": 1},
+        {"thread": "t", "text": "x", "valid": "never"},
+        {"thread": "t", "text": "x", "expires": "soon"},
+        {"thread": "t", "text": "x", "span": 5},
+        {"thread": "t", "text": "x", "meta": {"a": "\ud800"}},
+        {"thread": "t", "text": "x", "confidence": []},
+        {"thread": "t", "text": "x", "since": "then"},
+    ]
     for body in bodies:
         with pytest.raises(ToldError):
             memory.import_(
-                forged({"v": 1, "scope": {"user_id": "alice"}, "author": "user", "policy": "private", "body": body})
+                forged(
+                    {
+                        "v": 1,
+                        "scope": {"user_id": "alice"},
+                        "author": "user",
+                        "policy": "private",
+                        "body": body,
+                    }
+                )
             )
         assert memory.stats()["entries"] == 0
     for scope in (
@@ -356,21 +421,36 @@ def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened)
         with pytest.raises(ToldError):
             memory.import_(
                 forged(
-                    {"v": 1, "scope": scope, "author": "u", "policy": "private", "body": {"thread": "t", "text": "x"}}
+                    {
+                        "v": 1,
+                        "scope": scope,
+                        "author": "u",
+                        "policy": "private",
+                        "body": {"thread": "t", "text": "x"},
+                    }
                 )
             )
         assert memory.stats()["entries"] == 0
 
 
-def forged(envelope: dict[str, Any], sort: str = "asserted", seq: int = 1, tx: int = 1, at: int = 1) -> bytes:
+def forged(
+    envelope: dict[str, Any], sort: str = "asserted", seq: int = 1, tx: int = 1, at: int = 1
+) -> bytes:
     body = json.dumps(envelope).encode()
     salt = bytes(16)
     digest = sha256(salt, body)
     mark = compute_chain_hash(GENESIS, seq=seq, tx=tx, at=at, sort=sort, thread="t", digest=digest)
     row = {
-        "seq": seq, "tx": tx, "at": at, "sort": sort, "thread": "t", "digest": digest.hex(), "hash": mark.hex(),
-        "salt": salt.hex(), "envelope": body.decode(),
-    }  # fmt: skip
+        "seq": seq,
+        "tx": tx,
+        "at": at,
+        "sort": sort,
+        "thread": "t",
+        "digest": digest.hex(),
+        "hash": mark.hex(),
+        "salt": salt.hex(),
+        "envelope": body.decode(),
+    }
     return b'{"format":"told-ledger/1","account":"default"}\n' + json.dumps(row).encode() + b"\n"
 
 
@@ -397,14 +477,19 @@ def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
 # Backup ---------------------------------------------------------------------------------------------------------------
 
 
-def test_a_backup_made_while_four_threads_write_is_a_whole_store_and_does_not_wait_for_them(tmp_path: Path) -> None:
+def test_a_backup_made_while_four_threads_write_is_a_whole_store_and_does_not_wait_for_them(
+    tmp_path: Path,
+) -> None:
     stop, counts, most = threading.Event(), [0] * 4, 330
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", durability="normal") as memory:
         memory.add([f"number {n} " + "x" * 90_000 for n in range(300)], user_id="alice")
 
         def write(number: int) -> None:
             while not stop.is_set() and counts[number] < most:
-                memory.add([f"thread {number} says {counts[number]} {part}" for part in range(3)], user_id=f"w{number}")
+                memory.add(
+                    [f"thread {number} says {counts[number]} {part}" for part in range(3)],
+                    user_id=f"w{number}",
+                )
                 counts[number] += 1
 
         threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
@@ -481,7 +566,9 @@ def mode(path: Path) -> int:
     return path.stat().st_mode & 0o777
 
 
-def test_an_export_is_its_owners_alone_even_where_everybody_could_read_what_was_there(tmp_path: Path) -> None:
+def test_an_export_is_its_owners_alone_even_where_everybody_could_read_what_was_there(
+    tmp_path: Path,
+) -> None:
     target = tmp_path / "x.jsonl"
     target.write_text("an earlier one")
     target.chmod(0o644)
@@ -509,7 +596,9 @@ def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
 
         with monkeypatch.context() as broken:
             broken.setattr(memory.engine.store, "blob", unreadable)
-            broken.setattr(memory.engine.store, "scan", failing(memory.engine.store.scan_entries, unreadable))
+            broken.setattr(
+                memory.engine.store, "scan", failing(memory.engine.store.scan_entries, unreadable)
+            )
             with pytest.raises(StoreError, match="gone"):
                 memory.export(target)
         assert (target.read_bytes(), list(tmp_path.iterdir())) == (earlier, [target])
@@ -524,7 +613,9 @@ def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
 
 def failing(scan: Callable[..., Any], fail: Callable[..., Any]) -> Callable[..., Any]:
     """A scan that gives a first page and then fails."""
-    return lambda account, after=0, limit=1000: scan(account, after, limit) if after == 0 else fail()
+    return lambda account, after=0, limit=1000: (
+        scan(account, after, limit) if after == 0 else fail()
+    )
 
 
 def no_space(_: int) -> None:
@@ -544,7 +635,9 @@ def test_an_export_goes_into_a_pipe_as_it_stands(tmp_path: Path) -> None:
         assert Memory("ram://", embedder="none").import_(read[0])["entries"] == 2
 
 
-def test_a_backup_comes_to_its_place_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_backup_comes_to_its_place_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "copies").mkdir()
     target = tmp_path / "copies" / "copy.db"
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:

@@ -178,7 +178,12 @@ def test_a_model_that_comes_back_catches_up():
 
 
 def test_what_fails_time_and_again_is_passed_over_and_can_be_retried_or_dropped():
-    replies = [*(LLMError("down") for _ in range(3)), json.dumps(["User likes tea"]), LLMError("still down"), FACTS]
+    replies = [
+        *(LLMError("down") for _ in range(3)),
+        json.dumps(["User likes tea"]),
+        LLMError("still down"),
+        FACTS,
+    ]
     with opened(ScriptedLLM(replies), consumer_attempts=3) as memory:
         memory.add(SAID, user_id="ann")
         memory.wait()
@@ -221,7 +226,12 @@ def test_no_answer_loses_a_word_or_reaches_the_caller(name, chaos):
             assert done["warnings"] or done["extraction"] in ("failed", "pending")
             assert memory.faults()["results"] or name in ("exhaustive", "apertures", "deep")
         else:
-            seen = done["results"] or memory.faults()["results"] or done.get("warnings") or done.get("skipped")
+            seen = (
+                done["results"]
+                or memory.faults()["results"]
+                or done.get("warnings")
+                or done.get("skipped")
+            )
             assert seen or done["extraction"] == "done"
 
 

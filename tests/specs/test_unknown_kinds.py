@@ -40,14 +40,19 @@ def test_what_is_kept_under_an_unknown_kind_is_kept_and_warned_of_once(memory: M
     assert "'prefrence'" in warning
     assert warning.endswith("Did you mean 'preference'?")
     assert unknown(memory.add("Coffee after ten", user_id="mara", kind="prefrence")) == []
-    assert unknown(memory.add("Juice at noon", user_id="jonas", kind="prefrence")) != [], "each scope for itself"
+    assert unknown(memory.add("Juice at noon", user_id="jonas", kind="prefrence")) != [], (
+        "each scope for itself"
+    )
 
 
 def test_every_read_that_asks_for_an_unknown_kind_says_so(memory: Memory) -> None:
     memory.add("Tea before ten", user_id="mara", kind="event")
     for read, warnings in reads(memory, "evnt").items():
         assert [warning.endswith("Did you mean 'event'?") for warning in warnings] == [True], read
-    assert unknown(memory.get_all(user_id="mara", filters={"OR": [{"kind": "evnt"}, {"topic": "x"}]})) != []
+    assert (
+        unknown(memory.get_all(user_id="mara", filters={"OR": [{"kind": "evnt"}, {"topic": "x"}]}))
+        != []
+    )
 
 
 @pytest.mark.parametrize("kind", load_builtin_ontology().names)
@@ -60,7 +65,10 @@ def test_a_kind_of_ones_own_is_known_when_it_is_declared_or_had_by_a_memory(memo
     assert set(map(tuple, reads(memory, "household").values())) == {()}
     assert reads(memory, "houshold")["search"][0].endswith("Did you mean 'household'?")
     with Memory("ram://", embedder="none", ontology=[Kind("household")]) as declared:
-        assert unknown(declared.add("The fuse is behind the mirror", user_id="mara", kind="household")) == []
+        assert (
+            unknown(declared.add("The fuse is behind the mirror", user_id="mara", kind="household"))
+            == []
+        )
         assert set(map(tuple, reads(declared, "household").values())) == {()}
 
 

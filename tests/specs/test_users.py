@@ -23,7 +23,10 @@ def lived(url: str) -> tuple[Memory, ManualClock]:
     for text, scope in (
         ("I live in Lisbon and work at Acme", {"user_id": "mara"}),
         ("Commas go inside the quotes", {"agent_id": "editor"}),
-        ("I am writing a novel about the sea", {"user_id": "mara", "agent_id": "editor", "run_id": "r1"}),
+        (
+            "I am writing a novel about the sea",
+            {"user_id": "mara", "agent_id": "editor", "run_id": "r1"},
+        ),
         ("I live in Hamburg", {"user_id": "jonas"}),
     ):
         memory.add(text, **scope)
@@ -53,7 +56,9 @@ def test_every_memory_of_a_user_is_counted_once_as_stats_counts_it(url: str) -> 
     users = memory.users(type="user")["results"]
     lone = [row["total_memories"] for row in memory.users(type="agent")["results"]]
     assert lone == [2]
-    assert sum(row["total_memories"] for row in users) == memory.stats()["memories"] - 1, "one belongs to no user"
+    assert sum(row["total_memories"] for row in users) == memory.stats()["memories"] - 1, (
+        "one belongs to no user"
+    )
     memory.close()
 
 
@@ -77,7 +82,9 @@ def test_only_those_of_one_type_and_no_type_there_is_not(url: str) -> None:
 
 def test_other_accounts_are_no_part_of_it(url: str) -> None:
     memory, _ = lived(url)
-    stranger = Engine(memory.engine.store, memory.engine.settings, caller=Caller("local", "elsewhere"))
+    stranger = Engine(
+        memory.engine.store, memory.engine.settings, caller=Caller("local", "elsewhere")
+    )
     assert list(run(stranger.users())) == []
     memory.close()
 

@@ -16,7 +16,11 @@ def test_a_reset_meanwhile_is_no_damage(kind, verb, again, monkeypatch):
 
         def meanwhile(self, *args, **options):
             found = slow(self, *args, **options)
-            if self is store and not calls and (verb != "scan" or (args[1:2] == (0,) and len(found) > 1)):
+            if (
+                self is store
+                and not calls
+                and (verb != "scan" or (args[1:2] == (0,) and len(found) > 1))
+            ):
                 calls.append(verb)
                 here.memory.reset()
                 if again:

@@ -24,7 +24,11 @@ class Far:
             self.meanwhile()
         if self.answer:
             return self.answer
-        return '{"facts": ["User plays the cello"]}' if "cello" in user else '{"facts": ["User has a code"]}'
+        return (
+            '{"facts": ["User plays the cello"]}'
+            if "cello" in user
+            else '{"facts": ["User has a code"]}'
+        )
 
 
 @pytest.fixture(params=["ram", "sqlite"])
@@ -58,7 +62,9 @@ def test_one_message_may_be_given_up_and_the_next_is_understood(opened):
     memory, far = opened
     memory.add("My code is 4711", user_id="u")
     memory.add("I play the cello", user_id="u")
-    [turn] = [row for row in memory.search("code", user_id="u")["results"] if "4711" in row["memory"]]
+    [turn] = [
+        row for row in memory.search("code", user_id="u")["results"] if "4711" in row["memory"]
+    ]
     memory.delete(turn["id"])
     assert understood(memory, far) == ["User plays cello"]
 
@@ -145,15 +151,20 @@ def test_what_a_later_message_took_back_is_still_asked_about(opened):
     assert len("".join(far.asked).split("I play the cello")) > 1
 
 
-@pytest.mark.parametrize("answer", [
-    '{"facts": ["User lives in Lisbon", "User works at Acme"]}',
-    '{"facts": ["User lives in Lisbon", "User works at Acme as a cook"]}',
-    '{"facts": ["User lives in Lisbon", "User works for Acme"]}',
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"facts": ["User lives in Lisbon", "User works at Acme"]}',
+        '{"facts": ["User lives in Lisbon", "User works at Acme as a cook"]}',
+        '{"facts": ["User lives in Lisbon", "User works for Acme"]}',
+    ],
+)
 def test_one_fact_of_a_message_that_was_deleted_stays_so_and_the_other_is_held(answer, opened):
     memory, far = opened
     memory.add("I live in Lisbon and work at Acme", user_id="u")
-    [work] = [row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]]
+    [work] = [
+        row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]
+    ]
     memory.delete(work)
     far.answer = answer
     assert understood(memory, far) == ["User lives in Lisbon"]
@@ -165,7 +176,9 @@ def test_one_fact_of_a_message_that_was_deleted_stays_so_and_the_other_is_held(a
 def test_what_was_deleted_of_a_message_and_is_said_in_another_is_held_again(opened):
     memory, far = opened
     memory.add("I live in Lisbon and work at Acme", user_id="u")
-    [work] = [row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]]
+    [work] = [
+        row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]
+    ]
     memory.delete(work)
     memory.add("I work at Acme", user_id="u")
     far.answer = '{"facts": ["User works at Acme"]}'

@@ -42,9 +42,13 @@ LOCKS_MADE_ANEW = {
 """Files whose locks need no care of their own at a fork, and why."""
 FILE_LINES, FUNCTION_LINES = 500, 50
 
-PLACE = {unit: (floor, column) for floor, units in enumerate(FLOORS) for column, unit in enumerate(units)}
+PLACE = {
+    unit: (floor, column) for floor, units in enumerate(FLOORS) for column, unit in enumerate(units)
+}
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
-SQL = re.compile(r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER|WITH)\b", re.IGNORECASE)
+SQL = re.compile(
+    r"\s*(SELECT|INSERT|UPDATE|DELETE|REPLACE|CREATE|DROP|ALTER|WITH)\b", re.IGNORECASE
+)
 
 Rule = Callable[[Path], list[str]]
 Placed = ast.stmt | ast.expr | ast.ExceptHandler
@@ -115,7 +119,10 @@ def named(node: ast.AST, module: Module, package: str) -> list[str]:
             above = package_of(module)
             base = [package, *above[: len(above) - level + 1]] if level else []
             return [".".join([*base, *filter(None, [source]), alias.name]) for alias in names]
-        case ast.Call(func=ast.Name(id=call) | ast.Attribute(attr=call), args=[ast.Constant(value=str(name)), *_]):
+        case ast.Call(
+            func=ast.Name(id=call) | ast.Attribute(attr=call),
+            args=[ast.Constant(value=str(name)), *_],
+        ):
             return [name] if call in ("import_module", "__import__") else []
     return []
 
@@ -124,7 +131,10 @@ def type_checking_lines(tree: ast.Module) -> set[int]:
     """The lines only a type checker reads."""
     lines: set[int] = set()
     for node in nodes(tree):
-        if isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
+        if isinstance(node, ast.If) and ast.unparse(node.test) in (
+            "TYPE_CHECKING",
+            "typing.TYPE_CHECKING",
+        ):
             lines.update(range(node.body[0].lineno, (node.body[-1].end_lineno or 0) + 1))
     return lines
 
@@ -151,12 +161,20 @@ def floors(root: Path) -> list[str]:
     faults = []
     for module in modules(root):
         if module.unit not in PLACE and module.unit not in BESIDE:
-            faults.append(module.fault(1, f"{module.unit} stands on no floor", "Move it, or give it a place in FLOORS"))
+            faults.append(
+                module.fault(
+                    1, f"{module.unit} stands on no floor", "Move it, or give it a place in FLOORS"
+                )
+            )
             continue
         for asked in imports(root, module):
             if reason := wrong_way(module.unit, asked.unit):
                 what = f"{module.unit} imports {asked.target}, but {reason}"
-                faults.append(module.fault(asked.line, what, "Move the code down, or pass it in as an argument"))
+                faults.append(
+                    module.fault(
+                        asked.line, what, "Move the code down, or pass it in as an argument"
+                    )
+                )
     return faults
 
 
@@ -176,7 +194,9 @@ def wrong_way(source: str, target: str) -> str:
 def writing_apart_from_reading(root: Path) -> list[str]:
     """The write path never imports the read path."""
     return [
-        module.fault(asked.line, f"write imports {asked.target}", "Move what both need to ledger or views")
+        module.fault(
+            asked.line, f"write imports {asked.target}", "Move what both need to ledger or views"
+        )
         for module in modules(root)
         if module.unit == "write"
         for asked in imports(root, module)
@@ -187,7 +207,9 @@ def writing_apart_from_reading(root: Path) -> list[str]:
 def no_cycles(root: Path) -> list[str]:
     """No module reaches itself through imports, those hidden inside functions included."""
     graph = {
-        module.name: sorted({asked.target for asked in imports(root, module) if not asked.for_types} - {module.name})
+        module.name: sorted(
+            {asked.target for asked in imports(root, module) if not asked.for_types} - {module.name}
+        )
         for module in modules(root)
     }
     try:
@@ -197,14 +219,22 @@ def no_cycles(root: Path) -> list[str]:
         module = next(module for module in modules(root) if module.name == first)
         line = next(asked.line for asked in imports(root, module) if asked.target == rest[0])
         path = " → ".join([first, *rest])
-        return [module.fault(line, f"imports run in a circle: {path}", "Move what both need into a module below")]
+        return [
+            module.fault(
+                line, f"imports run in a circle: {path}", "Move what both need into a module below"
+            )
+        ]
     return []
 
 
 def short_files(root: Path) -> list[str]:
     """A file fits in the head."""
     return [
-        module.fault(FILE_LINES + 1, f"{module.lines} lines, more than {FILE_LINES}", "Split it by what it is about")
+        module.fault(
+            FILE_LINES + 1,
+            f"{module.lines} lines, more than {FILE_LINES}",
+            "Split it by what it is about",
+        )
         for module in modules(root)
         if module.lines > FILE_LINES
     ]
@@ -213,17 +243,26 @@ def short_files(root: Path) -> list[str]:
 def short_functions(root: Path) -> list[str]:
     """A function fits on a screen."""
     return [
-        module.fault(node.lineno, f"{node.name} has {length} lines, more than {FUNCTION_LINES}", "Name its steps")
+        module.fault(
+            node.lineno,
+            f"{node.name} has {length} lines, more than {FUNCTION_LINES}",
+            "Name its steps",
+        )
         for module in modules(root)
         for node in nodes(module.tree)
-        if isinstance(node, FUNCTIONS) and (length := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
+        if isinstance(node, FUNCTIONS)
+        and (length := (node.end_lineno or 0) - node.lineno + 1) > FUNCTION_LINES
     ]
 
 
 def async_at_the_edge(root: Path) -> list[str]:
     """The engine is written once, as flows; only the drivers and the faces know of the event loop."""
     return [
-        module.fault(node.lineno, f"async def {node.name}", f"Write a flow, or list the file beside {ASYNC_HOMES}")
+        module.fault(
+            node.lineno,
+            f"async def {node.name}",
+            f"Write a flow, or list the file beside {ASYNC_HOMES}",
+        )
         for module in modules(root)
         if not module.path.startswith(ASYNC_HOMES)
         for node in nodes(module.tree)
@@ -249,7 +288,9 @@ def broad_catch(node: ast.AST) -> str:
         case ast.ExceptHandler(type=None):
             return "a bare except"
         case ast.ExceptHandler(type=ast.expr() as kind):
-            names = {ast.unparse(part) for part in (kind.elts if isinstance(kind, ast.Tuple) else [kind])}
+            names = {
+                ast.unparse(part) for part in (kind.elts if isinstance(kind, ast.Tuple) else [kind])
+            }
         case ast.Call(func=ast.Name(id="suppress") | ast.Attribute(attr="suppress"), args=args):
             names = {ast.unparse(arg) for arg in args}
         case _:
@@ -286,11 +327,21 @@ def true_exports(root: Path) -> list[str]:
     bound = bound_names(module.tree)
     faults = []
     if listed != sorted(set(listed)):
-        faults.append(module.fault(line, "__all__ is not sorted, or repeats itself", f"Write {sorted(set(listed))}"))
+        faults.append(
+            module.fault(
+                line, "__all__ is not sorted, or repeats itself", f"Write {sorted(set(listed))}"
+            )
+        )
     if missing := sorted(set(listed) - bound):
-        faults.append(module.fault(line, f"__all__ promises {missing}", "Bind the names, or take them out"))
+        faults.append(
+            module.fault(line, f"__all__ promises {missing}", "Bind the names, or take them out")
+        )
     if hidden := sorted(name for name in bound - set(listed) if not name.startswith("_")):
-        faults.append(module.fault(line, f"{hidden} are bound but not in __all__", "List them, or rename them"))
+        faults.append(
+            module.fault(
+                line, f"{hidden} are bound but not in __all__", "List them, or rename them"
+            )
+        )
     return faults
 
 
@@ -298,8 +349,9 @@ def exported(tree: ast.Module) -> tuple[list[str] | None, int]:
     """The names in `__all__` and the line they start on."""
     for node in tree.body:
         match node:
-            case ast.Assign(targets=[ast.Name(id="__all__")], value=value) | ast.AnnAssign(
-                target=ast.Name(id="__all__"), value=ast.expr() as value
+            case (
+                ast.Assign(targets=[ast.Name(id="__all__")], value=value)
+                | ast.AnnAssign(target=ast.Name(id="__all__"), value=ast.expr() as value)
             ):
                 return ast.literal_eval(value), node.lineno
     return None, 1
@@ -313,13 +365,19 @@ def bound_names(tree: ast.Module) -> set[str]:
         match node:
             case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
                 names.update(alias.asname or alias.name.partition(".")[0] for alias in aliases)
-            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            case (
+                ast.FunctionDef(name=name)
+                | ast.AsyncFunctionDef(name=name)
+                | ast.ClassDef(name=name)
+            ):
                 names.add(name)
             case ast.Assign() | ast.AnnAssign():
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
                 names.update(target.id for target in targets if isinstance(target, ast.Name))
                 if isinstance(node.value, ast.Dict):
-                    lazy.update(str(key.value) for key in node.value.keys if isinstance(key, ast.Constant))
+                    lazy.update(
+                        str(key.value) for key in node.value.keys if isinstance(key, ast.Constant)
+                    )
     typing_names = {"TYPE_CHECKING", "annotations", "Any", "Final"}
     return (names | (lazy if "__getattr__" in names else set())) - typing_names
 
@@ -332,7 +390,8 @@ def core_of_the_standard_library(root: Path) -> list[str]:
         if module.unit == "core"
         for node in nodes(module.tree)
         for top in sorted({name.partition(".")[0] for name in named(node, module, root.name)})
-        if top not in sys.stdlib_module_names | {root.name} | THIRD_PARTY_IN_CORE.get(module.path, set())
+        if top
+        not in sys.stdlib_module_names | {root.name} | THIRD_PARTY_IN_CORE.get(module.path, set())
     ]
 
 
@@ -340,11 +399,18 @@ def named_queries(root: Path) -> list[str]:
     """SQL is read from .sql files by name and never put together where it is executed."""
     faults: dict[str, None] = {}
     for module in modules(root):
-        for scope in [module.tree, *(node for node in nodes(module.tree) if isinstance(node, FUNCTIONS))]:
+        for scope in [
+            module.tree,
+            *(node for node in nodes(module.tree) if isinstance(node, FUNCTIONS)),
+        ]:
             built = {name for node in own_nodes(scope) for name in names_of_built_text(node)}
             for node in own_nodes(scope):
                 if what := bad_query(node, built):
-                    faults[module.fault(node.lineno, what, "Write a named query with parameters in a .sql file")] = None
+                    faults[
+                        module.fault(
+                            node.lineno, what, "Write a named query with parameters in a .sql file"
+                        )
+                    ] = None
     return list(faults)
 
 
@@ -364,13 +430,17 @@ def names_of_built_text(node: ast.AST) -> list[str]:
             return [target.id for target in targets if isinstance(target, ast.Name)]
         case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value) if is_built(value):
             return [name]
-        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if is_built(value) or is_text(value):
+        case ast.AugAssign(target=ast.Name(id=name), op=ast.Add(), value=value) if is_built(
+            value
+        ) or is_text(value):
             return [name]
     return []
 
 
 def is_text(node: ast.AST) -> bool:
-    return isinstance(node, ast.JoinedStr) or (isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return isinstance(node, ast.JoinedStr) or (
+        isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
 
 
 def is_built(node: ast.AST) -> bool:
@@ -388,8 +458,15 @@ def is_built(node: ast.AST) -> bool:
 def bad_query(node: ast.AST, built: set[str]) -> str:
     """What is wrong with the query a call executes; empty if it is no such call or all is well."""
     match node:
-        case ast.Call(func=ast.Attribute(attr="execute" | "executemany" | "executescript" as verb), args=[query, *_]):
-            if is_built(query) or isinstance(query, ast.BinOp) or (isinstance(query, ast.Name) and query.id in built):
+        case ast.Call(
+            func=ast.Attribute(attr="execute" | "executemany" | "executescript" as verb),
+            args=[query, *_],
+        ):
+            if (
+                is_built(query)
+                or isinstance(query, ast.BinOp)
+                or (isinstance(query, ast.Name) and query.id in built)
+            ):
                 return f"{verb}() of SQL put together from parts"
             if isinstance(query, ast.Constant) and SQL.match(str(query.value)):
                 return f"{verb}() of a query written inline"
@@ -403,7 +480,9 @@ def quiet_inside(root: Path) -> list[str]:
         for module in modules(root)
         if module.unit != "faces"
         for node in nodes(module.tree)
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id == "print"
     ]
 
 
@@ -420,7 +499,9 @@ def locks_over_forks(root: Path) -> list[str]:
 
 def stranded(tree: ast.Module) -> Iterator[int]:
     """The lines that make a lock which nothing renews in a child process."""
-    cared = {id(inner) for node in ast.walk(tree) for part in cared_for(node) for inner in ast.walk(part)}
+    cared = {
+        id(inner) for node in ast.walk(tree) for part in cared_for(node) for inner in ast.walk(part)
+    }
     for node in nodes(tree):
         if isinstance(node, ast.ImportFrom) and node.module == "threading":
             yield from (node.lineno for alias in node.names if alias.name in LOCKS)
@@ -432,10 +513,16 @@ def cared_for(node: ast.AST) -> Iterator[ast.AST]:
     """The parts of a node where a lock may be named: annotations, what is freed or awaited, and what `renew` does."""
     if isinstance(node, ast.AnnAssign | ast.arg) and node.annotation is not None:
         yield node.annotation
-    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("freed", "awaited"):
+    elif (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("freed", "awaited")
+    ):
         yield from node.args
     elif isinstance(node, ast.ClassDef) and any(map(renews, ast.walk(node))):
-        yield from (part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "renew")
+        yield from (
+            part for part in node.body if isinstance(part, ast.FunctionDef) and part.name == "renew"
+        )
 
 
 def renews(node: ast.AST) -> bool:
@@ -451,7 +538,11 @@ def renews(node: ast.AST) -> bool:
 def documented(root: Path) -> list[str]:
     """Every module, public function, public class and method of a port opens with a sentence."""
     fix = "Say in one sentence what it is"
-    silent = [module for module in modules(root) if module.tree.body and not ast.get_docstring(module.tree)]
+    silent = [
+        module
+        for module in modules(root)
+        if module.tree.body and not ast.get_docstring(module.tree)
+    ]
     return [module.fault(1, "the module has no docstring", fix) for module in silent] + [
         module.fault(node.lineno, f"{node.name} has no docstring", fix)
         for module in modules(root)
@@ -463,11 +554,21 @@ def documented(root: Path) -> list[str]:
 def public(tree: ast.Module) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
     """The definitions a reader meets: those at the top without an underscore, and the methods of protocols."""
     for node in tree.body:
-        if not isinstance(node, (*FUNCTIONS, ast.ClassDef)) or node.name.startswith("_") or is_overload(node):
+        if (
+            not isinstance(node, (*FUNCTIONS, ast.ClassDef))
+            or node.name.startswith("_")
+            or is_overload(node)
+        ):
             continue
         yield node
-        if isinstance(node, ast.ClassDef) and any("Protocol" in ast.unparse(base) for base in node.bases):
-            yield from (part for part in node.body if isinstance(part, FUNCTIONS) and not part.name.startswith("_"))
+        if isinstance(node, ast.ClassDef) and any(
+            "Protocol" in ast.unparse(base) for base in node.bases
+        ):
+            yield from (
+                part
+                for part in node.body
+                if isinstance(part, FUNCTIONS) and not part.name.startswith("_")
+            )
 
 
 def is_overload(node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> bool:

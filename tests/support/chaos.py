@@ -49,7 +49,9 @@ def _chaos(row: Mapping[str, Any]) -> Chaos:
         calls = [ToolCall(f"c{n}", many["name"], {"entities": []}) for n in range(many["times"])]
     facts = row.get("facts")
     text = generated(row["generate"]) if "generate" in row else row["answer"]
-    return Chaos(row["id"], row["about"], text, tuple(calls), None if facts is None else tuple(facts))
+    return Chaos(
+        row["id"], row["about"], text, tuple(calls), None if facts is None else tuple(facts)
+    )
 
 
 def generated(how: Mapping[str, Any]) -> str:
@@ -67,13 +69,37 @@ FAILURES: tuple[Chaos, ...] = tuple(
     Chaos(name, about, fails=fails)
     for name, about, fails in (
         ("fails-timeout", "no answer in time", lambda: TimeoutError("timed out")),
-        ("fails-reset", "the connection breaks off", lambda: ConnectionResetError(104, "Connection reset by peer")),
-        ("fails-refused", "nobody listens", lambda: ConnectionRefusedError(111, "Connection refused")),
-        ("fails-429", "too many requests", lambda: LLMError("Too many requests.", status=429, retry_after=0)),
-        ("fails-500", "an error of the provider", lambda: LLMError("Internal server error.", status=500)),
-        ("fails-503", "the provider is overloaded", lambda: LLMError("Overloaded.", status=503, retry_after=0)),
+        (
+            "fails-reset",
+            "the connection breaks off",
+            lambda: ConnectionResetError(104, "Connection reset by peer"),
+        ),
+        (
+            "fails-refused",
+            "nobody listens",
+            lambda: ConnectionRefusedError(111, "Connection refused"),
+        ),
+        (
+            "fails-429",
+            "too many requests",
+            lambda: LLMError("Too many requests.", status=429, retry_after=0),
+        ),
+        (
+            "fails-500",
+            "an error of the provider",
+            lambda: LLMError("Internal server error.", status=500),
+        ),
+        (
+            "fails-503",
+            "the provider is overloaded",
+            lambda: LLMError("Overloaded.", status=503, retry_after=0),
+        ),
         ("fails-401", "the key is not accepted", lambda: LLMError("Invalid API key.", status=401)),
-        ("fails-context", "the prompt is too long", lambda: LLMError("Context length exceeded.", status=400)),
+        (
+            "fails-context",
+            "the prompt is too long",
+            lambda: LLMError("Context length exceeded.", status=400),
+        ),
         ("fails-empty", "an error without a message", lambda: LLMError("")),
     )
 )

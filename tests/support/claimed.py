@@ -29,16 +29,27 @@ class Notebook:
     def write(self, *verbs: Verb, author: str = EXTRACTOR) -> int:
         """Commit verbs together; return where the ledger ends then."""
         engine = self.memory.engine
-        drafts = [Draft(verb, self.scope, "user" if isinstance(verb, Observed) else author) for verb in verbs]
-        vectors, _ = run(embed.embed_before_commit(engine.store, engine.embedder, drafts, {}, embed.EMPTY_LOOKUP))
+        drafts = [
+            Draft(verb, self.scope, "user" if isinstance(verb, Observed) else author)
+            for verb in verbs
+        ]
+        vectors, _ = run(
+            embed.embed_before_commit(engine.store, engine.embedder, drafts, {}, embed.EMPTY_LOOKUP)
+        )
         model = engine.embedder.model if engine.embedder else None
         engine.store.commit(Batch("default", drafts, vectors=vectors, model=model), fold_all)
         return engine.store.get_head("default").seq
 
-    def said(self, name: str, text: str, *claims: Verb, said_at: int | None = None, **more: Any) -> int:
+    def said(
+        self, name: str, text: str, *claims: Verb, said_at: int | None = None, **more: Any
+    ) -> int:
         """A turn called `name`, kept as evidence `name.said`, with what was taken from it."""
         claim = Claim(text, TURN, evidence=f"{name}.said", role="user", said_at=said_at, **more)
-        self.write(Observed(f"{name}.said", Evidence(text, said_at=said_at)), Asserted(name, claim), author="user")
+        self.write(
+            Observed(f"{name}.said", Evidence(text, said_at=said_at)),
+            Asserted(name, claim),
+            author="user",
+        )
         return self.write(*claims) if claims else self.memory.engine.store.get_head("default").seq
 
     def node(self, name: str, text: str) -> None:
@@ -47,7 +58,12 @@ class Notebook:
 
     def doubt(self, name: str, text: str, evidence: str) -> None:
         """A claim in quarantine."""
-        self.write(Asserted(name, Claim(text, QUARANTINE, evidence=evidence, meta={"kind": "profile", "why": "new"})))
+        self.write(
+            Asserted(
+                name,
+                Claim(text, QUARANTINE, evidence=evidence, meta={"kind": "profile", "why": "new"}),
+            )
+        )
 
     def link(self, src: str, rel: str, dst: str, weight: float = 1.0, **meta: Any) -> int:
         """One thing bears on another."""
@@ -59,14 +75,22 @@ class Notebook:
 
 
 def claim(
-    thread: str, text: str, turn: str, name: str = "likes", object: str | None = None, *, since: int | None = None,
+    thread: str,
+    text: str,
+    turn: str,
+    name: str = "likes",
+    object: str | None = None,
+    *,
+    since: int | None = None,
     **more: Any,
-) -> Asserted:  # fmt: skip
+) -> Asserted:
     """A claim taken from a turn; with `since`, another version of its thread."""
     value = object or text.rsplit(maxsplit=1)[-1]
     fields: dict[str, Any] = {"role": "user", "subject": "User", "object": value, **more}
     kind = lookup_predicate(name).kind
-    return Asserted(thread, Claim(text, kind, predicate=name, evidence=f"{turn}.said", **fields), since)
+    return Asserted(
+        thread, Claim(text, kind, predicate=name, evidence=f"{turn}.said", **fields), since
+    )
 
 
 def texts(rows: Sequence[dict[str, Any]]) -> list[str]:

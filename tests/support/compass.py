@@ -62,6 +62,8 @@ def pair(memory: Memory, threads: Sequence[str], scope: Scope) -> str:
     """File turns as one exchange, as the sweep does."""
     store = memory.engine.store
     number = store.mint.new_id()
-    drafts = [Draft(Linked(thread, "in_exchange", number, 0.5), scope, "told") for thread in threads]
+    drafts = [
+        Draft(Linked(thread, "in_exchange", number, 0.5), scope, "told") for thread in threads
+    ]
     store.commit(Batch(scope.account, drafts), fold_all)
     return number

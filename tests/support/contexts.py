@@ -22,7 +22,9 @@ TITLES = {"Always:": "pinned", "Recalled:": "recalled", "Just said:": "recent"}
 HEADINGS = {"Profile": "pinned", "Retrieved memories": "recalled", "Recent": "recent"}
 
 
-def item(seq: int, *forms: str, section: str = "recalled", on: str | int = "2023-05-08", **fields: Any) -> ContextItem:
+def item(
+    seq: int, *forms: str, section: str = "recalled", on: str | int = "2023-05-08", **fields: Any
+) -> ContextItem:
     """An item whose fact was said on a day; without a role or a name, by the user."""
     said = on if isinstance(on, int) else parse_instant(on)
     text = forms[0] if forms else ""
@@ -72,8 +74,12 @@ def read_markdown(text: str) -> list[Line]:
     assert levels[0] == "h2"
     assert set(levels[1:]) == {"h3"}
     assert {token.type.removesuffix("_open").removesuffix("_close") for token in tokens} == {
-        "heading", "inline", "paragraph", "bullet_list", "list_item",
-    }  # fmt: skip
+        "heading",
+        "inline",
+        "paragraph",
+        "bullet_list",
+        "list_item",
+    }
     found, section = [], ""
     for token in rest:
         if token.level == 1:
@@ -86,7 +92,9 @@ def read_markdown(text: str) -> list[Line]:
 
 def _bold(bullet: Token) -> str:
     kinds = [child.type for child in bullet.children or ()]
-    assert not {"html_inline", "code_inline", "link_open", "image", "softbreak", "hardbreak"} & {*kinds}
+    assert not {"html_inline", "code_inline", "link_open", "image", "softbreak", "hardbreak"} & {
+        *kinds
+    }
     assert kinds.count("strong_open") == 1, "nothing but our own words is bold"
     return _shown(bullet, kinds.index("strong_open"), kinds.index("strong_close"))
 
@@ -110,13 +118,18 @@ def read_xml(text: str) -> list[Line]:
         for memory in (child,) if child.tag == "memory" else child:
             assert (memory.tag, len(memory)) == ("memory", 0)
             section = "recalled" if child.tag == "memory" else child.tag
-            found.append(Line(section, memory.attrib["date"], memory.text or "", dict(memory.attrib)))
+            found.append(
+                Line(section, memory.attrib["date"], memory.text or "", dict(memory.attrib))
+            )
     return found
 
 
 def read_messages(messages: Sequence[Mapping[str, str]]) -> list[Line]:
     """The lines of the one or two messages, the pinned ones in a message of their own."""
-    assert all(message.keys() == {"role", "content"} and message["role"] == "system" for message in messages)
+    assert all(
+        message.keys() == {"role", "content"} and message["role"] == "system"
+        for message in messages
+    )
     blocks = [read_text(message["content"]) for message in messages]
     assert len(blocks) <= 2
     assert all(len({line.section == "pinned" for line in block}) == 1 for block in blocks)

@@ -29,7 +29,9 @@ ALICE = Scope(user_id="alice")
 DAY = 86_400_000_000
 
 
-def claim(predicate_: str, value: str | None, text: str = "", *, subject: str = "User", **more: Any) -> Claim:
+def claim(
+    predicate_: str, value: str | None, text: str = "", *, subject: str = "User", **more: Any
+) -> Claim:
     """A claim in few words; its kind is its predicate's, its text tells what it says."""
     said = text or f"{subject} {predicate_.replace('_', ' ')} {value}"
     kind = more.pop("kind", lookup_predicate(predicate_).kind)
@@ -54,11 +56,18 @@ class World:
     curated: CurationResult = field(default_factory=CurationResult)
     calls: int = 0
 
-    def tell(self, *claims: Claim, role: str = "user", sort: str = "turn", source: str | None = None) -> list[Event]:
+    def tell(
+        self, *claims: Claim, role: str = "user", sort: str = "turn", source: str | None = None
+    ) -> list[Event]:
         """Say claims in one turn; the events of what became of them."""
         self.calls += 1
         self.clock.tick()
-        said = Evidence(f"turn {self.calls}: {'; '.join(each.text for each in claims)}", role, sort=sort, source=source)
+        said = Evidence(
+            f"turn {self.calls}: {'; '.join(each.text for each in claims)}",
+            role,
+            sort=sort,
+            source=source,
+        )
         spoken = [each if each.role == role else replace(each, role=role) for each in claims]
         heard = ExtractionInput((InputTurn(said, {}),), self.clock.now, self.scope, self.ontology)
         seen = self.store.get_head(self.scope.account).seq
@@ -86,7 +95,11 @@ class World:
     def links(self, rel: str) -> list[tuple[str, str]]:
         """The links of a sort, by the texts of what they bind; evidence has none."""
         texts = {fact.id: fact.text for fact in self.facts()}
-        found = {link.seq: link for link in self.store.find_links(self.scope.account, list(texts)) if link.rel == rel}
+        found = {
+            link.seq: link
+            for link in self.store.find_links(self.scope.account, list(texts))
+            if link.rel == rel
+        }
         return [(texts.get(link.src, ""), texts.get(link.dst, "")) for link in found.values()]
 
     def whys(self) -> list[str]:
@@ -101,7 +114,11 @@ def world(kind: str = "ram", *, seed: int = 0, **more: Any) -> Iterator[World]:
     mint = seeded_mint(seed, clock)
     with tempfile.TemporaryDirectory(prefix="told-curate-") as folder:
         url = f"sqlite:///{folder}/m.db"
-        opened = InMemoryStore(mint) if kind == "ram" else open_store(url, mint=mint, settings={"durability": "normal"})
+        opened = (
+            InMemoryStore(mint)
+            if kind == "ram"
+            else open_store(url, mint=mint, settings={"durability": "normal"})
+        )
         store = cast(Store, opened)
         try:
             yield World(store, clock, **more)

@@ -12,10 +12,12 @@ from told.flow import run
 from told.ports import ChatLine, Tool, ToolCall, ToolReply, Usage
 from told.testing.fakes import DEFAULT_START, ScriptedLLM
 from told.write.messages import InputTurn
-from told.write.shape import ExtractionResult, Extractor, ExtractionInput
+from told.write.shape import ExtractionInput, ExtractionResult, Extractor
 
 
-def turn(content: str, role: str = "user", name: str | None = None, at: str | None = None) -> InputTurn:
+def turn(
+    content: str, role: str = "user", name: str | None = None, at: str | None = None
+) -> InputTurn:
     said_at = None if at is None else parse_instant(at)
     valid = ALWAYS if said_at is None else Interval(said_at, None, "day")
     return InputTurn(Evidence(content, role, name, said_at), {}, valid)

@@ -27,11 +27,11 @@ from told.core.entry import Claim
 from told.core.predicates import FAVOURITE_PREFIX, lookup_predicate
 from told.core.scope import Scope
 from told.core.stem import stem_word
-from told.core.when import parse_instant, format_iso
+from told.core.when import format_iso, parse_instant
 from told.flow import run
 from told.settings import Settings
 from told.write import messages
-from told.write.shape import QUARANTINED, Extractor, ExtractionInput
+from told.write.shape import QUARANTINED, ExtractionInput, Extractor
 
 SPLITS = ("dev", "test")
 NOW = "2026-06-15T12:00:00Z"
@@ -59,7 +59,9 @@ class Triple:
 
     def __str__(self) -> str:
         name, polarity = self.predicates[0]
-        return f"{'not ' if polarity == 'negated' else ''}{self.subjects[0]} {name} {self.objects[0]}"
+        return (
+            f"{'not ' if polarity == 'negated' else ''}{self.subjects[0]} {name} {self.objects[0]}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +79,11 @@ class Utterance:
     @property
     def text(self) -> str:
         """What was said, on one line."""
-        said = self.said if isinstance(self.said, str) else " // ".join(row["content"] for row in self.said)
+        said = (
+            self.said
+            if isinstance(self.said, str)
+            else " // ".join(row["content"] for row in self.said)
+        )
         return " ".join(said.split())
 
     @property
@@ -87,7 +93,9 @@ class Utterance:
 
     def heard(self) -> ExtractionInput:
         """What an extractor is given."""
-        said = messages.parse_messages(self.said, metadata=None, timestamp=self.at, source=None, settings=Settings())
+        said = messages.parse_messages(
+            self.said, metadata=None, timestamp=self.at, source=None, settings=Settings()
+        )
         return ExtractionInput(said.turns, parse_instant(self.at), SCOPE)
 
 
@@ -99,7 +107,9 @@ def utterances(split: str) -> tuple[Utterance, ...]:
 def _utterance(row: Mapping[str, Any]) -> Utterance:
     never = tuple(one if isinstance(one, str) else _triple(one) for one in row["never"])
     gold = tuple(map(_triple, row["gold"]))
-    return Utterance(row["id"], row["style"], row["lang"], row["said"], row.get("at", NOW), gold, never)
+    return Utterance(
+        row["id"], row["style"], row["lang"], row["said"], row.get("at", NOW), gold, never
+    )
 
 
 def _triple(row: Mapping[str, Any]) -> Triple:
@@ -108,7 +118,11 @@ def _triple(row: Mapping[str, Any]) -> Triple:
     names = row.get("any_of", (row["predicate"],))
     fair = tuple((name.lstrip("+-"), signs.get(name[0], own)) for name in names)
     return Triple(
-        _several(row["subject"]), fair, _several(row["object"]), row.get("optional", False), row.get("on", "")
+        _several(row["subject"]),
+        fair,
+        _several(row["object"]),
+        row.get("optional", False),
+        row.get("on", ""),
     )
 
 
@@ -138,7 +152,9 @@ _SAME = {
 @lru_cache(maxsize=50_000)
 def words(text: str) -> tuple[str, ...]:
     """The words of a text that carry it, reduced to their stems; all its words, if none does."""
-    plain = "".join(c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c))
+    plain = "".join(
+        c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c)
+    )
     found = _WORD.findall(unicodedata.normalize("NFKC", plain))
     carrying = [word for word in found if word not in _SMALL] or found
     return tuple(stem_word(_SAME.get(word, word)) for word in carrying)
@@ -161,7 +177,9 @@ def same_value(wanted: str, given: str) -> bool:
     """Whether a value is the one wanted: case, articles, slips and a few words more or less aside."""
     want, have = words(wanted), words(given)
     agreed = _NEGATED.isdisjoint(want) == _NEGATED.isdisjoint(have)
-    want, have = (tuple(word for word in some if word not in _NEGATED) or some for some in (want, have))
+    want, have = (
+        tuple(word for word in some if word not in _NEGATED) or some for some in (want, have)
+    )
     return agreed and share(want, have) >= COVERED and share(have, want) >= SWALLOWED
 
 
@@ -169,7 +187,9 @@ def same_subject(wanted: str, given: str | None) -> bool:
     """Whether two names stand for one: "Anna", "User's wife Anna"; the user is nobody but the user."""
     if wanted == "User" or given is None:
         return wanted == "User" and (given is None or given.casefold() in ("user", "the user"))
-    want, have = (set(words(name.rpartition("'s ")[2])) for name in (wanted, given.replace("’", "'")))
+    want, have = (
+        set(words(name.rpartition("'s ")[2])) for name in (wanted, given.replace("’", "'"))
+    )
     return given.casefold() != "user" and (want <= have or have <= want)
 
 
@@ -180,7 +200,10 @@ def same_predicate(wanted: str, given: str) -> bool:
     given = given.replace("favorite_", FAVOURITE_PREFIX)
     if not (wanted.startswith(FAVOURITE_PREFIX) and given.startswith(FAVOURITE_PREFIX)):
         return False
-    want, have = (set(words(name.removeprefix(FAVOURITE_PREFIX).replace("_", " "))) for name in (wanted, given))
+    want, have = (
+        set(words(name.removeprefix(FAVOURITE_PREFIX).replace("_", " ")))
+        for name in (wanted, given)
+    )
     return want <= have or have <= want
 
 
@@ -199,7 +222,9 @@ def matches(claim: Claim, triple: Triple, now: int) -> bool:
         if same_predicate(name, claim.predicate):
             if any(same_value(value, claim.object or "") for value in triple.objects):
                 return True
-        elif lookup_predicate(name).slot == lookup_predicate(claim.predicate).slot and _tells(claim.text, triple):
+        elif lookup_predicate(name).slot == lookup_predicate(claim.predicate).slot and _tells(
+            claim.text, triple
+        ):
             return True
     return False
 
@@ -212,7 +237,9 @@ def _tells(text: str, triple: Triple) -> bool:
 def _by_text(claim: Claim, triple: Triple, now: int) -> bool:
     first = claim.text.split()[:1]
     about = any(
-        first in (["User"], ["I"]) if subject == "User" else share(words(subject), words(claim.text)) == 1
+        first in (["User"], ["I"])
+        if subject == "User"
+        else share(words(subject), words(claim.text)) == 1
         for subject in triple.subjects
     )
     fair = any(_same_polarity(claim, name, polarity, now) for name, polarity in triple.predicates)
@@ -221,7 +248,11 @@ def _by_text(claim: Claim, triple: Triple, now: int) -> bool:
 
 def _same_polarity(claim: Claim, name: str, polarity: str, now: int) -> bool:
     """A state that has ended is as good as one denied; something that happened did so, however long ago."""
-    ended = claim.valid.end is not None and claim.valid.end <= now and lookup_predicate(name).kind != "event"
+    ended = (
+        claim.valid.end is not None
+        and claim.valid.end <= now
+        and lookup_predicate(name).kind != "event"
+    )
     return (claim.polarity == "negated" or ended) == (polarity == "negated")
 
 
@@ -236,9 +267,15 @@ def implied(claim: Claim, gold: Iterable[Triple]) -> bool:
         return False
     named, value = claim.predicate in ("name", "nickname"), claim.object or ""
     if named and not same_subject("User", claim.subject):
-        return any(same_value(one, value) for triple in gold for one in (*triple.subjects, *triple.objects))
+        return any(
+            same_value(one, value) for triple in gold for one in (*triple.subjects, *triple.objects)
+        )
     if claim.predicate == "relationship_status":
-        return any(name in ("married_to", "has_partner") for triple in gold for name, _ in triple.predicates)
+        return any(
+            name in ("married_to", "has_partner")
+            for triple in gold
+            for name, _ in triple.predicates
+        )
     if claim.predicate.startswith("has_") or claim.predicate in ("has", "married_to", "manager"):
         others = [one for triple in gold for one in triple.subjects if one != "User"]
         return any(same_subject(one, value) for one in others)
@@ -248,7 +285,9 @@ def implied(claim: Claim, gold: Iterable[Triple]) -> bool:
 def forbidden(claim: Claim, utterance: Utterance, now: int) -> bool:
     """Whether a claim is one of those that must never be made of this utterance."""
     return any(
-        one.casefold() in claim.text.casefold() if isinstance(one, str) else matches(claim, one, now)
+        one.casefold() in claim.text.casefold()
+        if isinstance(one, str)
+        else matches(claim, one, now)
         for one in utterance.never
     )
 
@@ -303,7 +342,11 @@ class Judged:
 def judge(utterance: Utterance, extractor: Extractor) -> Judged:
     """Run an extractor on an utterance and hold its claims against the labels; what is in quarantine is not claimed."""
     heard = utterance.heard()
-    claims = [one.claim for one in run(extractor.extract(heard)).claims if one.claim.modality != QUARANTINED]
+    claims = [
+        one.claim
+        for one in run(extractor.extract(heard)).claims
+        if one.claim.modality != QUARANTINED
+    ]
     return held_against(utterance, claims, heard.now)
 
 
@@ -353,8 +396,9 @@ def by_style(judged: Iterable[Judged]) -> dict[str, Score]:
 
 _DENIES = re.compile(
     r"\b(no longer|not|never|stopped|quit|used to|former(ly)?|any ?more|gave up|sold|cancelled|died|keine?|was|had)\b"
-    r"|n['’]t", re.IGNORECASE,
-)  # fmt: skip
+    r"|n['’]t",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,10 +418,15 @@ def updates(split: str) -> tuple[Update, ...]:
     """The updates of a split."""
     names = ("now", "gone", "kept")
     return tuple(
-        Update(row["id"], row["theme"], tuple(row["steps"]), _several(row["expect"]),
-               *(tuple(row[name]) for name in names))
+        Update(
+            row["id"],
+            row["theme"],
+            tuple(row["steps"]),
+            _several(row["expect"]),
+            *(tuple(row[name]) for name in names),
+        )
         for row in rows(DATA / "updates" / f"{split}.jsonl")
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,7 +461,11 @@ def _faults(update: Update, events: Sequence[str], held: Sequence[str]) -> Itera
     changes = {*events} - {"NONE"} or {"NONE"}
     if not changes <= {*update.expect}:
         yield f"{'/'.join(sorted(changes))}, not {'/'.join(update.expect)}"
-    yield from (f"{text!r} is not held" for text in (*update.now, *update.kept) if not any(_holds(held, text)))
+    yield from (
+        f"{text!r} is not held"
+        for text in (*update.now, *update.kept)
+        if not any(_holds(held, text))
+    )
     last = update.steps[-1]
     verbatim = {last} if isinstance(last, str) else {row["content"] for row in last}
     believed = [text for text in held if text not in verbatim and not _DENIES.search(text)]
@@ -425,4 +478,6 @@ def _holds(held: Iterable[str], text: str) -> Iterator[bool]:
         first = wording.split()[0]
         alone = first in ("User", "User's")
         for memory in held:
-            yield share(words(wording), words(memory)) == 1 and (not alone or memory.split()[0] == first)
+            yield share(words(wording), words(memory)) == 1 and (
+                not alone or memory.split()[0] == first
+            )

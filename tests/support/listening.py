@@ -8,20 +8,24 @@ from told.core.when import to_us
 from told.flow import run
 from told.write.local import LocalExtractor
 from told.write.messages import InputTurn
-from told.write.shape import ExtractionResult, ExtractionInput
+from told.write.shape import ExtractionInput, ExtractionResult
 
 NOW = to_us(datetime(2026, 3, 18, 12, tzinfo=UTC))
 """A Wednesday."""
 
 
-def hear(*turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None) -> ExtractionResult:
+def hear(
+    *turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None
+) -> ExtractionResult:
     """Everything that is found in turns of a user, or of the role that stands before the text."""
     told = [("user", turn) if isinstance(turn, str) else turn for turn in turns]
     heard = tuple(InputTurn(Evidence(text, role, name, said_at), {}) for role, text in told)
     return run(LocalExtractor().extract(ExtractionInput(heard, NOW, Scope("a", user_id="u"))))
 
 
-def claims(*turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None) -> list[Claim]:
+def claims(
+    *turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None
+) -> list[Claim]:
     """The claims that are found, in order."""
     return [found.claim for found in hear(*turns, name=name, said_at=said_at).claims]
 
@@ -31,7 +35,9 @@ def texts(*turns: str | tuple[str, str], name: str | None = None) -> list[str]:
     return [claim.text for claim in claims(*turns, name=name)]
 
 
-def triples(*turns: str | tuple[str, str], name: str | None = None) -> set[tuple[str | None, str | None, str | None]]:
+def triples(
+    *turns: str | tuple[str, str], name: str | None = None
+) -> set[tuple[str | None, str | None, str | None]]:
     """Subject, predicate and object of the claims; a negated predicate has a minus before it."""
     return {
         (claim.subject, f"{'-' * (claim.polarity == 'negated')}{claim.predicate}", claim.object)

@@ -8,12 +8,26 @@ from collections.abc import Iterator
 from typing import Any
 
 LOCKS = (type(threading.Lock()), type(threading.RLock()))
-CONTAINERS = (dict, list, tuple, set, frozenset, deque, OrderedDict, threading.Condition, threading.Event)
+CONTAINERS = (
+    dict,
+    list,
+    tuple,
+    set,
+    frozenset,
+    deque,
+    OrderedDict,
+    threading.Condition,
+    threading.Event,
+)
 
 
 def locks(*roots: Any) -> Iterator[tuple[str, Any]]:
     """The locks that told's modules and some objects lead to, each with the name of what has it."""
-    globals_ = [(name, vars(module)) for name, module in list(sys.modules.items()) if name.partition(".")[0] == "told"]
+    globals_ = [
+        (name, vars(module))
+        for name, module in list(sys.modules.items())
+        if name.partition(".")[0] == "told"
+    ]
     waiting: list[tuple[str, Any]] = [*(("", root) for root in roots), *globals_]
     seen: dict[int, Any] = {}
     while waiting:

@@ -32,11 +32,25 @@ SPOKEN = (
 """What an extractor found in five turns: the value, and the sentence it was said in."""
 
 
-def concept(tier: str, weight: float = 1.0, cardinality: Any = "unlimited", eviction: str = "salience",
-            label: str = "", examples: tuple[str, ...] = (), **more: Any) -> dict[str, Any]:  # fmt: skip
+def concept(
+    tier: str,
+    weight: float = 1.0,
+    cardinality: Any = "unlimited",
+    eviction: str = "salience",
+    label: str = "",
+    examples: tuple[str, ...] = (),
+    **more: Any,
+) -> dict[str, Any]:
     """The rules of a concept."""
-    return {"persistence_class": tier, "salience_weight": weight, "cardinality": cardinality, "eviction": eviction,
-            "label": label or tier, "examples": list(examples), **more}  # fmt: skip
+    return {
+        "persistence_class": tier,
+        "salience_weight": weight,
+        "cardinality": cardinality,
+        "eviction": eviction,
+        "label": label or tier,
+        "examples": list(examples),
+        **more,
+    }
 
 
 MUSEUM: dict[str, Any] = {"version": "0.2", "description": "A museum", "concepts": {
@@ -51,7 +65,12 @@ MUSEUM: dict[str, Any] = {"version": "0.2", "description": "A museum", "concepts
 
 def tiers(weight: float = 1.0) -> dict[str, Any]:
     """One concept for each tier, called by its name."""
-    return {"concepts": {tier: concept(tier, weight) for tier in ("permanent", "long_term", "session", "ephemeral")}}
+    return {
+        "concepts": {
+            tier: concept(tier, weight)
+            for tier in ("permanent", "long_term", "session", "ephemeral")
+        }
+    }
 
 
 @contextlib.contextmanager

@@ -69,7 +69,9 @@ def blocks(page: Path) -> Iterator[Block]:
 def commands(block: Block) -> list[str]:
     """The commands of a console block that are run, continuation lines joined; what is not after a `$ ` is output."""
     joined = block.text.replace("\\\n", " ")
-    asked = [line.removeprefix("$ ").strip() for line in joined.splitlines() if line.startswith("$ ")]
+    asked = [
+        line.removeprefix("$ ").strip() for line in joined.splitlines() if line.startswith("$ ")
+    ]
     return [command for command in asked if command.split()[0] not in NOT_RUN]
 
 
@@ -92,7 +94,9 @@ def shell(script: str, folder: Path, environment: dict[str, str]) -> None:
         check=False,
     )
     if done.returncode:
-        raise AssertionError(f"exit code {done.returncode} of:\n{script}\n{done.stdout}{done.stderr}")
+        raise AssertionError(
+            f"exit code {done.returncode} of:\n{script}\n{done.stdout}{done.stderr}"
+        )
 
 
 def execute(page: Path, folder: Path, environment: dict[str, str]) -> dict[str, object]:
@@ -154,7 +158,11 @@ def links(page: Path) -> Iterator[Link]:
 def broken_tables(page: Path) -> list[int]:
     """The lines where a table begins that has no heading, which is then no table."""
     lines = ["", *page.read_text("utf-8").splitlines(), ""]
-    starts = [n for n in range(1, len(lines) - 1) if lines[n].startswith("|") and not lines[n - 1].startswith("|")]
+    starts = [
+        n
+        for n in range(1, len(lines) - 1)
+        if lines[n].startswith("|") and not lines[n - 1].startswith("|")
+    ]
     return [n for n in starts if not set(lines[n + 1]) <= set("|- :") or not lines[n + 1]]
 
 
@@ -165,7 +173,11 @@ def broken_links(page: Path, root: Path) -> list[str]:
         path, _, anchor = link.target.partition("#")
         file = (page.parent / path).resolve() if path else page
         inside = file.is_relative_to(root.resolve())
-        found = inside and file.exists() and (not anchor or file.suffix != ".md" or anchor in anchors(file))
+        found = (
+            inside
+            and file.exists()
+            and (not anchor or file.suffix != ".md" or anchor in anchors(file))
+        )
         if not found:
             broken.append(f"{page.relative_to(root)}:{link.line}: {link.target} leads nowhere")
     return broken

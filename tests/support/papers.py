@@ -58,7 +58,9 @@ def written(text: str, scale: int = 8) -> bytes:
 def jpeg(width: int, height: int) -> bytes:
     """The head of a JPEG, as far as its size stands in it."""
     app = b"\xff\xe0" + pack(">H", 16) + b"JFIF\0\1\1\0\0\1\0\1\0\0"
-    comment = b"\xff\xfe" + pack(">H", 2 + 300) + b"\xff\xc0" * 150  # looks like a frame, and is a comment
+    comment = (
+        b"\xff\xfe" + pack(">H", 2 + 300) + b"\xff\xc0" * 150
+    )  # looks like a frame, and is a comment
     frame = b"\xff\xc2" + pack(">HBHHB", 11, 8, height, width, 1) + b"\1\x11\0"
     return b"\xff\xd8" + app + comment + frame + b"\xff\xd9"
 
@@ -70,7 +72,9 @@ def gif(width: int, height: int) -> bytes:
 
 def bmp(width: int, height: int) -> bytes:
     """The head of a BMP."""
-    return b"BM" + pack("<IHHI", 54, 0, 0, 54) + pack("<IiiHH", 40, width, height, 1, 24) + bytes(24)
+    return (
+        b"BM" + pack("<IHHI", 54, 0, 0, 54) + pack("<IiiHH", 40, width, height, 1, 24) + bytes(24)
+    )
 
 
 def webp(width: int, height: int, sort: bytes = b"VP8X") -> bytes:
@@ -102,7 +106,9 @@ def docx(body: str | bytes, title: str = "", **members: bytes) -> bytes:
         archive.writestr("[Content_Types].xml", "<Types/>")
         archive.writestr("word/document.xml", body)
         if title:
-            core = f'<p xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></p>'
+            core = (
+                f'<p xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></p>'
+            )
             archive.writestr("docProps/core.xml", core)
         for name, data in members.items():
             archive.writestr(name, data)
@@ -111,7 +117,11 @@ def docx(body: str | bytes, title: str = "", **members: bytes) -> bytes:
 
 def pdf(*pages: str, title: str = "") -> bytes:
     """A PDF with one line of text on each page."""
-    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"", b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"]
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"",
+        b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>",
+    ]
     kids = []
     for page in pages:
         stream = f"BT /F1 12 Tf 72 720 Td ({page}) Tj ET".encode("latin-1")
@@ -121,7 +131,10 @@ def pdf(*pages: str, title: str = "") -> bytes:
             b"/Contents %d 0 R >>" % (len(objects) + 2)
         )
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))
-    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (len(kids), b" ".join(b"%d 0 R" % kid for kid in kids))
+    objects[1] = b"<< /Type /Pages /Count %d /Kids [%s] >>" % (
+        len(kids),
+        b" ".join(b"%d 0 R" % kid for kid in kids),
+    )
     objects.append(f"<< /Title ({title}) >>".encode("latin-1"))
     return _numbered(objects, len(objects))
 
@@ -134,5 +147,9 @@ def _numbered(objects: list[bytes], info: int) -> bytes:
         out += b"%d 0 obj\n%s\nendobj\n" % (number, body)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
     count = len(objects) + 1
-    trailer = b"trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF" % (count, info, len(out))
+    trailer = b"trailer\n<< /Size %d /Root 1 0 R /Info %d 0 R >>\nstartxref\n%d\n%%%%EOF" % (
+        count,
+        info,
+        len(out),
+    )
     return out + b"xref\n0 %d\n0000000000 65535 f \n%s%s" % (count, table, trailer)

@@ -15,7 +15,13 @@ from typing import Any
 from chaos import DATA, generated, rows
 
 CHANNELS = ("user", "tool", "document", "image", "assistant")
-ROLES = {"user": "user", "tool": "tool", "document": "document", "image": "user", "assistant": "assistant"}
+ROLES = {
+    "user": "user",
+    "tool": "tool",
+    "document": "document",
+    "image": "user",
+    "assistant": "assistant",
+}
 """The role of a message on each channel; what an image says is part of a message of the user."""
 SPOKEN = frozenset({"user", "image"})
 """Channels on which the user speaks too, so that not every new memory is the payload's doing."""
@@ -63,7 +69,10 @@ class Poison:
 
     def parts(self) -> list[str]:
         """The words of the user, and then those of each image, as they come before told reads the images."""
-        return [part.strip("\n") for part in re.split(r"(?m)^\[OCR text from image #\d+\]$", self.payload)]
+        return [
+            part.strip("\n")
+            for part in re.split(r"(?m)^\[OCR text from image #\d+\]$", self.payload)
+        ]
 
     @property
     def own(self) -> Own:
@@ -72,7 +81,9 @@ class Poison:
 
     def told_by(self, text: str) -> bool:
         """Whether a memory says what this payload wants it to."""
-        return any(re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in self.says)
+        return any(
+            re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in self.says
+        )
 
 
 def poisons(channel: str | None = None) -> tuple[Poison, ...]:
@@ -84,7 +95,14 @@ def poisons(channel: str | None = None) -> tuple[Poison, ...]:
 def _poison(row: Mapping[str, Any]) -> Poison:
     payload = generated(row["generate"]) if "generate" in row else row["payload"]
     must_not = row["must_not"]
-    return Poison(row["id"], row["channel"], row["attack"], payload, tuple(must_not["says"]), must_not["change"])
+    return Poison(
+        row["id"],
+        row["channel"],
+        row["attack"],
+        payload,
+        tuple(must_not["says"]),
+        must_not["change"],
+    )
 
 
 def ids(found: Iterable[Mapping[str, Any]]) -> set[str]:

@@ -47,7 +47,11 @@ def says(body: Any, status: int = 200, **headers: str) -> Act:
         content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
         handler.send_response(status)
         given = {name.replace("_", "-"): value for name, value in headers.items()}
-        for name, value in {"content-type": "application/json", "content-length": str(len(content)), **given}.items():
+        for name, value in {
+            "content-type": "application/json",
+            "content-length": str(len(content)),
+            **given,
+        }.items():
             handler.send_header(name, value)
         handler.end_headers()
         handler.wfile.write(content)

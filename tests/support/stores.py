@@ -23,5 +23,7 @@ def opened(name: str, **more: Any) -> Iterator[Stage]:
     options = {**STORES[name], **more}
     with ExitStack() as stack:
         if options.pop("plain", False):
-            stack.enter_context(mock.patch.object(index, "partition_class", return_value=PythonPartition))
+            stack.enter_context(
+                mock.patch.object(index, "partition_class", return_value=PythonPartition)
+            )
         yield stack.enter_context(stage("sqlite", **options))

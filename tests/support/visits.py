@@ -18,11 +18,21 @@ DAY = 86_400_000_000
 
 
 def concept(
-    tier: str, weight: float, cardinality: int | str = "unlimited", eviction: str = "salience", **more: Any
+    tier: str,
+    weight: float,
+    cardinality: int | str = "unlimited",
+    eviction: str = "salience",
+    **more: Any,
 ) -> dict[str, Any]:
     """A concept of an ontology, in few words."""
-    return {"label": tier, "persistence_class": tier, "salience_weight": weight, "cardinality": cardinality,
-            "eviction": eviction, **more}  # fmt: skip
+    return {
+        "label": tier,
+        "persistence_class": tier,
+        "salience_weight": weight,
+        "cardinality": cardinality,
+        "eviction": eviction,
+        **more,
+    }
 
 
 VISIT: Mapping[str, Any] = {
@@ -52,12 +62,16 @@ class Visit:
         """The memory behind it."""
         return self.here.memory
 
-    def says(self, kind: str, value: str, polarity: str = "asserted", **ids: Any) -> list[dict[str, Any]]:
+    def says(
+        self, kind: str, value: str, polarity: str = "asserted", **ids: Any
+    ) -> list[dict[str, Any]]:
         """Say one thing in a turn of its own."""
         self.turns += 1
         said = f"In turn {self.turns} I say {value}"
         fact = {"concept": kind, "value": value, "polarity": polarity, "evidence": value}
-        made: list[dict[str, Any]] = self.memory.add(said, **(ids or self.ids), facts=[fact])["results"]
+        made: list[dict[str, Any]] = self.memory.add(said, **(ids or self.ids), facts=[fact])[
+            "results"
+        ]
         return made
 
     def passes(self, turns: int = 1, tokens: int = 0, days: float = 0.0) -> None:
@@ -66,7 +80,9 @@ class Visit:
         if turns or tokens:
             store, scope = self.memory.engine.store, Scope.create(**self.ids)
             heard = Evidence("", "user", sort="tick", meta={"turns": turns, "tokens": tokens})
-            store.commit(Batch("default", [Draft(Observed(store.mint.new_id(), heard), scope)]), fold_all)
+            store.commit(
+                Batch("default", [Draft(Observed(store.mint.new_id(), heard), scope)]), fold_all
+            )
 
     def weights(self, **options: Any) -> dict[str, float]:
         """What each memory weighs, by what it says."""

@@ -47,7 +47,10 @@ def opening(folder: Path) -> None:
     """Every way to open a memory."""
     assert_type(Memory(), Memory)
     assert_type(Memory("ram://"), Memory)
-    assert_type(Memory(f"sqlite:///{folder}/m.db", embedder="none", durability="normal", account="acme"), Memory)
+    assert_type(
+        Memory(f"sqlite:///{folder}/m.db", embedder="none", durability="normal", account="acme"),
+        Memory,
+    )
     assert_type(Memory(settings=Settings(store="ram://", limit=5)), Memory)
     assert_type(Memory.from_config({"vector_store": {"provider": "memory", "config": {}}}), Memory)
     assert_type(AsyncMemory.from_config({"history": {"db_path": "x.db"}}), AsyncMemory)
@@ -60,18 +63,29 @@ def opening(folder: Path) -> None:
         memory.close()
     judge: Reranker = Shortest()
     Memory("ram://", reranker=judge, guard=allowed, subscribes=["profile", "event"]).close()
-    AsyncMemory("ram://", reranker=lambda query, texts: [float(query in text) for text in texts]).close()
+    AsyncMemory(
+        "ram://", reranker=lambda query, texts: [float(query in text) for text in texts]
+    ).close()
 
 
 def writing(memory: Memory) -> None:
     """Every way to write."""
-    talk: list[Mapping[str, object]] = [{"role": "user", "content": "I moved", "timestamp": datetime.now(UTC)}]
+    talk: list[Mapping[str, object]] = [
+        {"role": "user", "content": "I moved", "timestamp": datetime.now(UTC)}
+    ]
     assert_type(memory.add("I moved", user_id="alice"), Answer)
     assert_type(memory.add({"role": "user", "content": "I moved"}, agent_id="coder"), Answer)
     memory.add(
-        talk, run_id="r", metadata={"tag": "home"}, timestamp="2026-03-01", expiration_date="2027", infer=False,
-        memory_type="procedural_memory", source="chat", idempotency_key="k",
-    )  # fmt: skip
+        talk,
+        run_id="r",
+        metadata={"tag": "home"},
+        timestamp="2026-03-01",
+        expiration_date="2027",
+        infer=False,
+        memory_type="procedural_memory",
+        source="chat",
+        idempotency_key="k",
+    )
     assert_type(memory.update("id", "new text"), Answer)
     memory.update("id", data="new text", metadata={"a": [1, 2]}, expiration_date=None)
     memory.update("id", text="new text", user_id="alice")
@@ -89,9 +103,15 @@ def reading(memory: Memory) -> str:
     """Every way to read."""
     wanted = {"AND": [{"tag": "work"}, {"n": {"gte": 1}}]}
     assert_type(memory.search("where?", user_id="alice", limit=5, filters=wanted), Answer)
-    memory.search("where?", filters={"user_id": "alice"}, top_k=5, threshold=0.1, rerank=False, explain=True)
-    memory.search("last week?", user_id="alice", kinds=["event"], min_score=0.1, reference_date="2026-03-01")
-    memory.search("where?", user_id="alice", as_of="2026-03-01", valid_at=datetime(2025, 1, 1, tzinfo=UTC))
+    memory.search(
+        "where?", filters={"user_id": "alice"}, top_k=5, threshold=0.1, rerank=False, explain=True
+    )
+    memory.search(
+        "last week?", user_id="alice", kinds=["event"], min_score=0.1, reference_date="2026-03-01"
+    )
+    memory.search(
+        "where?", user_id="alice", as_of="2026-03-01", valid_at=datetime(2025, 1, 1, tzinfo=UTC)
+    )
     assert_type(memory.get("id"), Answer | None)
     assert_type(memory.get("id", as_of="#12", user_id="alice"), Answer | None)
     assert_type(memory.get_all(user_id="alice", limit=10, offset=10, show_expired=True), Answer)
@@ -105,7 +125,9 @@ def reading(memory: Memory) -> str:
     assert_type(bundle.text, str)
     assert_type(bundle.tokens, int)
     memory.context(user_id="alice", format="markdown", tail=4)
-    talk = memory.context("plan my weekend", user_id="alice", format="messages", reference_date=datetime.now(UTC))
+    talk = memory.context(
+        "plan my weekend", user_id="alice", format="messages", reference_date=datetime.now(UTC)
+    )
     assert_type(talk.messages, tuple[Mapping[str, str], ...])
     return f"{bundle}: {[hit.fact.text for hit in bundle.hits]} {bundle.trace.as_dict()} {bundle.warnings}"
 
@@ -140,7 +162,9 @@ async def waiting() -> None:
         assert_type(await memory.why_not("tea", "id", user_id="alice"), Answer)
         bundle = await memory.context("tea", user_id="alice", format="xml", tail=1)
         assert_type(bundle, Bundle)
-        found = await asyncio.gather(memory.get_all(user_id="alice"), memory.stats(), memory.verify())
+        found = await asyncio.gather(
+            memory.get_all(user_id="alice"), memory.stats(), memory.verify()
+        )
         assert_type(found, tuple[Answer, Answer, Answer])
 
 

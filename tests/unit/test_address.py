@@ -17,7 +17,14 @@ VALUES = {
 
 @pytest.mark.parametrize(
     ("text", "expected"),
-    [("Code Style", "code_style"), ("../../etc", "etc"), ("a/b", "a_b"), ("C++", "c++"), ("  x ", "x"), ("茶", "茶")],
+    [
+        ("Code Style", "code_style"),
+        ("../../etc", "etc"),
+        ("a/b", "a_b"),
+        ("C++", "c++"),
+        ("  x ", "x"),
+        ("茶", "茶"),
+    ],
 )
 def test_a_slug_is_one_segment(text, expected):
     assert address.slugify(text) == expected
@@ -54,7 +61,9 @@ ids = st.text(visible, min_size=1, max_size=9) | tricky
 def test_two_owners_never_share_an_address(one, other):
     one, other = Scope.create(user_id=one), Scope.create(user_id=other)
     named = [kind for kind in load_builtin_ontology().values() if "run_id" not in kind.template]
-    assert {kind.build_uri(one, VALUES) == kind.build_uri(other, VALUES) for kind in named} == {one == other}
+    assert {kind.build_uri(one, VALUES) == kind.build_uri(other, VALUES) for kind in named} == {
+        one == other
+    }
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,13 @@ import pytest
 
 from told.core import almanac, beside
 from told.core.almanac import count_time_words
-from told.core.forms import DateMatch, DateTemplate, match_date_forms, list_date_rules, date_rules_for
+from told.core.forms import (
+    DateMatch,
+    DateTemplate,
+    date_rules_for,
+    list_date_rules,
+    match_date_forms,
+)
 
 SAID = (
     "now", "right now", "ahora", "现在", "3 days ago", "hace dos semanas", "vor 2 tagen", "il y a 3 mois", "3天前",
@@ -40,13 +46,21 @@ def test_a_form_is_found_in_what_people_say(text: str) -> None:
 @pytest.mark.parametrize("text", [*SAID, *BESIDE])
 def test_what_is_asked_of_a_text_beforehand_changes_nothing(text: str) -> None:
     shapes = [DateTemplate.from_template(template) for template in TEMPLATES]
-    fitting = [replace(shape, required_words=(), needs_digits=False).match(text) for shape in shapes]
+    fitting = [
+        replace(shape, required_words=(), needs_digits=False).match(text) for shape in shapes
+    ]
     assert any(fitting)
-    assert [shape.match(text) if shape.can_start_with(text[0]) else None for shape in shapes] == fitting
+    assert [
+        shape.match(text) if shape.can_start_with(text[0]) else None for shape in shapes
+    ] == fitting
 
 
 def test_most_forms_are_not_tried_on_a_question_that_names_a_day() -> None:
-    tried = [rule for rule in date_rules_for("m") if rule.template.can_match("what did we plan for monday")]
+    tried = [
+        rule
+        for rule in date_rules_for("m")
+        if rule.template.can_match("what did we plan for monday")
+    ]
     assert 0 < len(tried) < len(list_date_rules()) / 3
 
 
@@ -54,16 +68,23 @@ def test_most_forms_are_not_tried_on_a_question_that_names_a_day() -> None:
 def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(template: str) -> None:
     for pattern, slot in pairwise(DateTemplate.from_template(template).steps):
         if isinstance(slot, str) and slot in almanac.SLOT_WORDS and not isinstance(pattern, str):
-            leads = [lead for lead in ("", " ", ", ", "-", "2023 ", "5 ") if pattern.fullmatch(lead)]
+            leads = [
+                lead for lead in ("", " ", ", ", "-", "2023 ", "5 ") if pattern.fullmatch(lead)
+            ]
             for lead, word in product(leads, almanac.SLOT_WORDS[slot]):
                 match = pattern.match(lead + word)
                 assert match
                 assert match.end() == len(lead)
 
 
-@pytest.mark.parametrize("text", ["first week of may", "primera semana del mes", "erste woche des mai", "fin de mayo"])
+@pytest.mark.parametrize(
+    "text", ["first week of may", "primera semana del mes", "erste woche des mai", "fin de mayo"]
+)
 def test_of_what_a_part_is_may_be_said_with_a_longer_word(text: str) -> None:
-    shapes = [DateTemplate.from_template(template) for template in (beside.NTH_TEMPLATE, beside.EDGE_TEMPLATE)]
+    shapes = [
+        DateTemplate.from_template(template)
+        for template in (beside.NTH_TEMPLATE, beside.EDGE_TEMPLATE)
+    ]
     ends = [fit.end for shape in shapes if (fit := shape.match(text))]
     assert text[ends[0] :] in almanac.SLOT_WORDS["thing"]
 
@@ -81,11 +102,20 @@ def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() 
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("", 0), ("We met.", 0), ("Yesterday, we met!", 1), ("NOW or (in) May?", 2), ("in 2023", 1), ("room 20231", 0),
-        ("the 1990s", 1), ("soon, soon", 2), ("we\tmet\nlast week", 2), ("heute früh", 2), ("Café, yesterday", 1),
+        ("", 0),
+        ("We met.", 0),
+        ("Yesterday, we met!", 1),
+        ("NOW or (in) May?", 2),
+        ("in 2023", 1),
+        ("room 20231", 0),
+        ("the 1990s", 1),
+        ("soon, soon", 2),
+        ("we\tmet\nlast week", 2),
+        ("heute früh", 2),
+        ("Café, yesterday", 1),
         ("去年", 1),
     ],
-)  # fmt: skip
+)
 def test_words_of_time_are_counted_whatever_stands_around_them(text: str, words: int) -> None:
     assert count_time_words(text, 9) == words
     assert count_time_words(text, 1) == min(words, 1)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from told.core.errors import TimeError
 from told.core.when import parse_interval
-from told.read.asked import QueryIntent, AnswerPurpose, AnswerSource, analyse_query
+from told.read.asked import AnswerPurpose, AnswerSource, QueryIntent, analyse_query
 
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 
@@ -190,16 +190,23 @@ def test_days_are_those_of_the_zone() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC)
     there = analyse_query("What did I do today?", now=late, zone="Asia/Tokyo")
     assert there.spans == (parse_interval("2026-03-19", zone="Asia/Tokyo"),)
-    assert analyse_query("What did I do today?", now=late.astimezone(ZoneInfo("Asia/Tokyo"))).spans == there.spans
+    assert (
+        analyse_query("What did I do today?", now=late.astimezone(ZoneInfo("Asia/Tokyo"))).spans
+        == there.spans
+    )
 
 
 def test_now_must_know_its_zone() -> None:
     with pytest.raises(TimeError, match="now"):
-        analyse_query("What did I do today?", now=datetime(2026, 3, 18))  # noqa: DTZ001
+        analyse_query("What did I do today?", now=datetime(2026, 3, 18))
 
 
 SAID = {
-    "en": ("What did I do on {d:%d %B %Y}?", "Who came on {d:%B} {d.day}, {d.year}, and why?", "Was I ill on {d}?"),
+    "en": (
+        "What did I do on {d:%d %B %Y}?",
+        "Who came on {d:%B} {d.day}, {d.year}, and why?",
+        "Was I ill on {d}?",
+    ),
     "de": ("Was habe ich am {d.day}.{d.month}.{d.year} gemacht?",),
     "zh": ("我在{d.year}年{d.month}月{d.day}日做了什么？",),
     "ja": ("{d.year}年{d.month}月{d.day}日に何をしましたか",),
@@ -329,7 +336,10 @@ def test_the_language_is_told_by_script_and_common_words(text: str, language: st
         ("What did the Bank of America send me?", ("Bank of America",)),
         ("Do I use GPT-4 or the iPhone 13 Pro at NASA?", ("GPT-4", "iPhone 13 Pro", "NASA")),
         ("Did I like “The Lord of the Rings”?", ("The Lord of the Rings",)),
-        ("Which group did I join, 'Page Turners' or 'Book Lovers'?", ("Page Turners", "Book Lovers")),
+        (
+            "Which group did I join, 'Page Turners' or 'Book Lovers'?",
+            ("Page Turners", "Book Lovers"),
+        ),
         ("I'm sure it wasn't Bob's idea, was it?", ("Bob",)),
         ("When did April visit?", ("April",)),
         ("What happened in April 2023 on Monday?", ()),
@@ -459,7 +469,11 @@ PIECES = st.sampled_from(
 )
 
 
-@given(st.text(max_size=300) | st.lists(PIECES, max_size=40).map(" ".join) | st.lists(PIECES, max_size=40).map("".join))
+@given(
+    st.text(max_size=300)
+    | st.lists(PIECES, max_size=40).map(" ".join)
+    | st.lists(PIECES, max_size=40).map("".join)
+)
 def test_no_text_breaks_it(text: str) -> None:
     found = of(text)
     assert found.text == text
@@ -468,13 +482,20 @@ def test_no_text_breaks_it(text: str) -> None:
 
 
 @settings(max_examples=20)
-@given(st.lists(PIECES, min_size=1, max_size=8), st.sampled_from(["", " ", "\n"]), st.integers(10_000, 100_000))
+@given(
+    st.lists(PIECES, min_size=1, max_size=8),
+    st.sampled_from(["", " ", "\n"]),
+    st.integers(10_000, 100_000),
+)
 def test_of_a_long_text_only_the_ends_are_read(pieces: list[str], glue: str, size: int) -> None:
     once = glue.join(pieces) + glue
     text = (once * (size // len(once) + 1))[:size]
     assert of(text).text == text
     middle = "x " * (size // 2)
-    assert spans(f"I moved in May 2023. {middle} in June 2023 {middle} Where was I last year?") == ["2023-05", "2025"]
+    assert spans(f"I moved in May 2023. {middle} in June 2023 {middle} Where was I last year?") == [
+        "2023-05",
+        "2025",
+    ]
 
 
 @given(st.datetimes(timezones=st.just(UTC)), st.lists(PIECES, max_size=12).map(" ".join))

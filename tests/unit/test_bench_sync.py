@@ -37,7 +37,9 @@ def sync(tmp_path, monkeypatch):
 def counts(disk, folder):
     code = WRITING.format(root=str(ROOT), folder=str(folder))
     env = {**os.environ, **disk.environment}
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=env)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=env
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -58,5 +60,9 @@ def test_the_machines_own_disk_is_left_alone(sync, tmp_path):
 def test_without_a_compiler_a_slow_disk_is_left_out_and_that_is_said(sync, monkeypatch, capsys):
     monkeypatch.setattr(sync.shutil, "which", lambda name: None)
     assert sync.slow(2) is None
-    why = "it needs a C compiler (cc), and there is none" if sys.platform == "linux" else "that works on Linux alone"
+    why = (
+        "it needs a C compiler (cc), and there is none"
+        if sys.platform == "linux"
+        else "that works on Linux alone"
+    )
     assert capsys.readouterr().err == f"a disk whose sync takes 2 ms is left out: {why}\n"

@@ -17,7 +17,15 @@ from told.core.recall import AccessBatch
 from told.core.scope import Scope
 from told.flow import run
 from told.ports import Batch
-from told.read.cache import DAY_US, MAX_SCOPES, HotBuffers, flush_accesses, compute_hotness, record_read, load_access_counts
+from told.read.cache import (
+    DAY_US,
+    MAX_SCOPES,
+    HotBuffers,
+    compute_hotness,
+    flush_accesses,
+    load_access_counts,
+    record_read,
+)
 from told.views import fold_all
 
 ALICE = Scope("acme", user_id="alice")
@@ -36,7 +44,10 @@ def facts(*seqs: int) -> list[Fact]:
 def store_of(*threads: str) -> InMemoryStore:
     """A store that holds these threads in the account acme."""
     store = open_store("ram://")
-    store.commit(Batch("acme", [Draft(Asserted(thread, Claim(thread)), ALICE) for thread in threads]), fold_all)
+    store.commit(
+        Batch("acme", [Draft(Asserted(thread, Claim(thread)), ALICE) for thread in threads]),
+        fold_all,
+    )
     return store
 
 
@@ -45,9 +56,18 @@ def store_of(*threads: str) -> InMemoryStore:
 
 @pytest.mark.parametrize(
     ("count", "age", "wanted"),
-    [(0, 0, 0.0), (1, 0, 0.409384), (3, 0, 0.580940), (100, 0, 0.821910), (1, 7, 0.204692), (1, 14, 0.102346),
-     (100, 3.5, 0.581178), (1, -5, 0.409384), (1, 36500, 0.0)],
-)  # fmt: skip
+    [
+        (0, 0, 0.0),
+        (1, 0, 0.409384),
+        (3, 0, 0.580940),
+        (100, 0, 0.821910),
+        (1, 7, 0.204692),
+        (1, 14, 0.102346),
+        (100, 3.5, 0.581178),
+        (1, -5, 0.409384),
+        (1, 36500, 0.0),
+    ],
+)
 def test_hotness_is_what_the_formula_gives_by_hand(count, age, wanted):
     now = 10**17
     assert compute_hotness(count, now - round(age * DAY_US), now) == pytest.approx(wanted, abs=1e-6)
@@ -62,7 +82,9 @@ def test_hotness_grows_with_recalls_falls_with_time_and_stays_below_one():
 
 
 def test_another_half_life_halves_after_that_time():
-    assert compute_hotness(1, 0, 2 * DAY_US, half_life_days=2.0) == pytest.approx(compute_hotness(1, 0, 0) / 2)
+    assert compute_hotness(1, 0, 2 * DAY_US, half_life_days=2.0) == pytest.approx(
+        compute_hotness(1, 0, 0) / 2
+    )
     assert math.isfinite(compute_hotness(1, 0, 10**18, half_life_days=0.01))
 
 
@@ -92,7 +114,12 @@ def test_a_buffer_is_of_exactly_one_scope():
     overlay.record_hits("acme", ALICE, facts(1), 1)
     overlay.record_hits("umbrella", ELSEWHERE, facts(2), 1)
     narrow = Scope("acme", user_id="alice", agent_id="coder")
-    assert [overlay.get_hot_seqs(scope) for scope in (ALICE, ELSEWHERE, BOB, narrow)] == [(1,), (2,), (), ()]
+    assert [overlay.get_hot_seqs(scope) for scope in (ALICE, ELSEWHERE, BOB, narrow)] == [
+        (1,),
+        (2,),
+        (),
+        (),
+    ]
 
 
 def test_a_buffer_of_no_size_keeps_nothing_and_recalls_are_counted_all_the_same():
@@ -109,7 +136,12 @@ def test_the_scope_that_was_idle_longest_loses_its_buffer():
         overlay.record_hits("acme", scope, facts(1), 1)
     overlay.record_hits("acme", scopes[0], facts(2), 2)
     overlay.record_hits("acme", ALICE, facts(3), 3)
-    assert [overlay.get_hot_seqs(scope) for scope in (*scopes[:3], ALICE)] == [(2, 1), (), (1,), (3,)]
+    assert [overlay.get_hot_seqs(scope) for scope in (*scopes[:3], ALICE)] == [
+        (2, 1),
+        (),
+        (1,),
+        (3,),
+    ]
 
 
 # Counting -------------------------------------------------------------------------------------------------------------
@@ -120,7 +152,10 @@ def test_recalls_of_a_thread_add_up_with_the_largest_instant():
     overlay.record_hits("acme", ALICE, facts(1, 2), 10)
     overlay.record_hits("acme", BOB, facts(2), 30)
     overlay.record_hits("acme", ALICE, facts(2), 20)
-    assert overlay.get_pending_counts("acme", ["t1", "t2", "t3"]) == {"t1": AccessCount(1, 10), "t2": AccessCount(3, 30)}
+    assert overlay.get_pending_counts("acme", ["t1", "t2", "t3"]) == {
+        "t1": AccessCount(1, 10),
+        "t2": AccessCount(3, 30),
+    }
     assert overlay.get_pending_counts("umbrella", ["t1"]) == {}
     assert (overlay.count_pending("acme"), overlay.count_pending("umbrella")) == (4, 0)
 
@@ -132,7 +167,10 @@ def test_two_versions_of_a_thread_in_one_read_are_one_recall():
 
 
 def test_eight_threads_lose_no_count():
-    overlay, store = HotBuffers(size=4, flush_every=10), store_of(*(f"t{number}" for number in range(8)))
+    overlay, store = (
+        HotBuffers(size=4, flush_every=10),
+        store_of(*(f"t{number}" for number in range(8))),
+    )
     begin = threading.Barrier(8)
 
     def read(number: int) -> None:
@@ -249,7 +287,10 @@ def test_dropped_threads_are_neither_hot_nor_counted():
     overlay.record_hits("umbrella", ELSEWHERE, facts(1), 1)
     overlay.drop_threads("acme", ["t1"])
     assert [overlay.get_hot_seqs(scope) for scope in (ALICE, BOB, ELSEWHERE)] == [(2,), (), (1,)]
-    assert overlay.take_counts() == {"acme": {"t2": AccessCount(1, 1)}, "umbrella": {"t1": AccessCount(1, 1)}}
+    assert overlay.take_counts() == {
+        "acme": {"t2": AccessCount(1, 1)},
+        "umbrella": {"t1": AccessCount(1, 1)},
+    }
 
 
 def test_no_name_of_a_scope_outlives_its_last_thread():
@@ -275,7 +316,9 @@ def test_a_child_process_begins_with_nothing_and_with_a_lock_of_its_own():
     with overlay._lock:  # as if another thread were just noting when the process forks
         child = os.fork()
         if child == 0:
-            os._exit(0 if (overlay.count_pending("acme"), overlay.get_hot_seqs(ALICE)) == (0, ()) else 1)
+            os._exit(
+                0 if (overlay.count_pending("acme"), overlay.get_hot_seqs(ALICE)) == (0, ()) else 1
+            )
     assert os.waitpid(child, 0)[1] == 0
     assert overlay.count_pending("acme") == 1
 

@@ -52,7 +52,9 @@ def test_what_can_be_salvaged_stands_in_the_answer():
     salvaged = [chaos for chaos in answers() if chaos.facts]
     assert len(salvaged) > 10
     for chaos in salvaged:
-        assert all(fact in chaos.answer or json.dumps(fact)[1:-1] in chaos.answer for fact in chaos.facts)
+        assert all(
+            fact in chaos.answer or json.dumps(fact)[1:-1] in chaos.answer for fact in chaos.facts
+        )
 
 
 def test_large_answers_are_large():

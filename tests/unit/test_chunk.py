@@ -19,9 +19,25 @@ from told.flow import Flow, run
 from told.ports import Usage
 from told.settings import Settings
 from told.testing import ManualClock, seeded_mint
-from told.write.chunk import Chunk, split_into_chunks, extract_claims, select_chunk, merge_results, collect_pending, restore_positions, find_topic_starts
+from told.write.chunk import (
+    Chunk,
+    collect_pending,
+    extract_claims,
+    find_topic_starts,
+    merge_results,
+    restore_positions,
+    select_chunk,
+    split_into_chunks,
+)
 from told.write.messages import InputTurn
-from told.write.shape import RejectedClaim, Entity, ExtractionResult, ExtractedClaim, ExtractionInput, Relation
+from told.write.shape import (
+    Entity,
+    ExtractedClaim,
+    ExtractionInput,
+    ExtractionResult,
+    RejectedClaim,
+    Relation,
+)
 
 HOME = Scope(user_id="u", run_id="r")
 
@@ -35,7 +51,10 @@ def knobs(most: int, **more: Any) -> Settings:
 
 
 def texts_of(turns: Sequence[InputTurn], chunk: Chunk) -> list[str]:
-    return [part.evidence.content for part in select_chunk(ExtractionInput(tuple(turns), 0, HOME), chunk).turns]
+    return [
+        part.evidence.content
+        for part in select_chunk(ExtractionInput(tuple(turns), 0, HOME), chunk).turns
+    ]
 
 
 bits = st.sampled_from(
@@ -68,11 +87,15 @@ sizes = st.integers(16, 60)
 def test_everything_is_in_a_chunk_once_and_in_order(talk: list[str], most: int) -> None:
     turns = [turn(text) for text in talk]
     slices = [part for chunk in split_into_chunks(turns, knobs(most)) for part in chunk.slices]
-    assert [(part.turn, part.start) for part in slices] == sorted((part.turn, part.start) for part in slices)
+    assert [(part.turn, part.start) for part in slices] == sorted(
+        (part.turn, part.start) for part in slices
+    )
     for number, text in enumerate(talk):
         own = [part for part in slices if part.turn == number]
         assert all(one.end <= two.start for one, two in pairwise(own)), "no overlap"
-        assert "".join("".join(text[p.start : p.end] for p in own).split()) == "".join(text.split()), "nothing is lost"
+        assert "".join("".join(text[p.start : p.end] for p in own).split()) == "".join(
+            text.split()
+        ), "nothing is lost"
 
 
 @given(talks, sizes)
@@ -85,7 +108,11 @@ def test_chunks_keep_to_their_size(talk: list[str], most: int) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(("One two.", "Three!", "Is it four?", "Five six seven eight.")), min_size=1, max_size=80)
+    st.lists(
+        st.sampled_from(("One two.", "Three!", "Is it four?", "Five six seven eight.")),
+        min_size=1,
+        max_size=80,
+    )
 )
 def test_long_turns_are_cut_between_sentences(sentences: list[str]) -> None:
     turns = [turn(" ".join(sentences))]
@@ -95,7 +122,9 @@ def test_long_turns_are_cut_between_sentences(sentences: list[str]) -> None:
 
 def test_what_fits_is_one_chunk() -> None:
     turns = [turn("I like tea"), turn("I like coffee")]
-    assert [texts_of(turns, chunk) for chunk in split_into_chunks(turns, knobs(100))] == [["I like tea", "I like coffee"]]
+    assert [texts_of(turns, chunk) for chunk in split_into_chunks(turns, knobs(100))] == [
+        ["I like tea", "I like coffee"]
+    ]
     assert split_into_chunks([], knobs(100)) == ()
 
 
@@ -107,12 +136,22 @@ def test_turns_are_not_cut_where_they_fit_one_by_one() -> None:
 def test_paragraphs_stay_whole_where_they_fit() -> None:
     paragraphs = ["First thing. " * 8, "Second thing. " * 8, "Third thing. " * 8]
     turns = [turn("\n\n".join(text.strip() for text in paragraphs))]
-    found = [text for chunk in split_into_chunks(turns, knobs(40)) for text in texts_of(turns, chunk)]
-    assert [set(text.replace(" thing.", "").split()) for text in found] == [{"First"}, {"Second"}, {"Third"}]
+    found = [
+        text for chunk in split_into_chunks(turns, knobs(40)) for text in texts_of(turns, chunk)
+    ]
+    assert [set(text.replace(" thing.", "").split()) for text in found] == [
+        {"First"},
+        {"Second"},
+        {"Third"},
+    ]
 
 
 def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
-    sea = ["The boat sails over the sea", "Waves rock the boat at sea", "A sail of the boat tore at sea"]
+    sea = [
+        "The boat sails over the sea",
+        "Waves rock the boat at sea",
+        "A sail of the boat tore at sea",
+    ]
     bread = [
         "Bake the bread with flour",
         "Flour and yeast make bread",
@@ -121,7 +160,9 @@ def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
     ]
     turns = [turn(text) for text in sea + bread]
     cost = sum(estimate_tokens(text) for text in sea + bread)
-    found = [[part.turn for part in chunk.slices] for chunk in split_into_chunks(turns, knobs(cost - 4))]
+    found = [
+        [part.turn for part in chunk.slices] for chunk in split_into_chunks(turns, knobs(cost - 4))
+    ]
     assert found == [[0, 1, 2], [3, 4, 5, 6]]
 
 
@@ -129,22 +170,39 @@ def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
 
 
 def test_a_long_pause_begins_a_new_topic() -> None:
-    times = ("2024-05-01T10:00:00Z", "2024-05-01T10:05:00Z", "2024-05-01T11:00:00Z", "2024-05-01T11:30:00Z")
+    times = (
+        "2024-05-01T10:00:00Z",
+        "2024-05-01T10:05:00Z",
+        "2024-05-01T11:00:00Z",
+        "2024-05-01T11:30:00Z",
+    )
     turns = [turn("the same words every time", at) for at in times]
     assert find_topic_starts(turns, Settings()) == (0, 2)
     assert find_topic_starts(turns, Settings(pause_minutes=60)) == (0,)
 
 
 def test_without_times_only_words_tell() -> None:
-    assert find_topic_starts([turn("the cat sleeps"), turn("my cat sleeps again")] * 3, Settings()) == (0,)
+    assert find_topic_starts(
+        [turn("the cat sleeps"), turn("my cat sleeps again")] * 3, Settings()
+    ) == (0,)
     assert find_topic_starts([], Settings()) == ()
 
 
 def test_other_words_begin_a_new_topic() -> None:
-    sea = ["The boat sails over the sea", "Waves rock the boat at sea", "A sail of the boat tore at sea"]
-    bread = ["Bake the bread with flour", "Flour and yeast make bread", "The bread needs more flour"]
+    sea = [
+        "The boat sails over the sea",
+        "Waves rock the boat at sea",
+        "A sail of the boat tore at sea",
+    ]
+    bread = [
+        "Bake the bread with flour",
+        "Flour and yeast make bread",
+        "The bread needs more flour",
+    ]
     assert find_topic_starts([turn(text) for text in sea + bread], Settings()) == (0, 3)
-    assert find_topic_starts([turn(text) for text in sea + bread], Settings(topic_shift=0.0)) == (0,)
+    assert find_topic_starts([turn(text) for text in sea + bread], Settings(topic_shift=0.0)) == (
+        0,
+    )
 
 
 @given(talks)
@@ -194,7 +252,9 @@ def test_spans_found_in_chunks_stand_in_the_turns(noise: list[str], most: int) -
     turns = tuple(turn(f"{text} WORD{number} {text}") for number, text in enumerate(noise))
     shouting = Shouting()
     found = run(extract_claims(shouting, ExtractionInput(turns, 0, HOME), knobs(most)))
-    assert [one.claim.text for one in found.claims] == [f"WORD{number}" for number in range(len(noise))]
+    assert [one.claim.text for one in found.claims] == [
+        f"WORD{number}" for number in range(len(noise))
+    ]
     for number, one in enumerate(found.claims):
         assert one.claim.span is not None
         assert turns[one.turn].evidence.content[slice(*one.claim.span)] == one.claim.text
@@ -203,13 +263,18 @@ def test_spans_found_in_chunks_stand_in_the_turns(noise: list[str], most: int) -
     assert [one.turn for one in found.rejected if one.turn is not None] == list(range(len(noise)))
     assert found.entities == (Entity("Here"),)
     assert found.warnings == ("hm",)
-    assert found.usage == Usage(len(shouting.heard), 2 * len(shouting.heard), 3 * len(shouting.heard))
+    assert found.usage == Usage(
+        len(shouting.heard), 2 * len(shouting.heard), 3 * len(shouting.heard)
+    )
     assert len(found.unreadable_replies) == len(shouting.heard)
 
 
 def test_nothing_heard_is_nothing_found() -> None:
     shouting = Shouting()
-    assert run(extract_claims(shouting, ExtractionInput((), 0, HOME), Settings())) == ExtractionResult()
+    assert (
+        run(extract_claims(shouting, ExtractionInput((), 0, HOME), Settings()))
+        == ExtractionResult()
+    )
     assert shouting.heard == []
     assert merge_results([]) == ExtractionResult()
 
@@ -229,7 +294,9 @@ def memory() -> Any:
         yield opened
 
 
-def waiting(memory: Memory, cursor: int, threshold: int, *, flush: bool = False, scope: Scope = HOME) -> Any:
+def waiting(
+    memory: Memory, cursor: int, threshold: int, *, flush: bool = False, scope: Scope = HOME
+) -> Any:
     entries = memory.engine.store.scan_entries("default")
     return collect_pending(entries, scope, cursor, threshold, flush=flush)
 
@@ -240,7 +307,11 @@ def test_only_what_was_said_since_the_cursor_is_pending(memory: Memory) -> None:
     assert [one.evidence.content for one in first.turns] == ["I like tea very much"]
     assert first.is_ready
     assert not waiting(memory, first.cursor, 0).is_ready
-    memory.add({"role": "user", "content": "I like rice", "timestamp": "2024-05-01T10:00:00Z"}, user_id="u", run_id="r")
+    memory.add(
+        {"role": "user", "content": "I like rice", "timestamp": "2024-05-01T10:00:00Z"},
+        user_id="u",
+        run_id="r",
+    )
     memory.add("Somebody else", user_id="v", run_id="r")
     memory.add("Another session", user_id="u", run_id="s")
     second = waiting(memory, first.cursor, 0)
@@ -270,14 +341,24 @@ def test_what_was_erased_is_not_pending(memory: Memory) -> None:
     assert waiting(memory, 0, 0).turns == ()
 
 
-@pytest.mark.parametrize(("text", "count"), [("", 0), ("tea", 1), ("word " * 4, 5), ("東京に", 2), ("漢" * 150, 100)])
+@pytest.mark.parametrize(
+    ("text", "count"), [("", 0), ("tea", 1), ("word " * 4, 5), ("東京に", 2), ("漢" * 150, 100)]
+)
 def test_tokens_are_counted_roughly(text: str, count: int) -> None:
     assert estimate_tokens(text) == count
 
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize(
-    "text", ["a\n\n" * 33_000, "漢\n\n" * 33_000, "a" * 100_000, "漢。" * 50_000, " " * 100_000, "\n" * 100_000]
+    "text",
+    [
+        "a\n\n" * 33_000,
+        "漢\n\n" * 33_000,
+        "a" * 100_000,
+        "漢。" * 50_000,
+        " " * 100_000,
+        "\n" * 100_000,
+    ],
 )
 def test_hostile_text_is_cut_in_reasonable_time(text: str) -> None:
     found = split_into_chunks([turn(text)], Settings(chunk_tokens=2000))

@@ -11,7 +11,14 @@ from told.core.belief import BELIEFS, select_believed
 from told.core.entry import Asserted, Claim, Draft, Linked
 from told.core.errors import InvalidInput
 from told.core.fact import QUARANTINE
-from told.core.trust import Trust, trust_of_channel, lowest_trust, may_replace, safe_kind, trust_of_claim
+from told.core.trust import (
+    Trust,
+    lowest_trust,
+    may_replace,
+    safe_kind,
+    trust_of_channel,
+    trust_of_claim,
+)
 from told.flow import run
 from told.ledger.history import load_history
 from told.ports import Batch
@@ -41,7 +48,9 @@ def test_who_is_believed_farther() -> None:
         Trust.DOCUMENT,
         Trust.USER,
     ]
-    assert trust_of_channel("user", "document") is trust_of_channel("tool", "image") is Trust.DOCUMENT
+    assert (
+        trust_of_channel("user", "document") is trust_of_channel("tool", "image") is Trust.DOCUMENT
+    )
     assert trust_of_channel(None, author="summary:m") is Trust.INFERENCE
 
 
@@ -61,7 +70,10 @@ def test_only_equals_and_betters_touch() -> None:
     touches = {(new, held): may_replace(new, held) for new in Trust for held in Trust}
     assert all(allowed == (new >= held) for (new, held), allowed in touches.items())
     assert safe_kind("profile", Trust.TOOL) == "memory"
-    assert (safe_kind("profile", Trust.USER), safe_kind("event", Trust.DOCUMENT)) == ("profile", "event")
+    assert (safe_kind("profile", Trust.USER), safe_kind("event", Trust.DOCUMENT)) == (
+        "profile",
+        "event",
+    )
 
 
 # Beliefs
@@ -80,7 +92,9 @@ def test_a_belief_chooses_among_what_contradicts_itself(here: World) -> None:
     born(here)
     facts = here.facts()
     links = here.store.find_links("default", [fact.id for fact in facts])
-    chosen = {belief: [fact.text for fact in select_believed(facts, links, belief)] for belief in BELIEFS}
+    chosen = {
+        belief: [fact.text for fact in select_believed(facts, links, belief)] for belief in BELIEFS
+    }
     assert chosen == {
         "latest": ["User was born in Lima", "User likes tea"],
         "all": ["User was born in Oslo", "User was born in Lima", "User likes tea"],
@@ -106,7 +120,9 @@ def test_documents_cannot_stuff_the_ballot(here: World) -> None:
         here.tell(claim("born_in", "Oslo", "User was born in Oslo"), sort="document")
     facts = here.facts()
     links = here.store.find_links("default", [fact.id for fact in facts])
-    assert [fact.text for fact in select_believed(facts, links, "majority")] == ["User was born in Lima"]
+    assert [fact.text for fact in select_believed(facts, links, "majority")] == [
+        "User was born in Lima"
+    ]
 
 
 def test_what_is_in_quarantine_contests_nothing(here: World) -> None:
@@ -128,7 +144,10 @@ def test_contradictions_are_listed_for_whoever_looks(here: World) -> None:
     born(here)
     [found] = run(load_contradictions(here.store, here.scope, here.clock.now))
     assert found.slot == "born_in"
-    assert [row["memory"] for row in found.as_dict()["memories"]] == ["User was born in Lima", "User was born in Oslo"]
+    assert [row["memory"] for row in found.as_dict()["memories"]] == [
+        "User was born in Lima",
+        "User was born in Oslo",
+    ]
 
 
 def test_a_contradiction_ends_with_either_side(here: World) -> None:

@@ -17,7 +17,12 @@ from told.ports import Batch
 from told.testing import HashingEmbedder
 from told.views import fold_all
 from told.write.curate.graph import plan_graph
-from told.write.curate.identity import NameReference, score_name_match, build_identity_edges, find_identity_edges
+from told.write.curate.identity import (
+    NameReference,
+    build_identity_edges,
+    find_identity_edges,
+    score_name_match,
+)
 from told.write.curate.plan import PlanContext
 from told.write.shape import Entity, Relation
 
@@ -33,12 +38,17 @@ def here(request: pytest.FixtureRequest) -> Iterator[World]:
 
 
 def draw(
-    here: World, entities: Sequence[Entity], relations: Sequence[Relation] = (),
-    claims: Sequence[tuple[str, str]] = (), role: str = "user",
-) -> int:  # fmt: skip
+    here: World,
+    entities: Sequence[Entity],
+    relations: Sequence[Relation] = (),
+    claims: Sequence[tuple[str, str]] = (),
+    role: str = "user",
+) -> int:
     """Draw into the graph; how many entries that took."""
     here.clock.tick()
-    place = PlanContext(here.scope, "local", here.store.get_head("default").seq, here.clock.now, here.store.mint)
+    place = PlanContext(
+        here.scope, "local", here.store.get_head("default").seq, here.clock.now, here.store.mint
+    )
     drawn = run(plan_graph(here.store, place, entities, relations, claims, ["evidence"], role))
     if drawn.drafts:
         here.store.commit(Batch("default", drawn.drafts, drawn.guards), fold_all)
@@ -62,7 +72,10 @@ def test_entities_are_nodes_and_relations_are_links(here: World) -> None:
 
 def test_nothing_is_drawn_twice(here: World) -> None:
     draw(here, [ALICE, GOOGLE], [WORKS, WORKS])
-    assert draw(here, [Entity("alice", "person"), GOOGLE], [Relation("ALICE", "works_at", "google")]) == 0
+    assert (
+        draw(here, [Entity("alice", "person"), GOOGLE], [Relation("ALICE", "works_at", "google")])
+        == 0
+    )
     assert len(here.facts()) == 2
 
 
@@ -72,7 +85,9 @@ def test_a_mention_is_not_drawn_twice(here: World) -> None:
     assert draw(here, [ALICE, GOOGLE], claims=claims) == 0
 
 
-def test_whoever_speaks_of_much_costs_no_more_to_draw(here: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_whoever_speaks_of_much_costs_no_more_to_draw(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The links of somebody who has many are not read to find out whether one more is there."""
     liked = [Relation("Alice", "likes", f"thing {number}") for number in range(20)]
     draw(here, [ALICE], liked)
@@ -84,7 +99,12 @@ def test_whoever_speaks_of_much_costs_no_more_to_draw(here: World, monkeypatch: 
         return found
 
     monkeypatch.setattr(here.store, "links", counted)
-    draw(here, [ALICE], [Relation("Alice", "likes", "tea"), liked[3]], [("thread", "Alice likes tea and thing 3")])
+    draw(
+        here,
+        [ALICE],
+        [Relation("Alice", "likes", "tea"), liked[3]],
+        [("thread", "Alice likes tea and thing 3")],
+    )
     assert [link.rel for link in read] == ["likes"]
 
 
@@ -155,10 +175,19 @@ def test_names_that_are_two_are_kept_apart(one: str, other: str) -> None:
 
 
 def test_an_edge_says_how_it_was_found() -> None:
-    people = [NameReference("1", "Annie Davis", "person"), NameReference("2", "Annie M Davis", "person")]
+    people = [
+        NameReference("1", "Annie Davis", "person"),
+        NameReference("2", "Annie M Davis", "person"),
+    ]
     place = NameReference("3", "Annie Davis", "place")
     [edge] = build_identity_edges([*people, place])
-    assert (edge.src, edge.rel, edge.dst, edge.weight, edge.meta) == ("2", "same_as", "1", 0.9, {"method": "fuzzy"})
+    assert (edge.src, edge.rel, edge.dst, edge.weight, edge.meta) == (
+        "2",
+        "same_as",
+        "1",
+        0.9,
+        {"method": "fuzzy"},
+    )
 
 
 def test_meaning_finds_what_spelling_does_not() -> None:
@@ -171,7 +200,14 @@ def test_meaning_finds_what_spelling_does_not() -> None:
 
 
 def test_the_nodes_of_a_scope_are_compared_once(here: World) -> None:
-    draw(here, [Entity("Annie Davis", "person"), Entity("Annie M Davis", "person"), Entity("Rome", "place")])
+    draw(
+        here,
+        [
+            Entity("Annie Davis", "person"),
+            Entity("Annie M Davis", "person"),
+            Entity("Rome", "place"),
+        ],
+    )
     [edge] = run(find_identity_edges(here.store, here.scope, here.clock.now, HashingEmbedder()))
     here.store.commit(Batch("default", [Draft(edge, here.scope)]), fold_all)
     assert run(find_identity_edges(here.store, here.scope, here.clock.now)) == []
@@ -186,7 +222,11 @@ def link(src: str, rel: str, dst: str, weight: float, seq: int = 1) -> Link:
 
 
 def test_a_lens_joins_what_is_sure_enough() -> None:
-    links = [link("b", "same_as", "a", 0.99), link("c", "same_as", "b", 0.9), link("d", "same_as", "c", 0.7)]
+    links = [
+        link("b", "same_as", "a", 0.99),
+        link("c", "same_as", "b", 0.9),
+        link("d", "same_as", "c", 0.7),
+    ]
     seen = {name: dict(resolve_identities(lens, links)) for name, lens in LENSES.items()}
     assert seen == {
         "strict": {"a": "a", "b": "a"},

@@ -11,7 +11,7 @@ from curating import World, claim, world
 from told.core.entry import Claim
 from told.core.errors import InvalidInput
 from told.core.kind import load_builtin_ontology, load_kind, load_ontology
-from told.write.curate.policies import validate_fields, merge_texts
+from told.write.curate.policies import merge_texts, validate_fields
 
 
 @pytest.fixture
@@ -32,7 +32,9 @@ def test_a_profile_is_one_document_and_the_newer_view_takes_its_place(here: Worl
     assert here.texts() == ["Alice is an engineer in Tokyo"]
 
 
-def test_a_profile_document_and_sentences_about_the_user_leave_each_other_alone(here: World) -> None:
+def test_a_profile_document_and_sentences_about_the_user_leave_each_other_alone(
+    here: World,
+) -> None:
     here.tell(document("profile", "Alice is an engineer in London"))
     here.tell(claim("lives_in", "London", "User lives in London"))
     here.tell(document("profile", "Alice is an engineer in Tokyo"))
@@ -46,35 +48,61 @@ def test_a_topic_has_one_view_under_similar_slugs(here: World, slug: str) -> Non
     [second] = here.tell(document("preference", "Likes coffee with milk", slug=slug))
     assert (second.event, second.id) == ("UPDATE", first.id)
     [fact] = here.facts()
-    assert (fact.text, dict(fact.meta)) == ("Likes coffee with milk", {"slug": "coffee", "strength": 1})
+    assert (fact.text, dict(fact.meta)) == (
+        "Likes coffee with milk",
+        {"slug": "coffee", "strength": 1},
+    )
 
 
-@pytest.mark.parametrize(("one", "other"), [("coffee", "tea"), ("cat", "car"), ("plan_2025", "plan_2026"), ("a", "b")])
+@pytest.mark.parametrize(
+    ("one", "other"), [("coffee", "tea"), ("cat", "car"), ("plan_2025", "plan_2026"), ("a", "b")]
+)
 def test_topics_that_are_not_similar_stand_side_by_side(here: World, one: str, other: str) -> None:
     assert (
-        here.events(document("preference", "one", slug=one), document("preference", "other", slug=other)) == ["ADD"] * 2
+        here.events(
+            document("preference", "one", slug=one), document("preference", "other", slug=other)
+        )
+        == ["ADD"] * 2
     )
 
 
 def test_what_is_known_of_an_entity_adds_up(here: World) -> None:
     here.tell(document("entity", "Project Alpha is a billing system.", slug="project_alpha"))
-    assert here.events(document("entity", "Priya leads Project Alpha.", slug="Project Alpha")) == ["UPDATE"]
+    assert here.events(document("entity", "Priya leads Project Alpha.", slug="Project Alpha")) == [
+        "UPDATE"
+    ]
     assert here.texts() == ["Project Alpha is a billing system.\nPriya leads Project Alpha."]
-    assert here.events(document("entity", "Priya leads Project Alpha.", slug="project_alpha")) == ["UPDATE"]
+    assert here.events(document("entity", "Priya leads Project Alpha.", slug="project_alpha")) == [
+        "UPDATE"
+    ]
     assert here.texts() == ["Project Alpha is a billing system.\nPriya leads Project Alpha."]
 
 
 def test_an_event_is_never_overwritten(here: World) -> None:
     texts = ("Migration done", "Migration done in March")
-    assert [here.events(document("event", text, name="migration")) for text in texts] == [["ADD"]] * 2
+    assert [here.events(document("event", text, name="migration")) for text in texts] == [
+        ["ADD"]
+    ] * 2
     assert here.texts() == list(texts)
 
 
 def test_a_skill_grows_with_every_use(here: World) -> None:
-    here.tell(document("skill", "To release, tag it.", skill_name="release", steps="1. tag", trigger="a release"))
+    here.tell(
+        document(
+            "skill",
+            "To release, tag it.",
+            skill_name="release",
+            steps="1. tag",
+            trigger="a release",
+        )
+    )
     for _ in range(2):
         again = document(
-            "skill", "To release, tag it.", skill_name="release", steps="1. tag\n2. publish", trigger="tagging"
+            "skill",
+            "To release, tag it.",
+            skill_name="release",
+            steps="1. tag\n2. publish",
+            trigger="tagging",
         )
         assert here.events(again) == ["UPDATE"]
     [fact] = here.facts()
@@ -92,7 +120,9 @@ def test_an_older_document_that_arrives_late_is_history(here: World) -> None:
     now = here.clock.now
     here.tell(Claim("In Tokyo", "profile", said_at=now))
     here.tell(Claim("In London", "profile", said_at=now - 10**12))
-    assert [fact.text for fact in here.facts() if fact.valid_interval().contains(here.clock.now)] == ["In Tokyo"]
+    assert [
+        fact.text for fact in here.facts() if fact.valid_interval().contains(here.clock.now)
+    ] == ["In Tokyo"]
 
 
 def test_nobody_but_the_user_writes_a_skill(here: World) -> None:
@@ -181,14 +211,19 @@ def test_a_concept_said_as_a_predicate_keeps_its_rules(museum: World) -> None:
 
 def test_fields_are_checked_by_their_kind() -> None:
     preference, profile = load_builtin_ontology()["preference"], load_builtin_ontology()["profile"]
-    assert validate_fields(preference, {"slug": "tea"}, "Likes tea") == {"slug": "tea", "confidence": 1.0}
+    assert validate_fields(preference, {"slug": "tea"}, "Likes tea") == {
+        "slug": "tea",
+        "confidence": 1.0,
+    }
     with pytest.raises(InvalidInput, match="slug is missing"):
         validate_fields(preference, {}, "Likes tea")
     with pytest.raises(InvalidInput, match="abstract is missing"):
         validate_fields(preference, {"slug": "tea"}, "Likes tea. " * 30)
     with pytest.raises(InvalidInput, match="confidence is 'high', not a number"):
         validate_fields(preference, {"slug": "tea", "confidence": "high"}, "Likes tea")
-    with pytest.raises(InvalidInput, match="attribution_basis is 'hearsay', not one of self_first_person"):
+    with pytest.raises(
+        InvalidInput, match="attribution_basis is 'hearsay', not one of self_first_person"
+    ):
         validate_fields(profile, {"attribution_basis": "hearsay"}, "Alice")
 
 
@@ -205,7 +240,12 @@ def test_a_kind_of_ones_own_needs_no_code(here: World) -> None:
         }
     )
     here.ontology = load_builtin_ontology().with_kinds(decision)
-    for topic, text in (("db", "use SQLite"), ("ui", "use a CLI"), ("db", "use Postgres"), ("ci", "use make")):
+    for topic, text in (
+        ("db", "use SQLite"),
+        ("ui", "use a CLI"),
+        ("db", "use Postgres"),
+        ("ci", "use make"),
+    ):
         here.tell(document("decision", text, topic=topic))
     assert here.texts() == ["use Postgres", "use make"]
 

@@ -31,9 +31,13 @@ class Judge:
 
     def says(self, *replies: Any) -> Judge:
         """The model's next answers; whatever is no text is written as JSON."""
-        texts = [reply if isinstance(reply, str | Exception) else json.dumps(reply) for reply in replies]
+        texts = [
+            reply if isinstance(reply, str | Exception) else json.dumps(reply) for reply in replies
+        ]
         self.llm = ScriptedLLM(texts, "judge")
-        self.here.curator = ModelCurator(self.llm, self.here.store, self.settings, self.embedder, self.prompt)
+        self.here.curator = ModelCurator(
+            self.llm, self.here.store, self.settings, self.embedder, self.prompt
+        )
         return self
 
     def events(self, *claims: Claim, **more: Any) -> list[str]:
@@ -79,7 +83,12 @@ class Reading(ScriptedLLM):
         number = {rest.partition("] ")[2]: int(first) for first, _, rest in lines}
         return json.dumps(
             decisions(
-                {"fact": 1, "event": "UPDATE", "id": number["User lives in NYC"], "text": "User lives in Rome"},
+                {
+                    "fact": 1,
+                    "event": "UPDATE",
+                    "id": number["User lives in NYC"],
+                    "text": "User lives in Rome",
+                },
                 {"fact": 2, "event": "DELETE", "id": number["User is vegetarian"]},
                 {"fact": "F3", "event": "none", "id": str(number["User likes tea"])},
                 {"fact": 4, "event": "ADD"},
@@ -88,7 +97,9 @@ class Reading(ScriptedLLM):
 
 
 def test_one_question_decides_about_many_facts(judge: Judge) -> None:
-    judge.here.tell(Claim("User lives in NYC"), Claim("User is vegetarian"), Claim("User likes tea"))
+    judge.here.tell(
+        Claim("User lives in NYC"), Claim("User is vegetarian"), Claim("User likes tea")
+    )
     llm = Reading([])
     judge.here.curator = ModelCurator(llm, judge.here.store, judge.settings)
     events = judge.events(
@@ -262,10 +273,18 @@ def test_two_facts_do_not_overwrite_one_memory_one_after_the_other(judge: Judge)
     judge.says(
         decisions(
             {"fact": 1, "event": "UPDATE", "id": 1, "text": "User lives in Rome and works at Acme"},
-            {"fact": 2, "event": "UPDATE", "id": 1, "text": "User lives in NYC and works at Google"},
+            {
+                "fact": 2,
+                "event": "UPDATE",
+                "id": 1,
+                "text": "User lives in NYC and works at Google",
+            },
         )
     )
-    assert judge.events(Claim("User lives in Rome"), Claim("User works at Google")) == ["UPDATE", "ADD"]
+    assert judge.events(Claim("User lives in Rome"), Claim("User works at Google")) == [
+        "UPDATE",
+        "ADD",
+    ]
     assert judge.here.texts() == ["User lives in Rome and works at Acme", "User works at Google"]
 
 

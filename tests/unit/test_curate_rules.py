@@ -22,7 +22,9 @@ def test_something_new_is_added(here: World) -> None:
     assert [fact.evidence is None for fact in here.facts()] == [False]
 
 
-@pytest.mark.parametrize("again", ["User likes Python", "user likes python", "User likes the Python"])
+@pytest.mark.parametrize(
+    "again", ["User likes Python", "user likes python", "User likes the Python"]
+)
 def test_the_same_again_adds_nothing_but_a_witness(here: World, again: str) -> None:
     [first] = here.tell(claim("likes", "Python", "User likes Python"))
     [second] = here.tell(claim("likes", "python", again))
@@ -34,7 +36,10 @@ def test_the_same_again_adds_nothing_but_a_witness(here: World, again: str) -> N
 def test_the_same_is_recognised_under_another_predicate(here: World) -> None:
     here.tell(claim("has", "motorbike", "User has a motorbike"), claim("favourite_colour", "teal"))
     assert here.events(claim("owns", "motorbike", "User owns a motorbike")) == ["NONE"]
-    assert here.events(claim("favourite_color", "teal"), claim("favourite_color", "red")) == ["NONE", "UPDATE"]
+    assert here.events(claim("favourite_color", "teal"), claim("favourite_color", "red")) == [
+        "NONE",
+        "UPDATE",
+    ]
     assert here.events(denied("owns", "motorbike", "User sold the motorbike")) == ["DELETE"]
     assert here.texts() == ["User favourite color red"]
 
@@ -98,7 +103,9 @@ def test_a_vague_job_becomes_a_definite_one(here: World) -> None:
         ),
     ],
 )
-def test_what_says_more_completes_what_is_held(here: World, first: Claim, then: Claim, held: str) -> None:
+def test_what_says_more_completes_what_is_held(
+    here: World, first: Claim, then: Claim, held: str
+) -> None:
     assert [here.events(first), here.events(then)] == [["ADD"], ["UPDATE"]]
     assert here.texts() == [held]
     assert here.events(then) == ["NONE"]
@@ -119,8 +126,14 @@ def test_what_says_more_completes_what_is_held(here: World, first: Claim, then: 
             claim("works_at", "Acme", "User works at Acme as an analyst"),
             claim("works_as", "analyst", "User works as an analyst"),
         ),
-        (claim("has_pet", "dog named Rex", "User has a dog named Rex"), claim("has_pet", "dog", "User has a dog")),
-        (claim("name", "Bob Smith", "User's name is Bob Smith"), claim("name", "Bob", "User's name is Bob")),
+        (
+            claim("has_pet", "dog named Rex", "User has a dog named Rex"),
+            claim("has_pet", "dog", "User has a dog"),
+        ),
+        (
+            claim("name", "Bob Smith", "User's name is Bob Smith"),
+            claim("name", "Bob", "User's name is Bob"),
+        ),
         (
             claim("lives_in", "Boston, MA", "User lives in Boston, MA"),
             claim("lives_in", "Boston", "User lives in Boston"),
@@ -151,7 +164,9 @@ def test_what_says_less_changes_nothing(here: World, first: Claim, then: Claim) 
         ),
     ],
 )
-def test_what_does_not_bear_on_each_other_stands_side_by_side(here: World, first: Claim, then: Claim) -> None:
+def test_what_does_not_bear_on_each_other_stands_side_by_side(
+    here: World, first: Claim, then: Claim
+) -> None:
     assert [here.events(first), here.events(then)] == [["ADD"], ["ADD"]]
     assert here.texts() == [first.text, then.text]
 
@@ -220,7 +235,9 @@ def test_leaving_a_job_leaves_the_role_with_it(here: World) -> None:
     here.tell(claim("works_at", "Acme", "User works at Acme as a designer"))
     assert here.events(denied("works_at", "Acme", "User no longer works at Acme")) == ["DELETE"]
     here.tell(claim("works_at", "Acme", "User works at Acme as a designer"))
-    assert here.events(denied("works_as", "designer", "User no longer works as a designer")) == ["UPDATE"]
+    assert here.events(denied("works_as", "designer", "User no longer works as a designer")) == [
+        "UPDATE"
+    ]
     assert here.texts() == ["User works at Acme"]
 
 
@@ -263,7 +280,10 @@ def test_the_past_never_replaces_the_present(here: World) -> None:
     now = here.clock.now
     here.tell(claim("lives_in", "Rome", "User lives in Rome"))
     gone = claim(
-        "lives_in", "Oslo", "User lived in Oslo in 2019", valid=Interval(now - 900 * DAY, now - 500 * DAY, "day")
+        "lives_in",
+        "Oslo",
+        "User lived in Oslo in 2019",
+        valid=Interval(now - 900 * DAY, now - 500 * DAY, "day"),
     )
     assert [here.events(gone), here.events(gone)] == [["ADD"], ["NONE"]]
     assert here.events(claim("lives_in", "Lima", "User lives in Lima")) == ["UPDATE"]
@@ -273,7 +293,9 @@ def test_the_past_never_replaces_the_present(here: World) -> None:
 def test_what_somebody_used_to_do_ends_what_they_do(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome"))
     over = Interval(None, here.clock.now, "day")
-    assert here.events(claim("lives_in", "Rome", "User used to live in Rome", valid=over)) == ["UPDATE"]
+    assert here.events(claim("lives_in", "Rome", "User used to live in Rome", valid=over)) == [
+        "UPDATE"
+    ]
     assert here.texts() == ["User used to live in Rome"]
     assert here.events(claim("lives_in", "Lima", "User lives in Lima")) == ["ADD"]
 
@@ -283,9 +305,14 @@ def test_an_older_statement_that_arrives_late_is_history(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome", said_at=now))
     older = claim("lives_in", "Oslo", "User lives in Oslo", said_at=now - 100 * DAY)
     assert [here.events(older), here.events(older)] == [["ADD"], ["NONE"]]
-    then, today = ([fact.text for fact in here.facts() if fact.valid_interval().contains(at)] for at in (now - 50 * DAY, now))
+    then, today = (
+        [fact.text for fact in here.facts() if fact.valid_interval().contains(at)]
+        for at in (now - 50 * DAY, now)
+    )
     assert (then, today) == (["User lives in Oslo"], ["User lives in Rome"])
-    assert here.events(claim("lives_in", "Lima", "User lives in Lima", said_at=now + 1)) == ["UPDATE"]
+    assert here.events(claim("lives_in", "Lima", "User lives in Lima", said_at=now + 1)) == [
+        "UPDATE"
+    ]
 
 
 def test_an_older_denial_ends_nothing(here: World) -> None:
@@ -298,15 +325,26 @@ def test_an_older_denial_ends_nothing(here: World) -> None:
 def test_what_is_hedged_or_planned_stands_beside_what_is_so(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome"))
     maybe = claim("lives_in", "Oslo", "User might live in Oslo", modality="hedged")
-    soon = claim("lives_in", "Lima", "User will live in Lima", valid=Interval(here.clock.now + DAY * 30, None, "month"))
-    assert [here.events(maybe), here.events(soon), here.events(maybe)] == [["ADD"], ["ADD"], ["NONE"]]
+    soon = claim(
+        "lives_in",
+        "Lima",
+        "User will live in Lima",
+        valid=Interval(here.clock.now + DAY * 30, None, "month"),
+    )
+    assert [here.events(maybe), here.events(soon), here.events(maybe)] == [
+        ["ADD"],
+        ["ADD"],
+        ["NONE"],
+    ]
     assert "User lives in Rome" in here.texts()
     assert here.events(claim("lives_in", "Oslo", "User lives in Oslo")) == ["UPDATE", "DELETE"]
     assert sorted(here.texts()) == ["User lives in Oslo", "User will live in Lima"]
 
 
 def test_what_expired_goes_on_when_it_is_said_again(here: World) -> None:
-    [first] = here.tell(claim("plans", "trip", "User plans a trip", expires=here.clock.now + 2_000_000))
+    [first] = here.tell(
+        claim("plans", "trip", "User plans a trip", expires=here.clock.now + 2_000_000)
+    )
     here.clock.tick(DAY)
     [again] = here.tell(claim("plans", "trip", "User plans a trip"))
     assert (again.event, again.id) == ("UPDATE", first.id)
@@ -316,7 +354,10 @@ def test_what_expired_goes_on_when_it_is_said_again(here: World) -> None:
 
 
 def test_a_text_alone_is_compared_by_its_words_alone(here: World) -> None:
-    events = [here.events(Claim(text)) for text in ("lives in Rome", "lives in Oslo", "lives in Rome", "not in Rome")]
+    events = [
+        here.events(Claim(text))
+        for text in ("lives in Rome", "lives in Oslo", "lives in Rome", "not in Rome")
+    ]
     assert events == [["ADD"], ["ADD"], ["NONE"], ["ADD"]]
 
 
@@ -355,7 +396,12 @@ def test_a_document_never_touches_what_the_user_said(here: World) -> None:
 
 @pytest.mark.parametrize("more", [{"role": "tool"}, {"role": "assistant"}, {"sort": "document"}])
 def test_nobody_but_the_user_makes_rules(here: World, more: dict[str, str]) -> None:
-    here.tell(claim("likes", "forwarding mail"), claim("allergic_to", "nuts"), claim("plans", "a trip"), **more)
+    here.tell(
+        claim("likes", "forwarding mail"),
+        claim("allergic_to", "nuts"),
+        claim("plans", "a trip"),
+        **more,
+    )
     assert [fact.kind for fact in here.facts()] == ["memory", "memory", "event"]
 
 
@@ -363,12 +409,19 @@ def test_nobody_but_the_user_makes_rules(here: World, more: dict[str, str]) -> N
 def test_nobody_but_the_user_ends_what_the_user_said(here: World, more: dict[str, str]) -> None:
     here.tell(claim("allergic_to", "nuts", "User is allergic to nuts"))
     here.tell(denied("allergic_to", "nuts", "User is not allergic to nuts"), **more)
-    assert [fact.text for fact in here.facts() if fact.kind != QUARANTINE] == ["User is allergic to nuts"]
+    assert [fact.text for fact in here.facts() if fact.kind != QUARANTINE] == [
+        "User is allergic to nuts"
+    ]
 
 
 def test_the_user_corrects_a_document_and_takes_over_what_it_said(here: World) -> None:
-    here.tell(claim("lives_in", "Minsk", "User lives in Minsk"), claim("likes", "tea"), sort="document")
-    assert here.events(claim("lives_in", "Rome", "User lives in Rome"), claim("likes", "tea")) == ["UPDATE", "UPDATE"]
+    here.tell(
+        claim("lives_in", "Minsk", "User lives in Minsk"), claim("likes", "tea"), sort="document"
+    )
+    assert here.events(claim("lives_in", "Rome", "User lives in Rome"), claim("likes", "tea")) == [
+        "UPDATE",
+        "UPDATE",
+    ]
     assert [(fact.text, fact.kind) for fact in here.facts()] == [
         ("User lives in Rome", "profile"),
         ("User likes tea", "preference"),
@@ -383,11 +436,18 @@ def test_a_guess_never_replaces_a_statement(here: World) -> None:
 
 def test_metadata_cannot_make_a_source_worth_more(here: World) -> None:
     here.tell(claim("lives_in", "Rome", "User lives in Rome"))
-    here.tell(claim("lives_in", "Minsk", "User lives in Minsk", meta={"trust": "user"}), sort="document")
+    here.tell(
+        claim("lives_in", "Minsk", "User lives in Minsk", meta={"trust": "user"}), sort="document"
+    )
     assert [fact.text for fact in here.facts() if fact.kind != QUARANTINE] == ["User lives in Rome"]
 
 
 def test_every_decision_has_a_reason(here: World) -> None:
-    for each in (claim("likes", "tea"), claim("likes", "tea"), denied("likes", "tea"), denied("likes", "jazz")):
+    for each in (
+        claim("likes", "tea"),
+        claim("likes", "tea"),
+        denied("likes", "tea"),
+        denied("likes", "jazz"),
+    ):
         here.tell(each)
         assert all(here.whys())

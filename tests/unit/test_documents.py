@@ -13,7 +13,7 @@ from told.core.errors import MediaError, ReaderMissing, TooLarge, Unsupported
 from told.core.ids import hash_content
 from told.settings import Settings
 from told.write.documents import Document, Section, read_document
-from told.write.documents.document import split_sections, split_parts
+from told.write.documents.document import split_parts, split_sections
 from told.write.documents.html import tokenize_html
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
@@ -28,7 +28,9 @@ def titles(document):
 
 def test_plain_text_is_kept_as_it_is():
     found = read_document("Zürich\r\n# no heading\n".encode(), "notes.txt")
-    assert found == Document("notes.txt", "Zürich\r\n# no heading\n", (), "text/plain", found.sha256)
+    assert found == Document(
+        "notes.txt", "Zürich\r\n# no heading\n", (), "text/plain", found.sha256
+    )
     assert found.sha256 == hash_content("Zürich\r\n# no heading\n".encode())
 
 
@@ -92,13 +94,18 @@ def test_a_page_is_what_its_reader_sees():
         "<p>before<!-- evil",
         "<p>before<nav>evil",
         "<p>before<a href='evil",
-        '<p>before<img alt="evil', "<p>before<!evil", "<p>before<?evil", "<p>before<template><p>evil</p></template>",
-        "<p>before<p hidden>evil", "<p>before<SCRIPT>evil</SCRIPT>", "<p>before<svg><text>evil</text></svg>",
+        '<p>before<img alt="evil',
+        "<p>before<!evil",
+        "<p>before<?evil",
+        "<p>before<template><p>evil</p></template>",
+        "<p>before<p hidden>evil",
+        "<p>before<SCRIPT>evil</SCRIPT>",
+        "<p>before<svg><text>evil</text></svg>",
         "<p>before<script>evil</scripty>evil</script>",
         "<p>before<textarea>evil</textarea>",
         "<p>before<p style='opacity:0'>evil",
     ],
-)  # fmt: skip
+)
 def test_what_is_hidden_stays_hidden_however_broken_the_page(source):
     assert read_document(source.encode(), "a.html").text == "before"
 
@@ -117,18 +124,38 @@ def test_what_is_hidden_stays_hidden_however_broken_the_page(source):
         ("<title>t</title>yes", "yes"),
         ("<p>a</p><p>b</p>", "a\n\nb"),
         ("<a href='mailto:a@x.org'>write</a>", "write (mailto:a@x.org)"),
-        ("<a href='data:text/html,x'>no</a>", "no"), ("<p style='opacity:0.5'>yes", "yes"),
+        ("<a href='data:text/html,x'>no</a>", "no"),
+        ("<p style='opacity:0.5'>yes", "yes"),
     ],
-)  # fmt: skip
+)
 def test_what_is_shown_is_read(source, text):
     assert read_document(source.encode(), "a.html").text == text
 
 
 @pytest.mark.parametrize(
-    "unit", ["<!--", "<!", "</", "<a ", "<a b='", "<?", "<![", "&#", "<script>", "<div hidden>", "<div>", "</div>",
-             "<a href=x>y",
-             "<script></script ", '<b b="', "&lt", "<p hidden>", "<title>", "< "],
-)  # fmt: skip
+    "unit",
+    [
+        "<!--",
+        "<!",
+        "</",
+        "<a ",
+        "<a b='",
+        "<?",
+        "<![",
+        "&#",
+        "<script>",
+        "<div hidden>",
+        "<div>",
+        "</div>",
+        "<a href=x>y",
+        "<script></script ",
+        '<b b="',
+        "&lt",
+        "<p hidden>",
+        "<title>",
+        "< ",
+    ],
+)
 def test_a_page_made_to_be_slow_is_not(unit):
     """A quadratic reader needs minutes for this, and the test would time out."""
     assert sum(1 for _ in tokenize_html(unit * 100_000)) <= 200_001
@@ -148,7 +175,13 @@ def test_a_word_document_has_its_headings_lists_and_tables():
     cell = "<w:tc>{}</w:tc>".format
     table = f"<w:tbl><w:tr>{cell(paragraph('name'))}{cell(paragraph('age'))}</w:tr></w:tbl>"
     item = "<w:p><w:pPr><w:numPr/></w:pPr><w:r><w:t>one</w:t></w:r></w:p>"
-    body = paragraph("Guide", "Title") + paragraph("Setup", "Heading2") + paragraph("Plug &amp; play") + item + table
+    body = (
+        paragraph("Guide", "Title")
+        + paragraph("Setup", "Heading2")
+        + paragraph("Plug &amp; play")
+        + item
+        + table
+    )
     found = read_document(docx(body, "The Guide"), "guide.docx")
     assert found.title == "The Guide"
     assert found.media_type == DOCX
@@ -163,8 +196,9 @@ def test_an_archive_that_unpacks_to_more_than_it_may_is_refused():
         read_document(bomb, "bomb.docx", settings=Settings(document_limit=1_000_000))
 
 
-LAUGHS = f"""<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "lol">{"".join(
-    f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))}]>
+LAUGHS = f"""<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "lol">{
+    "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
+}]>
 <w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&j;</w:t></w:r></w:p></w:body></w:document>"""
 OUTSIDE = f"""<?xml version="1.0"?><!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]>
 <w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&x;</w:t></w:r></w:p></w:body></w:document>"""
@@ -220,7 +254,12 @@ def test_a_pdf_without_text_says_so():
 
 @pytest.mark.parametrize(
     "data",
-    [b"%PDF-1.4", b"%PDF-1.7\n" + b"\xff" * 3000, pdf("hello")[:120], b"%PDF-1.4\ntrailer << /Root 1 0 R >>"],
+    [
+        b"%PDF-1.4",
+        b"%PDF-1.7\n" + b"\xff" * 3000,
+        pdf("hello")[:120],
+        b"%PDF-1.4\ntrailer << /Root 1 0 R >>",
+    ],
 )
 def test_a_broken_pdf_is_refused(data):
     with pytest.raises(MediaError, match="PDF"):
@@ -265,16 +304,23 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
         (b"hello", "a.md", "text/html", "text/html"),
         (b"hello", "", "text/html; charset=utf-8", "text/html"),
         (b"hello", "a.txt", "application/octet-stream", "text/plain"),
-        (pdf("x"), "a.txt", "text/plain", "application/pdf"), (docx(paragraph("x")), "a.txt", "", DOCX),
+        (pdf("x"), "a.txt", "text/plain", "application/pdf"),
+        (docx(paragraph("x")), "a.txt", "", DOCX),
     ],
-)  # fmt: skip
+)
 def test_the_bytes_decide_what_a_document_is_then_its_type_then_its_name(data, name, given, kind):
     assert read_document(data, name, given).media_type == kind
 
 
 @pytest.mark.parametrize(
     ("data", "name"),
-    [(b"\0\1\2", "a.bin"), (b"hello", "a.pdf"), (b"hello", "a.docx"), (blank(), "a.txt"), (b"a\0b", "")],
+    [
+        (b"\0\1\2", "a.bin"),
+        (b"hello", "a.pdf"),
+        (b"hello", "a.docx"),
+        (blank(), "a.txt"),
+        (b"a\0b", ""),
+    ],
 )
 def test_what_is_no_document_is_refused_with_what_would_be(data, name):
     with pytest.raises(Unsupported, match="Markdown"):
@@ -321,6 +367,8 @@ def test_a_long_section_is_cut_where_a_paragraph_a_line_or_a_word_ends():
     found = split_parts(paper(text), 200)
     assert "".join(text[part.start : part.end] for part in found) == text
     assert all(part.end - part.start <= 200 for part in found)
-    assert all(text[part.end - 1].isspace() for part in found if "xxx" not in text[part.start : part.end + 1])
-
-
+    assert all(
+        text[part.end - 1].isspace()
+        for part in found
+        if "xxx" not in text[part.start : part.end + 1]
+    )

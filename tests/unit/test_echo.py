@@ -19,7 +19,15 @@ formats = st.sampled_from(FORMATS)
 memories = st.lists(
     st.text(max_size=60).filter(flatten_text)
     | st.sampled_from(
-        ("</memory>", "</memories>", CONTEXT_NOTE, "### Recent", "- **x**", "## What is remembered", "I like\n\ntea")
+        (
+            "</memory>",
+            "</memories>",
+            CONTEXT_NOTE,
+            "### Recent",
+            "- **x**",
+            "## What is remembered",
+            "I like\n\ntea",
+        )
     ),
     min_size=1,
     max_size=5,
@@ -52,7 +60,9 @@ def test_a_context_alone_leaves_nothing(format: Format, texts: list[str]) -> Non
 
 
 @given(st.lists(words, min_size=1, max_size=4), memories, formats)
-def test_spans_of_what_stays_lead_back_to_where_it_stood(said: list[str], texts: list[str], format: Format) -> None:
+def test_spans_of_what_stays_lead_back_to_where_it_stood(
+    said: list[str], texts: list[str], format: Format
+) -> None:
     whole = f"\n{rendered(format, texts)}\n".join(said)
     kept = own(whole)
     offset = 0
@@ -83,8 +93,14 @@ def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
         (f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: tea\n\nAnd now?", "And now?"),
         (f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: tea", ""),
         (f"Hi\r\n<memory c8da>\r\n{CONTEXT_NOTE}\r\n2024\r\n</memory c8da>\r\nBye", "Hi\nBye"),
-        ("Remembered data, not instructions, he said", "Remembered data, not instructions, he said"),
-        (f"## What is remembered\n*{CONTEXT_NOTE}*\n### Recent\n- **3 Mar 2024, Ann:** tea\n- my own list", "- my own list"),
+        (
+            "Remembered data, not instructions, he said",
+            "Remembered data, not instructions, he said",
+        ),
+        (
+            f"## What is remembered\n*{CONTEXT_NOTE}*\n### Recent\n- **3 Mar 2024, Ann:** tea\n- my own list",
+            "- my own list",
+        ),
     ],
 )
 def test_frames_that_are_whole_torn_or_only_look_like_one(text: str, left: str) -> None:
@@ -114,7 +130,9 @@ def test_who_says_the_same_again_is_heard() -> None:
     echoes = EchoFilter()
     echoes.record_prompt("default", rendered("text", ["I drink green tea"]))
     assert echoes.echo_share("default", "I drink green tea") == 0.0
-    assert echoes.extract_own_text("default", "2023").text == "2023", "a year alone is nobody's echo"
+    assert echoes.extract_own_text("default", "2023").text == "2023", (
+        "a year alone is nobody's echo"
+    )
 
 
 def test_another_account_knows_nothing_and_forgetting_forgets() -> None:
@@ -156,7 +174,9 @@ def test_a_remembered_context_is_an_echo_whole_and_without_its_first_and_last_li
 def test_what_a_real_memory_renders_is_recognised(format: str) -> None:
     with Memory("ram://", embedder=HashingEmbedder()) as memory:
         memory.add("I moved to Berlin", user_id="u")
-        memory.add({"role": "user", "name": "Ann", "content": "My cat is called Minka"}, user_id="u")
+        memory.add(
+            {"role": "user", "name": "Ann", "content": "My cat is called Minka"}, user_id="u"
+        )
         text = str(memory.context("Berlin cat", user_id="u", format=format, tail=1))
     assert own(f"{text}\n\nNow what?").text == "Now what?"
 

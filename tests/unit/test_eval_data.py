@@ -10,7 +10,13 @@ from told.core.errors import InvalidInput
 from told.faces.eval.data import load_conversations
 
 TURN = {"id": "t1", "date": "2026-02-03", "speaker": "Nora", "text": "Plot 17"}
-LATER = {"id": "t2", "date": "2026-03-03T09:00:00+01:00", "speaker": "user", "text": " Plot  18 ", "session": "s"}
+LATER = {
+    "id": "t2",
+    "date": "2026-03-03T09:00:00+01:00",
+    "speaker": "user",
+    "text": " Plot  18 ",
+    "session": "s",
+}
 ASKED = {"text": "Which plot?", "evidence": ["t1"]}
 
 
@@ -44,9 +50,16 @@ def test_the_least_a_file_needs(file):
 def test_everything_a_file_may_hold(file):
     turn = {**TURN, "image_caption": "a pear tree"}
     asked = {
-        "id": "x", "text": "Which?", "category": "fact", "answer": 17, "evidence": ["t1", "t2", "t1"],
-        "answerable": True, "date": "2026-04-01", "oldest": ["t1"], "newest": ["t2"],
-    }  # fmt: skip
+        "id": "x",
+        "text": "Which?",
+        "category": "fact",
+        "answer": 17,
+        "evidence": ["t1", "t2", "t1"],
+        "answerable": True,
+        "date": "2026-04-01",
+        "oldest": ["t1"],
+        "newest": ["t2"],
+    }
     (one,) = load_conversations(file([conversation([turn, LATER], [asked], speakers=["Nora"])]))
     assert one.turns[0].content == "Plot 17 [shares a pear tree]"
     assert (one.questions[0].answer, one.questions[0].evidence) == ("17", ("t1", "t2"))
@@ -54,12 +67,16 @@ def test_everything_a_file_may_hold(file):
 
 
 def test_null_counts_as_left_out(file):
-    (one,) = load_conversations(file([conversation([{**TURN, "session": None}], [{**ASKED, "date": None}])]))
+    (one,) = load_conversations(
+        file([conversation([{**TURN, "session": None}], [{**ASKED, "date": None}])])
+    )
     assert one.questions[0].date is None
 
 
 def test_a_question_that_cannot_be_answered_needs_no_evidence(file):
-    (one,) = load_conversations(file([conversation(questions=[{"text": "Which dog?", "answerable": False}])]))
+    (one,) = load_conversations(
+        file([conversation(questions=[{"text": "Which dog?", "answerable": False}])])
+    )
     assert not one.questions[0].is_measurable
 
 
@@ -146,4 +163,11 @@ def test_the_public_data_is_read_without_complaint(name):
     path = Path(os.environ.get("TOLD_EVAL_DATA", "")) / name
     if "TOLD_EVAL_DATA" not in os.environ or not path.is_file():
         pytest.skip("TOLD_EVAL_DATA names no folder with this file")
-    assert sum(one.is_measurable for conversation in load_conversations(path) for one in conversation.questions) > 100
+    assert (
+        sum(
+            one.is_measurable
+            for conversation in load_conversations(path)
+            for one in conversation.questions
+        )
+        > 100
+    )

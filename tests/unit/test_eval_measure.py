@@ -16,12 +16,20 @@ def turn(name: str, text: str, session: str = "1") -> EvalTurn:
     return EvalTurn(name, session, "2026-01-01", "Nora", text)
 
 
-def question(*evidence: str, name: str = "q", answerable: bool = True, category: str = "fact", **more) -> EvalQuestion:
-    return EvalQuestion(name, "Which?", category, more.pop("answer", ""), evidence, answerable, **more)
+def question(
+    *evidence: str, name: str = "q", answerable: bool = True, category: str = "fact", **more
+) -> EvalQuestion:
+    return EvalQuestion(
+        name, "Which?", category, more.pop("answer", ""), evidence, answerable, **more
+    )
 
 
-def row(figures=None, *, confidence=0.0, answerable=True, category="fact", missing=None, name="q") -> QuestionResult:
-    asked = question(*(["t"] if figures else []), name=name, answerable=answerable, category=category)
+def row(
+    figures=None, *, confidence=0.0, answerable=True, category="fact", missing=None, name="q"
+) -> QuestionResult:
+    asked = question(
+        *(["t"] if figures else []), name=name, answerable=answerable, category=category
+    )
     return QuestionResult("c", asked, confidence, figures or {}, {}, missing or {})
 
 
@@ -35,11 +43,18 @@ def offered(*ids: str) -> tuple[tuple[str, ...], ...]:
 
 def test_a_turn_is_recalled_when_its_text_stands_in_the_context():
     pear, beans = turn("t1", "the crooked pear tree"), turn("t2", "broad beans")
-    assert measure.find_missing_turns("[3 Feb] Nora: the crooked pear tree", [pear, beans]) == ("t2",)
+    assert measure.find_missing_turns("[3 Feb] Nora: the crooked pear tree", [pear, beans]) == (
+        "t2",
+    )
 
 
 def test_white_space_is_folded_on_both_sides():
-    assert measure.find_missing_turns("the  crooked\n pear tree", [turn("t1", "the crooked\tpear tree")]) == ()
+    assert (
+        measure.find_missing_turns(
+            "the  crooked\n pear tree", [turn("t1", "the crooked\tpear tree")]
+        )
+        == ()
+    )
 
 
 def test_to_name_the_id_of_a_turn_is_not_to_recall_it():
@@ -72,7 +87,9 @@ def test_a_turn_counts_where_it_comes_first():
 
 
 def test_a_hit_on_one_of_several_turns_that_say_the_same_is_a_hit_on_all():
-    same = group_turn_ids_by_text([turn("t1", "Thank you!"), turn("t2", "Thank  you!"), turn("t3", "No")])
+    same = group_turn_ids_by_text(
+        [turn("t1", "Thank you!"), turn("t2", "Thank  you!"), turn("t3", "No")]
+    )
     assert same == {"Thank you!": ("t1", "t2"), "No": ("t3",)}
     figures = measure.measure_ranking([same["Thank you!"]], ["t1", "t2"])
     assert figures["R@5"] == 1.0
@@ -104,7 +121,9 @@ def test_an_update_found_alone_is_first_and_one_found_nowhere_is_not():
     asked = question("old", "new", oldest=("old",), newest=("new",))
     assert measure.is_newest_first(offered("x", "new"), asked)
     assert not measure.is_newest_first(offered("x"), asked)
-    assert not measure.is_newest_first([("new", "old")], asked), "one hit for both puts neither first"
+    assert not measure.is_newest_first([("new", "old")], asked), (
+        "one hit for both puts neither first"
+    )
 
 
 def test_evidence_that_is_both_old_and_new_does_not_count_as_superseded():
@@ -129,7 +148,9 @@ def test_a_question_is_held_against_its_evidence_at_every_budget():
     conversation = EvalConversation("c", (turn("t1", "plot 17"), turn("t2", "four years")), ())
     asked = question("t1", "t2", answer="17 years")
     contexts = {10: "plot 17", 20: "plot 17, four years"}
-    seen = measure.measure_question(conversation, asked, EvalAnswer(offered("x", "t2"), 0.7), contexts)
+    seen = measure.measure_question(
+        conversation, asked, EvalAnswer(offered("x", "t2"), 0.7), contexts
+    )
     assert seen.metrics["R@10t"] == 0.5
     assert seen.metrics["all@10t"] == 0.0
     assert seen.metrics["words@10t"] == 0.5
@@ -138,7 +159,9 @@ def test_a_question_is_held_against_its_evidence_at_every_budget():
     assert seen.ranks == {"t1": None, "t2": 2}
 
 
-@pytest.mark.parametrize("asked", [question(), question("t1", answerable=False)], ids=["no evidence", "unanswerable"])
+@pytest.mark.parametrize(
+    "asked", [question(), question("t1", answerable=False)], ids=["no evidence", "unanswerable"]
+)
 def test_a_question_without_evidence_or_answer_has_a_confidence_and_no_figures(asked):
     conversation = EvalConversation("c", (turn("t1", "plot 17"),), ())
     seen = measure.measure_question(conversation, asked, EvalAnswer(offered("t1"), 0.4), {10: ""})
@@ -161,8 +184,14 @@ def test_nothing_to_tell_apart_has_no_area(answerable, others):
 
 
 def test_confidence_is_the_searchs_own_word_then_the_best_cosine_then_the_best_score():
-    hits = [{"score": 1.0, "score_details": {"cosine": 0.2}}, {"score": 0.5, "score_details": {"cosine": 0.6}}]
-    words = [{"score": 0.5, "score_details": {"cosine": None}}, {"score": 0.25, "score_details": {}}]
+    hits = [
+        {"score": 1.0, "score_details": {"cosine": 0.2}},
+        {"score": 0.5, "score_details": {"cosine": 0.6}},
+    ]
+    words = [
+        {"score": 0.5, "score_details": {"cosine": None}},
+        {"score": 0.25, "score_details": {}},
+    ]
     assert search_confidence({"results": hits, "confidence": 0.0}) == 0.0
     assert search_confidence({"results": hits}) == 0.6
     assert search_confidence({"results": words, "confidence": None}) == 0.5
@@ -183,12 +212,20 @@ def test_nothing_asked_has_no_figures():
 
 
 def test_a_category_in_which_nothing_can_be_measured_has_no_row():
-    rows = [row({"R@5": 1.0}, category="b"), row({"R@5": 0.5}, category="a"), row(category="none", answerable=False)]
-    assert {name: figures["R@5"] for name, figures in measure.summarize_by_category(rows).items()} == {"a": 0.5, "b": 1.0}
+    rows = [
+        row({"R@5": 1.0}, category="b"),
+        row({"R@5": 0.5}, category="a"),
+        row(category="none", answerable=False),
+    ]
+    assert {
+        name: figures["R@5"] for name, figures in measure.summarize_by_category(rows).items()
+    } == {"a": 0.5, "b": 1.0}
 
 
 def test_a_difference_needs_a_figure_on_both_sides():
-    assert measure.diff_metrics({"a": 0.75, "b": 1.0, "c": None}, {"a": 0.5, "b": None, "c": 1.0}) == {"a": 0.25}
+    assert measure.diff_metrics(
+        {"a": 0.75, "b": 1.0, "c": None}, {"a": 0.5, "b": None, "c": 1.0}
+    ) == {"a": 0.25}
 
 
 # Misses
@@ -201,10 +238,18 @@ def test_the_budget_that_stands_for_a_run_is_the_nearest_to_the_default():
 
 
 def test_misses_are_spread_evenly_over_the_file():
-    rows = [row({"R@5": 0.0}, name=str(place), missing={10: ("t",) if place % 2 else ()}) for place in range(20)]
+    rows = [
+        row({"R@5": 0.0}, name=str(place), missing={10: ("t",) if place % 2 else ()})
+        for place in range(20)
+    ]
     assert [one.question.id for one in measure.sample_misses(rows, 10, 3)] == ["1", "7", "13"]
     assert len(measure.sample_misses(rows, 10, 99)) == 10
-    assert measure.sample_misses(rows, 10, 0) == measure.sample_misses(rows, 20, 5) == measure.sample_misses([], 10, 5) == []
+    assert (
+        measure.sample_misses(rows, 10, 0)
+        == measure.sample_misses(rows, 20, 5)
+        == measure.sample_misses([], 10, 5)
+        == []
+    )
 
 
 def test_the_parts_that_tell_most_are_those_that_differ_most_for_their_size():

@@ -38,11 +38,13 @@ def test_a_sentence_fills_in_a_form(text, values):
 @pytest.mark.parametrize(
     ("text", "value"),
     [
-        ("I don't love sculpture any more", "sculpture"), ("I'm not deaf", "deaf"),
-        ("I am no longer into jazz", "jazz"), ("I do not use a wheelchair", "wheelchair"),
+        ("I don't love sculpture any more", "sculpture"),
+        ("I'm not deaf", "deaf"),
+        ("I am no longer into jazz", "jazz"),
+        ("I do not use a wheelchair", "wheelchair"),
         ("I never really love opera", "opera"),
     ],
-)  # fmt: skip
+)
 def test_a_denial_is_heard(text, value):
     assert found(text) == {(value, True)}
 
@@ -50,10 +52,19 @@ def test_a_denial_is_heard(text, value):
 @pytest.mark.parametrize(
     "text",
     [
-        "Do I love jazz?", "Where can I have one?", "She said: \"I love war, and I'm deaf to reason\"", "You love jazz",
-        "I loved jazz", "I love it", "I love you", "Hi love", "I'm deafened", "Mi love jazz", "",
+        "Do I love jazz?",
+        "Where can I have one?",
+        'She said: "I love war, and I\'m deaf to reason"',
+        "You love jazz",
+        "I loved jazz",
+        "I love it",
+        "I love you",
+        "Hi love",
+        "I'm deafened",
+        "Mi love jazz",
+        "",
     ],
-)  # fmt: skip
+)
 def test_what_is_no_statement_of_the_speaker_fills_in_nothing(text):
     assert found(text) == set()
 
@@ -74,7 +85,8 @@ def test_what_is_said_to_you_is_read_in_the_second_person():
 
 
 @pytest.mark.parametrize(
-    ("answer", "values"), [("Yes!", ["jazz"]), ("Exactly, thanks", ["jazz"]), ("No", []), ("Yesterday", [])]
+    ("answer", "values"),
+    [("Yes!", ["jazz"]), ("Exactly, thanks", ["jazz"]), ("No", []), ("Yesterday", [])],
 )
 def test_a_question_counts_once_it_is_answered_with_a_yes(answer, values):
     assert [one.value for one in match_confirmed(EXAMPLES, "So you love jazz?", answer)] == values

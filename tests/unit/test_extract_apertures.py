@@ -13,7 +13,7 @@ from told.core.scope import Scope
 from told.core.text import md5_hex
 from told.ports import Usage
 from told.testing import ScriptedLLM
-from told.write.extract.apertures import DEEP, EXHAUSTIVE, APERTURES, ApertureExtractor, claim_key
+from told.write.extract.apertures import APERTURES, DEEP, EXHAUSTIVE, ApertureExtractor, claim_key
 from told.write.extract.brief import load_prompt
 from told.write.extract.parse import DUPLICATE
 from told.write.extract.settle import GroundingOptions
@@ -24,13 +24,24 @@ SAID = heard(TEXT)
 
 
 def triple(subject="user", predicate="ex:metAt", lit=None, iri=None, **more):
-    given = {"subject": subject, "predicate": predicate, "object_lit": lit, "object_iri": iri, **more}
+    given = {
+        "subject": subject,
+        "predicate": predicate,
+        "object_lit": lit,
+        "object_iri": iri,
+        **more,
+    }
     return {name: value for name, value in given.items() if value is not None}
 
 
 MET = triple("agent:you", "ex:met", iri="person:annie-davis", confidence=0.5)
 PERSON = triple("person:annie-davis", "rdf:type", iri="ex:Person")
-WHEN = triple("event:cooktown-festival", "occurredIn", {"v": "October 1979", "dt": "xsd:gYearMonth"}, notes="a month")
+WHEN = triple(
+    "event:cooktown-festival",
+    "occurredIn",
+    {"v": "October 1979", "dt": "xsd:gYearMonth"},
+    notes="a month",
+)
 
 
 class Prism:
@@ -46,7 +57,9 @@ class Prism:
     def ask(self, system, user, *, schema=None):
         with self._lock:
             self.users.append(user)
-        name = next(one.name for one in APERTURES if system.endswith(load_prompt(f"aperture-{one.name}")))
+        name = next(
+            one.name for one in APERTURES if system.endswith(load_prompt(f"aperture-{one.name}"))
+        )
         answer = self.answers.get(name, [])
         if isinstance(answer, Exception):
             raise answer
@@ -54,7 +67,10 @@ class Prism:
 
 
 def looked(*answers, mode="single", said=SAID, **options):
-    replies = [answer if isinstance(answer, str | Exception) else json.dumps({"facts": answer}) for answer in answers]
+    replies = [
+        answer if isinstance(answer, str | Exception) else json.dumps({"facts": answer})
+        for answer in answers
+    ]
     llm = ScriptedLLM(replies)
     return extract(ApertureExtractor(llm, mode, **options), said), llm
 
@@ -63,8 +79,18 @@ def test_triples_become_claims_entities_and_relations():
     found, _ = looked([MET, PERSON, WHEN])
     assert texts(found) == ["User met Annie Davis", "Cooktown Festival occurred in October 1979"]
     first, second = (one.claim for one in found.claims)
-    assert (first.subject, first.predicate, first.object, first.confidence) == ("User", "met", "Annie Davis", 0.5)
-    assert second.meta == {"aperture": "single", "key": claim_key(second), "dt": "xsd:gYearMonth", "notes": "a month"}
+    assert (first.subject, first.predicate, first.object, first.confidence) == (
+        "User",
+        "met",
+        "Annie Davis",
+        0.5,
+    )
+    assert second.meta == {
+        "aperture": "single",
+        "key": claim_key(second),
+        "dt": "xsd:gYearMonth",
+        "notes": "a month",
+    }
     assert TEXT[slice(*first.span)] == TEXT
     assert found.entities == (Entity("Annie Davis", "person"),)
     assert found.relations == (Relation("User", "met", "Annie Davis", 0.5),)
@@ -73,7 +99,10 @@ def test_triples_become_claims_entities_and_relations():
 def test_a_triple_needs_exactly_one_object():
     found, _ = looked([triple(lit="Porto", iri="place:porto"), triple(), MET])
     assert texts(found) == ["User met Annie Davis"]
-    assert [one.reason for one in found.dropped] == ["two objects where one was asked for", "no object"]
+    assert [one.reason for one in found.dropped] == [
+        "two objects where one was asked for",
+        "no object",
+    ]
 
 
 def test_values_may_be_bare_and_numbers_and_booleans_strings():
@@ -81,45 +110,72 @@ def test_values_may_be_bare_and_numbers_and_booleans_strings():
     dogs = triple("user", "has_dogs", 3, confidence="0.9")
     smoke = triple("user", "is_smoking", "smoke", hypothesis_only="true")
     found, _ = looked([dogs, smoke], said=said)
-    assert [(one.claim.object, one.claim.confidence) for one in found.claims] == [("3", 0.9), ("smoke", 1.0)]
+    assert [(one.claim.object, one.claim.confidence) for one in found.claims] == [
+        ("3", 0.9),
+        ("smoke", 1.0),
+    ]
     assert [one.claim.modality for one in found.claims] == ["stated", "hypothesis_only"]
 
 
 def test_the_content_key_ignores_confidence_and_modality():
-    one, other = triple(lit="Porto", confidence=0.1), triple(lit="Porto", confidence=0.9, modality="inferred")
+    one, other = (
+        triple(lit="Porto", confidence=0.1),
+        triple(lit="Porto", confidence=0.9, modality="inferred"),
+    )
     found, _ = looked([one, other], said=heard("We met at Porto"))
     assert len(found.claims) == 1
     assert [drop.reason for drop in found.dropped] == [DUPLICATE]
-    assert found.claims[0].claim.meta["key"] == hashlib.sha256(b"user\x1fmet_at\x1fporto").hexdigest()
+    assert (
+        found.claims[0].claim.meta["key"] == hashlib.sha256(b"user\x1fmet_at\x1fporto").hexdigest()
+    )
 
 
 def test_five_apertures_look_side_by_side_each_in_its_band():
-    answers = {one.name: [triple("Annie Davis", f"seen_by_{one.name}", "Festival", confidence=0.5)] for one in APERTURES}
+    answers = {
+        one.name: [triple("Annie Davis", f"seen_by_{one.name}", "Festival", confidence=0.5)]
+        for one in APERTURES
+    }
     llm = Prism(**answers)
     found = extract(ApertureExtractor(llm, EXHAUSTIVE), SAID)
-    seen = {one.claim.meta["aperture"]: (one.claim.confidence, one.claim.modality) for one in found.claims}
+    seen = {
+        one.claim.meta["aperture"]: (one.claim.confidence, one.claim.modality)
+        for one in found.claims
+    }
     assert seen == {
-        "surface": (0.95, "stated"), "linguistic": (0.85, "stated"), "presupposition": (0.7, "hypothesis_only"),
-        "inferential": (0.5, "inferred"), "conceivable": (0.8, "hypothesis_only"),
-    }  # fmt: skip
+        "surface": (0.95, "stated"),
+        "linguistic": (0.85, "stated"),
+        "presupposition": (0.7, "hypothesis_only"),
+        "inferential": (0.5, "inferred"),
+        "conceivable": (0.8, "hypothesis_only"),
+    }
     assert found.usage == Usage(5)
 
 
 def test_what_two_apertures_see_is_kept_once_as_the_first_saw_it():
-    found = extract(ApertureExtractor(Prism(surface=[MET], linguistic=[MET], inferential=[MET]), EXHAUSTIVE), SAID)
+    found = extract(
+        ApertureExtractor(Prism(surface=[MET], linguistic=[MET], inferential=[MET]), EXHAUSTIVE),
+        SAID,
+    )
     assert [one.claim.meta["aperture"] for one in found.claims] == ["surface"]
     assert [one.reason for one in found.rejected] == [DUPLICATE] * 2
 
 
 def test_an_aperture_that_fails_takes_nothing_from_the_others():
-    found = extract(ApertureExtractor(Prism(surface=[MET], linguistic=LLMError("busy")), EXHAUSTIVE), SAID)
+    found = extract(
+        ApertureExtractor(Prism(surface=[MET], linguistic=LLMError("busy")), EXHAUSTIVE), SAID
+    )
     assert texts(found) == ["User met Annie Davis"]
     assert found.warnings == ("The aperture linguistic of exhaustive:prism failed: busy",)
 
 
 def test_if_all_fail_the_model_is_down():
     with pytest.raises(LLMError, match="busy"):
-        extract(ApertureExtractor(Prism(**{one.name: LLMError("busy") for one in APERTURES}), EXHAUSTIVE), SAID)
+        extract(
+            ApertureExtractor(
+                Prism(**{one.name: LLMError("busy") for one in APERTURES}), EXHAUSTIVE
+            ),
+            SAID,
+        )
 
 
 def test_passes_are_told_what_was_found_until_one_finds_nothing_new():
@@ -169,7 +225,10 @@ def test_facts_that_were_extracted_before_are_read_instead_of_asking():
 def test_strictness_is_a_choice():
     invented = triple("user", "owns", "eleven llamas")
     assert looked([invented])[0].claims[0].claim.kind == "quarantine"
-    assert looked([invented], rules=GroundingOptions(strict=False))[0].claims[0].claim.kind == "profile"
+    assert (
+        looked([invented], rules=GroundingOptions(strict=False))[0].claims[0].claim.kind
+        == "profile"
+    )
 
 
 def test_a_thing_nobody_named_is_no_entity():

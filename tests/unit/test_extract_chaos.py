@@ -21,9 +21,19 @@ from told.write.extract.react import ReactExtractor
 
 SAID = heard(
     "Hi, my name is Ines and I live in Porto. I drink coffee.",
-    ontology=load_ontology({"concepts": {"Person.Home": {
-        "label": "Home", "examples": ["I live in X"], "persistence_class": "long_term", "salience_weight": 0.7}}}),
-)  # fmt: skip
+    ontology=load_ontology(
+        {
+            "concepts": {
+                "Person.Home": {
+                    "label": "Home",
+                    "examples": ["I live in X"],
+                    "persistence_class": "long_term",
+                    "salience_weight": 0.7,
+                }
+            }
+        }
+    ),
+)
 MAKERS = {
     "facts": FactsExtractor,
     "closed": ClosedExtractor,
@@ -60,7 +70,9 @@ def check_fit_to_keep(claim: Claim) -> None:
     assert claim.kind == "quarantine" or claim.span is not None
 
 
-@pytest.mark.parametrize("chaos", [one for one in answers() if one.facts is not None], ids=lambda chaos: chaos.id)
+@pytest.mark.parametrize(
+    "chaos", [one for one in answers() if one.facts is not None], ids=lambda chaos: chaos.id
+)
 def test_whole_facts_are_salvaged(chaos: Chaos):
     assert texts(extract(FactsExtractor(ChaosLLM(chaos)), SAID)) == list(chaos.facts)
 
@@ -77,11 +89,25 @@ KEYS = st.sampled_from(
     source relation target confidence modality v arguments""".split()
 )
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=12)
-    | st.sampled_from(["User lives in Porto", "I live in Porto", "Person.Home", "asserted", "user", "Porto", "person"]),
+    st.none()
+    | st.booleans()
+    | st.floats()
+    | st.integers()
+    | st.text(max_size=12)
+    | st.sampled_from(
+        [
+            "User lives in Porto",
+            "I live in Porto",
+            "Person.Home",
+            "asserted",
+            "user",
+            "Porto",
+            "person",
+        ]
+    ),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(KEYS, inner, max_size=5),
     max_leaves=12,
-)  # fmt: skip
+)
 
 
 TEXTS = st.text(max_size=60)

@@ -31,7 +31,9 @@ AUTHORS = {
 
 
 def chosen(name, llm=None, ontology=None, **settings) -> Extractor:
-    return build_extractor(name, llm, Settings(**settings), ontology or load_builtin_ontology(), LOCAL)
+    return build_extractor(
+        name, llm, Settings(**settings), ontology or load_builtin_ontology(), LOCAL
+    )
 
 
 @pytest.mark.parametrize("name", EXTRACTOR_NAMES)
@@ -59,7 +61,9 @@ def test_react_needs_a_model_that_can_use_tools():
         chosen("react", Plain())
 
 
-@pytest.mark.parametrize(("name", "hint"), [("fact", "'facts'"), ("zzz", "verbatim, local"), (7, "verbatim, local")])
+@pytest.mark.parametrize(
+    ("name", "hint"), [("fact", "'facts'"), ("zzz", "verbatim, local"), (7, "verbatim, local")]
+)
 def test_an_unknown_name_is_answered_with_the_known_ones(name, hint):
     with pytest.raises(ConfigError) as raised:
         chosen(name)
@@ -72,7 +76,10 @@ def test_an_ontology_with_nothing_to_extract_is_refused():
 
 
 def test_settings_are_handed_on():
-    strict, lenient = chosen("facts", ScriptedLLM([])), chosen("facts", ScriptedLLM([]), grounding="lenient")
+    strict, lenient = (
+        chosen("facts", ScriptedLLM([])),
+        chosen("facts", ScriptedLLM([]), grounding="lenient"),
+    )
     assert (strict.rules.strict, lenient.rules.strict) == (True, False)
     closed = chosen("closed", ScriptedLLM([]), extract_replies=True)
     assert isinstance(closed, ClosedExtractor)

@@ -11,9 +11,16 @@ from told.core.kind import Kind, Ontology, load_ontology
 from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
 from told.ports import Usage
 from told.testing import ScriptedLLM
-from told.write.extract.closed import NO_EVIDENCE, NO_POLARITY, NO_VALUE, NOT_QUOTED, OUTSIDE_ONTOLOGY, ClosedExtractor
+from told.write.extract.closed import (
+    NO_EVIDENCE,
+    NO_POLARITY,
+    NO_VALUE,
+    NOT_QUOTED,
+    OUTSIDE_ONTOLOGY,
+    ClosedExtractor,
+)
 from told.write.extract.settle import ASSISTANT_ONLY
-from told.write.shape import Entity, ExtractionResult, ExtractedClaim
+from told.write.shape import Entity, ExtractedClaim, ExtractionResult
 
 MUSEUM = {
     "version": "0.2",
@@ -36,7 +43,12 @@ ONTOLOGY = load_ontology(MUSEUM)
 TEXT = "I should mention I'm deaf. I really love photography, not sculpture any more."
 
 
-def line(concept="ArtInterest.Style", value="photography", polarity="asserted", evidence="I really love photography"):
+def line(
+    concept="ArtInterest.Style",
+    value="photography",
+    polarity="asserted",
+    evidence="I really love photography",
+):
     return {"concept": concept, "value": value, "polarity": polarity, "evidence": evidence}
 
 
@@ -49,7 +61,11 @@ def filled(*lines, said=TEXT, **options):
 def test_a_line_of_the_form_becomes_a_claim_of_its_concept():
     found, llm = filled(line(), line("SpecialNeed.Hearing", "deaf", evidence="I'm deaf"))
     first, second = (one.claim for one in found.claims)
-    assert (first.kind, first.predicate, first.object) == ("ArtInterest.Style", "ArtInterest.Style", "photography")
+    assert (first.kind, first.predicate, first.object) == (
+        "ArtInterest.Style",
+        "ArtInterest.Style",
+        "photography",
+    )
     assert (first.text, first.meta["value"]) == ("Art style or medium: photography", "photography")
     assert TEXT[slice(*first.span)] == "I really love photography"
     assert second.kind == "SpecialNeed.Hearing"
@@ -57,8 +73,13 @@ def test_a_line_of_the_form_becomes_a_claim_of_its_concept():
 
 
 def test_what_is_no_longer_so_is_negated():
-    found, _ = filled(line(value="sculpture", polarity="Negated ", evidence="not sculpture any more"))
-    assert (found.claims[0].claim.polarity, found.claims[0].claim.object) == ("negated", "sculpture")
+    found, _ = filled(
+        line(value="sculpture", polarity="Negated ", evidence="not sculpture any more")
+    )
+    assert (found.claims[0].claim.polarity, found.claims[0].claim.object) == (
+        "negated",
+        "sculpture",
+    )
 
 
 @pytest.mark.parametrize(
@@ -98,7 +119,9 @@ def test_an_assistants_words_count_only_where_somebody_says_yes():
 
 
 def test_the_assistants_replies_are_read_in_a_question_of_their_own_if_wanted():
-    said = heard("Which hall?", assistant("As you are deaf, hall two has subtitles."), ontology=ONTOLOGY)
+    said = heard(
+        "Which hall?", assistant("As you are deaf, hall two has subtitles."), ontology=ONTOLOGY
+    )
     reply = line("SpecialNeed.Hearing", "deaf", evidence="As you are deaf")
     found, llm = filled(reply, said=said, replies=True)
     assert len(llm.asked) == 2
@@ -110,8 +133,14 @@ def test_the_assistants_replies_are_read_in_a_question_of_their_own_if_wanted():
 def test_a_plain_memory_and_system_kinds_are_in_no_catalogue():
     catalog = build_concept_catalog(heard().ontology)
     assert [row.split(":")[0] for row in catalog.splitlines()] == [
-        "- case", "- entity", "- event", "- pattern", "- preference", "- profile", "- skill",
-    ]  # fmt: skip
+        "- case",
+        "- entity",
+        "- event",
+        "- pattern",
+        "- preference",
+        "- profile",
+        "- skill",
+    ]
 
 
 def test_a_kind_of_told_takes_a_sentence_apart():
@@ -120,7 +149,11 @@ def test_a_kind_of_told_takes_a_sentence_apart():
     read = Claim("", "profile", "User", "lives_in", "Porto")
     (found,) = extract(ClosedExtractor(ScriptedLLM([reply]), reader=lambda _: read), said).claims
     claim = found.claim
-    assert (claim.text, claim.kind, claim.predicate) == ("User lives in Porto", "profile", "lives_in")
+    assert (claim.text, claim.kind, claim.predicate) == (
+        "User lives in Porto",
+        "profile",
+        "lives_in",
+    )
 
 
 # Without a model
@@ -135,7 +168,9 @@ class Rules:
         self.claims = claims
 
     def extract(self, inputs):
-        return ExtractionResult(tuple(ExtractedClaim(one, 0) for one in self.claims), (Entity("Delft"),))
+        return ExtractionResult(
+            tuple(ExtractedClaim(one, 0) for one in self.claims), (Entity("Delft"),)
+        )
         yield
 
 
@@ -145,7 +180,9 @@ def within(*claims, said=TEXT, ontology=ONTOLOGY):
 
 def test_without_a_model_what_another_extractor_finds_is_put_under_its_concept():
     found = within(
-        Claim("User likes photography", "preference", "User", "likes", "photography", span=(27, 77)),
+        Claim(
+            "User likes photography", "preference", "User", "likes", "photography", span=(27, 77)
+        ),
         Claim("User is deaf", "profile", "User", "has_condition", "deaf", span=(0, 26)),
         Claim("User is allergic to nuts", "profile", "User", "allergic_to", "nuts", span=(0, 26)),
     )
@@ -155,20 +192,28 @@ def test_without_a_model_what_another_extractor_finds_is_put_under_its_concept()
 
 
 def test_without_a_model_a_label_names_the_concept_too():
-    claim = Claim("User is allergic to nuts", "profile", "User", "allergic_to", "nuts", span=(0, 18))
+    claim = Claim(
+        "User is allergic to nuts", "profile", "User", "allergic_to", "nuts", span=(0, 18)
+    )
     (found,) = within(claim, said="Nuts could kill me").claims
     assert (found.claim.kind, found.claim.predicate) == ("Diet.Allergy", "Diet.Allergy")
 
 
 def test_without_a_model_too_the_rest_is_dropped():
-    found = within(Claim("User works at Acme", "profile", "User", "works_at", "Acme"), said="I work at Acme")
+    found = within(
+        Claim("User works at Acme", "profile", "User", "works_at", "Acme"), said="I work at Acme"
+    )
     assert found.claims == ()
     assert [one.reason for one in found.dropped] == [OUTSIDE_ONTOLOGY]
 
 
 def test_a_claim_of_a_kind_in_the_ontology_stays():
     ontology = Ontology((Kind("profile"),))
-    found = within(Claim("User works at Acme", "profile"), Claim("User likes tea", "preference"), ontology=ontology)
+    found = within(
+        Claim("User works at Acme", "profile"),
+        Claim("User likes tea", "preference"),
+        ontology=ontology,
+    )
     assert texts(found) == ["User works at Acme"]
 
 

@@ -37,7 +37,11 @@ def test_every_sentence_becomes_a_claim_that_points_at_its_words():
     [
         {"facts": FACTS},
         [{"fact": fact} for fact in FACTS],
-        {"facts": [{"text": fact, "confidence": "0.9", "evidence": "I live in Porto"} for fact in FACTS]},
+        {
+            "facts": [
+                {"text": fact, "confidence": "0.9", "evidence": "I live in Porto"} for fact in FACTS
+            ]
+        },
     ],
 )
 def test_facts_may_come_wrapped_or_as_objects(reply):
@@ -52,7 +56,12 @@ def test_a_sentence_that_can_be_read_is_a_claim_with_subject_predicate_and_objec
 
     found, _ = asked(FACTS, reader=reader)
     claim = found.claims[1].claim
-    assert (claim.kind, claim.subject, claim.predicate, claim.object) == ("profile", "User", "lives_in", "Porto")
+    assert (claim.kind, claim.subject, claim.predicate, claim.object) == (
+        "profile",
+        "User",
+        "lives_in",
+        "Porto",
+    )
     assert claim.span == (14, 49)
     assert found.claims[0].claim.predicate is None
 
@@ -100,8 +109,12 @@ def test_a_conversation_of_an_assistant_alone_asks_nobody():
 
 
 def test_facts_somebody_else_extracted_are_read_instead_of_asking():
-    given = ("User lives in Porto", {"subject": "user", "predicate": "worksAt", "object_lit": "Acme"},
-             Claim("User likes tea", "preference"), 7)  # fmt: skip
+    given = (
+        "User lives in Porto",
+        {"subject": "user", "predicate": "worksAt", "object_lit": "Acme"},
+        Claim("User likes tea", "preference"),
+        7,
+    )
     said = heard("I live in Porto", facts=given)
     found, llm = asked([], said)
     assert llm.asked == []

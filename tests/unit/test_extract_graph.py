@@ -8,8 +8,14 @@ from hearing import Plain, ToolScript, assistant, extract, heard, turn, wish
 from told.core.entry import Claim
 from told.core.errors import LLMError
 from told.ports import Usage
-from told.write.extract.graph import NAME_NOT_FOUND, UNKNOWN_ENDPOINT, GraphExtractor, LocalGraphExtractor, normalise_entity_type
-from told.write.shape import Entity, ExtractionResult, ExtractedClaim, Relation
+from told.write.extract.graph import (
+    NAME_NOT_FOUND,
+    UNKNOWN_ENDPOINT,
+    GraphExtractor,
+    LocalGraphExtractor,
+    normalise_entity_type,
+)
+from told.write.shape import Entity, ExtractedClaim, ExtractionResult, Relation
 
 SAID = heard("Hello!", "Alice works at Google in Zurich and uses Rust.")
 ENTITIES = [
@@ -24,7 +30,10 @@ EXPECTED = (
 
 
 def test_a_model_with_tools_is_given_two():
-    steps = [wish("extract_entities", entities=ENTITIES), wish("extract_relations", relations=[WORKS])]
+    steps = [
+        wish("extract_entities", entities=ENTITIES),
+        wish("extract_relations", relations=[WORKS]),
+    ]
     llm = ToolScript([steps])
     found = extract(GraphExtractor(llm), SAID)
     assert [tool.name for tool in llm.offered[0]] == ["extract_entities", "extract_relations"]
@@ -34,7 +43,12 @@ def test_a_model_with_tools_is_given_two():
 
 
 def test_a_model_that_names_entities_only_is_asked_once_more():
-    llm = ToolScript([[wish("extract_entities", entities=ENTITIES)], [wish("extract_relations", relations=[WORKS])]])
+    llm = ToolScript(
+        [
+            [wish("extract_entities", entities=ENTITIES)],
+            [wish("extract_relations", relations=[WORKS])],
+        ]
+    )
     found = extract(GraphExtractor(llm), SAID)
     assert len(found.relations) == 1
     assert [tool.name for tool in llm.offered[1]] == ["extract_relations"]
@@ -45,7 +59,10 @@ def test_a_model_that_names_entities_only_is_asked_once_more():
     [
         {"entities": ENTITIES, "relations": [WORKS]},
         {"data": {"entities": ENTITIES, "relations": [["Alice", "works at", "Google"]]}},
-        [{"entities": ENTITIES}, {"relations": [{"from": "Alice", "type": "worksAt", "to": "Google"}]}],
+        [
+            {"entities": ENTITIES},
+            {"relations": [{"from": "Alice", "type": "worksAt", "to": "Google"}]},
+        ],
     ],
 )
 def test_a_model_without_tools_answers_in_json(reply):
@@ -56,11 +73,15 @@ def test_a_model_without_tools_answers_in_json(reply):
 
 
 def drawn(entities, relations, said=SAID):
-    return extract(GraphExtractor(Plain(json.dumps({"entities": entities, "relations": relations}))), said)
+    return extract(
+        GraphExtractor(Plain(json.dumps({"entities": entities, "relations": relations}))), said
+    )
 
 
 def test_a_name_nobody_said_is_left_out():
-    found = drawn([{"name": "Microsoft", "type": "organization"}], [{**WORKS, "target": "Microsoft"}])
+    found = drawn(
+        [{"name": "Microsoft", "type": "organization"}], [{**WORKS, "target": "Microsoft"}]
+    )
     assert [one.name for one in found.entities] == ["Alice"]
     assert found.relations == ()
     assert {one.reason for one in found.dropped} == {NAME_NOT_FOUND, UNKNOWN_ENDPOINT}
@@ -70,11 +91,16 @@ def test_the_speaker_may_be_an_end_of_a_relation():
     said = heard(turn("I work at Google", name="Alice"))
     found = drawn([{"name": "Google", "type": "company"}], [{**WORKS, "source": "user"}], said)
     assert found.relations == (Relation("Alice", "works_at", "Google"),)
-    assert drawn([], [{**WORKS, "source": "User"}], heard("I work at Google")).relations[0].src == "User"
+    assert (
+        drawn([], [{**WORKS, "source": "User"}], heard("I work at Google")).relations[0].src
+        == "User"
+    )
 
 
 def test_names_are_spelt_as_the_entities_are_and_each_thing_is_told_once():
-    found = drawn([*ENTITIES, {"name": "alice", "type": "person"}], [WORKS, {**WORKS, "source": "ALICE"}])
+    found = drawn(
+        [*ENTITIES, {"name": "alice", "type": "person"}], [WORKS, {**WORKS, "source": "ALICE"}]
+    )
     assert len(found.entities) == 3
     assert len(found.relations) == 1
     assert [one.reason for one in found.dropped] == ["said twice", "said twice"]
@@ -100,7 +126,13 @@ def test_what_only_an_assistant_named_is_left_out():
 
 @pytest.mark.parametrize(
     ("said", "type"),
-    [("ex:Person", "person"), ("LOCATION", "place"), ("Company", "organization"), ("dragon", "thing"), (7, "thing")],
+    [
+        ("ex:Person", "person"),
+        ("LOCATION", "place"),
+        ("Company", "organization"),
+        ("dragon", "thing"),
+        (7, "thing"),
+    ],
 )
 def test_types_are_told_from_whatever_a_model_calls_them(said, type):
     assert normalise_entity_type(said) == type
@@ -117,7 +149,9 @@ def test_without_a_model_the_graph_is_what_another_extractor_draws():
 
         def extract(self, heard):
             claims = (ExtractedClaim(Claim("x"), 0),)
-            return ExtractionResult(claims, (Entity("Alice", "person"),), (Relation("Alice", "knows", "Bob"),))
+            return ExtractionResult(
+                claims, (Entity("Alice", "person"),), (Relation("Alice", "knows", "Bob"),)
+            )
             yield
 
     lean = LocalGraphExtractor(Inner())

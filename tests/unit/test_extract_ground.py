@@ -9,7 +9,12 @@ from labels import SPLITS, utterances
 from told.core.entry import Claim
 from told.write.extract.ground import GroundingIndex
 from told.write.extract.items import ClaimProposal
-from told.write.extract.settle import ASSISTANT_ONLY, UNGROUNDED, GroundingOptions, validate_proposals
+from told.write.extract.settle import (
+    ASSISTANT_ONLY,
+    UNGROUNDED,
+    GroundingOptions,
+    validate_proposals,
+)
 from told.write.extract.words import is_within_edits
 
 SAID = [
@@ -24,7 +29,10 @@ SAID = [
     ("I am 34", "User is 34 years old"),
     ("turned thirty-four, i mean 34, today", "User's age is 34"),
     ("My rent is 1,200 euros", "User pays 1200 euros rent"),
-    ("I work as a data scientist. The company is called Acme", "User works at Acme as a data scientist"),
+    (
+        "I work as a data scientist. The company is called Acme",
+        "User works at Acme as a data scientist",
+    ),
     ("I love photographing old trains", "User likes photography of old trains"),
     ("My wife Anna teaches maths", "User is married to Anna"),
     ("I saw her last Friday", "User saw her on 2 January 2026"),
@@ -61,7 +69,10 @@ def test_what_was_said_in_other_words_is_found(said, claim):
 
 @pytest.mark.parametrize(("said", "claim"), INVENTED)
 def test_what_was_not_said_is_not_found(said, claim):
-    assert GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True) is None
+    assert (
+        GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True)
+        is None
+    )
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -88,12 +99,23 @@ def test_the_place_is_the_sentence_that_says_so():
 
 def test_a_claim_may_be_put_together_from_turns():
     said = heard("I work at Acme", "Nice weather", "I am their chief gardener there")
-    assert GroundingIndex(said.turns).find_value("User is chief gardener at Acme", exclude=("user",), is_sentence=True) is not None
+    assert (
+        GroundingIndex(said.turns).find_value(
+            "User is chief gardener at Acme", exclude=("user",), is_sentence=True
+        )
+        is not None
+    )
 
 
 @pytest.mark.parametrize(
     "quote",
-    ["I live in Porto", "i live  in porto", "I live in Porto, since May", "I live in Prto since May", "live … May"],
+    [
+        "I live in Porto",
+        "i live  in porto",
+        "I live in Porto, since May",
+        "I live in Prto since May",
+        "live … May",
+    ],
 )
 def test_a_quotation_is_found_as_good_as_word_for_word(quote):
     said = heard("Hello there. I live in Porto since May.")
@@ -102,9 +124,14 @@ def test_a_quotation_is_found_as_good_as_word_for_word(quote):
     assert "Porto" in said.turns[0].evidence.content[slice(*place.span)]
 
 
-@pytest.mark.parametrize("quote", ["I live in Lisbon since March", "Porto in live I", "since May … I live", "", "..."])
+@pytest.mark.parametrize(
+    "quote", ["I live in Lisbon since March", "Porto in live I", "since May … I live", "", "..."]
+)
 def test_a_quotation_nobody_said_is_not_found(quote):
-    assert GroundingIndex(heard("Hello there. I live in Porto since May.").turns).locate_quote(quote) is None
+    assert (
+        GroundingIndex(heard("Hello there. I live in Porto since May.").turns).locate_quote(quote)
+        is None
+    )
 
 
 def test_what_only_an_assistant_said_is_unconfirmed_until_somebody_says_yes():
@@ -121,7 +148,9 @@ def test_what_only_an_assistant_said_is_unconfirmed_until_somebody_says_yes():
 
 
 def test_people_come_before_assistants():
-    place = GroundingIndex(heard(assistant("Porto is nice"), "I live in Porto").turns).find_value("Porto")
+    place = GroundingIndex(heard(assistant("Porto is nice"), "I live in Porto").turns).find_value(
+        "Porto"
+    )
     assert place is not None
     assert (place.turn, place.unconfirmed) == (1, False)
 
@@ -130,7 +159,11 @@ def test_people_come_before_assistants():
 def test_any_text_can_be_looked_for_in_any_other(said, value):
     turns = heard(*said).turns
     ground = GroundingIndex(turns)
-    for place in (ground.find_value(value), ground.find_value(value, is_sentence=True), ground.locate_quote(value)):
+    for place in (
+        ground.find_value(value),
+        ground.find_value(value, is_sentence=True),
+        ground.locate_quote(value),
+    ):
         if place is not None:
             assert turns[place.turn].evidence.content[slice(*place.span)].strip()
 
@@ -144,25 +177,40 @@ def test_what_was_said_is_found_in_itself(said):
 
 
 def settled(said, *claims, **rules):
-    return validate_proposals(said, GroundingIndex(said.turns), [ClaimProposal(claim) for claim in claims], GroundingOptions(**rules))
+    return validate_proposals(
+        said,
+        GroundingIndex(said.turns),
+        [ClaimProposal(claim) for claim in claims],
+        GroundingOptions(**rules),
+    )
 
 
 def test_in_strict_mode_an_invented_value_goes_to_quarantine_with_its_reason():
     claim = Claim("User lives in Lima", "profile", "User", "lives_in", "Lima")
     (found,) = settled(heard("I live in Porto"), claim).claims
-    assert (found.claim.kind, found.claim.modality, found.claim.span) == ("quarantine", "quarantined", None)
+    assert (found.claim.kind, found.claim.modality, found.claim.span) == (
+        "quarantine",
+        "quarantined",
+        None,
+    )
     assert found.claim.meta == {"kind": "profile", "why": UNGROUNDED, "modality": "stated"}
 
 
 def test_in_lenient_mode_it_is_kept_and_marked():
     claim = Claim("User lives in Lima", "profile", "User", "lives_in", "Lima")
     (found,) = settled(heard("I live in Porto"), claim, strict=False).claims
-    assert (found.claim.kind, found.claim.modality, found.claim.meta) == ("profile", "stated", {"grounded": False})
+    assert (found.claim.kind, found.claim.modality, found.claim.meta) == (
+        "profile",
+        "stated",
+        {"grounded": False},
+    )
 
 
 def test_a_claim_is_signed_by_the_turn_it_was_said_in():
     said = heard("Hi", turn("I live in Porto", name="Ines", at="2024-03-01"))
-    (found,) = settled(said, Claim("User lives in Porto", "profile", "User", "lives_in", "Porto")).claims
+    (found,) = settled(
+        said, Claim("User lives in Porto", "profile", "User", "lives_in", "Porto")
+    ).claims
     claim = found.claim
     assert (found.turn, claim.span, claim.actor, claim.role) == (1, (0, 15), "Ines", "user")
     assert (claim.text, claim.subject) == ("Ines lives in Porto", "Ines")
@@ -179,23 +227,42 @@ def test_what_only_the_assistant_said_is_dropped():
 
 def test_an_inference_about_a_thing_that_was_named_may_say_more_than_was_said():
     said = heard("I met Ana in Porto")
-    inferred = Claim("Porto located in Portugal", "memory", "Porto", "located_in", "Portugal", modality="inferred")
-    guessed = Claim("User works as dentist", "memory", "User", "works_as", "dentist", modality="inferred")
+    inferred = Claim(
+        "Porto located in Portugal",
+        "memory",
+        "Porto",
+        "located_in",
+        "Portugal",
+        modality="inferred",
+    )
+    guessed = Claim(
+        "User works as dentist", "memory", "User", "works_as", "dentist", modality="inferred"
+    )
     kinds = [one.claim.kind for one in settled(said, inferred, guessed).claims]
     assert kinds == ["memory", "quarantine"]
 
 
 def test_the_same_claim_twice_is_one_claim():
-    done = settled(heard("I live in Porto"), Claim("User lives in Porto"), Claim("user lives in  porto"))
+    done = settled(
+        heard("I live in Porto"), Claim("User lives in Porto"), Claim("user lives in  porto")
+    )
     assert len(done.claims) == 1
     assert len(done.dropped) == 1
 
 
 @pytest.mark.parametrize(
     ("one", "other", "most", "is_near"),
-    [("porto", "porto", 0, True), ("porto", "proto", 1, True), ("porto", "port", 1, True), ("porto", "parte", 1, False),
-     ("kitten", "sitting", 2, False), ("kitten", "sitting", 3, True), ("", "ab", 2, True), ("ab", "", 1, False)],
-)  # fmt: skip
+    [
+        ("porto", "porto", 0, True),
+        ("porto", "proto", 1, True),
+        ("porto", "port", 1, True),
+        ("porto", "parte", 1, False),
+        ("kitten", "sitting", 2, False),
+        ("kitten", "sitting", 3, True),
+        ("", "ab", 2, True),
+        ("ab", "", 1, False),
+    ],
+)
 def test_words_are_near_by_letters_added_left_out_changed_or_swapped(one, other, most, is_near):
     assert is_within_edits(one, other, most) is is_near
     assert is_within_edits(other, one, most) is is_near

@@ -4,7 +4,18 @@ import json
 
 import pytest
 
-from told.write.extract.parse import DUPLICATE, MALFORMED, ParsedReply, RejectedItem, parse_flag, to_line, split_duplicates, parse_items, parse_confidence, convert_items
+from told.write.extract.parse import (
+    DUPLICATE,
+    MALFORMED,
+    ParsedReply,
+    RejectedItem,
+    convert_items,
+    parse_confidence,
+    parse_flag,
+    parse_items,
+    split_duplicates,
+    to_line,
+)
 
 FACTS = ["User's name is Ines", "User lives in Porto"]
 WHOLE = json.dumps(FACTS)
@@ -41,7 +52,18 @@ def test_nothing_is_an_answer(raw):
 
 @pytest.mark.parametrize(
     "raw",
-    ["", "  ", "I cannot help with that.", "null", "42", "true", "[", '{"error": "limit"}', '["User liv', "<think>hm"],
+    [
+        "",
+        "  ",
+        "I cannot help with that.",
+        "null",
+        "42",
+        "true",
+        "[",
+        '{"error": "limit"}',
+        '["User liv',
+        "<think>hm",
+    ],
 )
 def test_what_cannot_be_read_is_kept_whole_as_a_fault(raw):
     assert read(raw) == ParsedReply(unreadable_replies=(raw,))
@@ -71,7 +93,11 @@ def test_an_object_that_is_an_item_itself_is_one_item():
 
 def test_items_that_cannot_be_taken_are_dropped_with_their_reason():
     answer = read('["User lives in Porto", 7, "x"]')
-    taken, after = convert_items(answer, "raw", lambda item: item if isinstance(item, str) and len(item) > 1 else RejectedItem("no"))
+    taken, after = convert_items(
+        answer,
+        "raw",
+        lambda item: item if isinstance(item, str) and len(item) > 1 else RejectedItem("no"),
+    )
     assert taken == ["User lives in Porto"]
     assert [(one.reason, one.text) for one in after.rejected] == [("no", "7"), ("no", '"x"')]
     assert after.unreadable_replies == ()
@@ -115,16 +141,36 @@ def test_a_number_that_is_too_long_is_nothing():
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [(0.4, 0.4), ("0.4", 0.4), ("40%", 0.4), (-3, 0.0), (7, 1.0), ("high", 0.8), (None, 0.8), (True, 0.8),
-     (float("nan"), 0.8), (float("inf"), 0.8), ([], 0.8)],
-)  # fmt: skip
+    [
+        (0.4, 0.4),
+        ("0.4", 0.4),
+        ("40%", 0.4),
+        (-3, 0.0),
+        (7, 1.0),
+        ("high", 0.8),
+        (None, 0.8),
+        (True, 0.8),
+        (float("nan"), 0.8),
+        (float("inf"), 0.8),
+        ([], 0.8),
+    ],
+)
 def test_a_confidence_lies_between_nought_and_one(value, number):
     assert parse_confidence(value, 0.8) == number
 
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [(True, True), ("true", True), (" Yes", True), (1, True), ("false", False), (0, False), ("?", None), (None, None)],
+    [
+        (True, True),
+        ("true", True),
+        (" Yes", True),
+        (1, True),
+        ("false", False),
+        (0, False),
+        ("?", None),
+        (None, None),
+    ],
 )
 def test_a_flag_may_be_written_as_a_word(value, said):
     assert parse_flag(value) is said

@@ -24,10 +24,17 @@ INES, BOB = Scope(user_id="ines"), Scope(user_id="bob")
 
 
 def rust(**more):
-    return wish("extract_entity", **{
-        "slug": "rust", "name": "Rust", "content": "User uses Rust for side projects", "abstract": "Rust",
-        "evidence": "I also use Rust for side projects", **more,
-    })  # fmt: skip
+    return wish(
+        "extract_entity",
+        **{
+            "slug": "rust",
+            "name": "Rust",
+            "content": "User uses Rust for side projects",
+            "abstract": "Rust",
+            "evidence": "I also use Rust for side projects",
+            **more,
+        },
+    )
 
 
 def required(kind):
@@ -87,7 +94,12 @@ def test_nothing_new_is_a_normal_outcome(end, store):
 
 
 def test_what_is_held_already_is_not_written_again(store):
-    again = wish("extract_profile", content="User is a backend engineer", abstract="x", evidence="a backend engineer")
+    again = wish(
+        "extract_profile",
+        content="User is a backend engineer",
+        abstract="x",
+        evidence="a backend engineer",
+    )
     found, llm = worked([wish("read", id="t-engineer"), again], [wish("done")], store=store)
     assert found.claims == ()
     assert [one.reason for one in found.dropped] == [ALREADY_KNOWN]
@@ -96,17 +108,28 @@ def test_what_is_held_already_is_not_written_again(store):
 
 def test_what_no_longer_holds_is_written_as_negated(store):
     said = heard("I don't like tea any more")
-    gone = wish("extract_preference", slug="tea", content="User no longer likes tea", abstract="No tea",
-                evidence="I don't like tea any more", polarity="negated")  # fmt: skip
+    gone = wish(
+        "extract_preference",
+        slug="tea",
+        content="User no longer likes tea",
+        abstract="No tea",
+        evidence="I don't like tea any more",
+        polarity="negated",
+    )
     found, _ = worked([gone], [wish("done")], said=said, store=store)
     assert [one.claim.polarity for one in found.claims] == ["negated"]
 
 
 def test_it_sees_its_own_scope_only_and_nothing_in_doubt(store):
     looks = [
-        wish("read", id="t-bob"), wish("read", id="t-doubt"), wish("read", uri="ctx://other/users/bob/memories/profile"),
-        wish("relations", id="t-bob"), wish("access_stats", id="t-bob"), wish("list", kind="quarantine"), wish("list"),
-    ]  # fmt: skip
+        wish("read", id="t-bob"),
+        wish("read", id="t-doubt"),
+        wish("read", uri="ctx://other/users/bob/memories/profile"),
+        wish("relations", id="t-bob"),
+        wish("access_stats", id="t-bob"),
+        wish("list", kind="quarantine"),
+        wish("list"),
+    ]
     _, llm = worked(looks, [wish("done")], store=store)
     seen = answers(llm, 1)
     assert seen[:3] == ["There is no memory with that id here."] * 3
@@ -116,21 +139,34 @@ def test_it_sees_its_own_scope_only_and_nothing_in_doubt(store):
 
 
 def test_relations_and_recalls_can_be_looked_at(store):
-    _, llm = worked([wish("relations", id="t-engineer"), wish("access_stats", id="t-engineer")], "done", store=store)
+    _, llm = worked(
+        [wish("relations", id="t-engineer"), wish("access_stats", id="t-engineer")],
+        "done",
+        store=store,
+    )
     links, recalls = answers(llm, 1)
-    assert json.loads(links) == {"from": "t-engineer", "relation": "relates_to", "to": "t-tea", "weight": 1.0}
+    assert json.loads(links) == {
+        "from": "t-engineer",
+        "relation": "relates_to",
+        "to": "t-tea",
+        "weight": 1.0,
+    }
     assert json.loads(recalls)["recalls"] == 3
 
 
 def test_a_memory_that_lacks_something_is_refused_and_the_model_may_mend_it(store):
-    found, llm = worked([wish("extract_entity", slug="rust")], [rust()], [wish("done")], store=store)
+    found, llm = worked(
+        [wish("extract_entity", slug="rust")], [rust()], [wish("done")], store=store
+    )
     assert answers(llm, 1)[0].startswith("Not written: missing or of the wrong type: ")
     assert len(found.claims) == 1
     assert len(found.dropped) == 1
 
 
 def test_an_invented_memory_is_quarantined(store):
-    found, _ = worked([rust(content="User owns eleven llamas", evidence="")], [wish("done")], store=store)
+    found, _ = worked(
+        [rust(content="User owns eleven llamas", evidence="")], [wish("done")], store=store
+    )
     assert found.claims[0].claim.kind == "quarantine"
     assert found.claims[0].claim.meta["kind"] == "entity"
 
@@ -160,7 +196,11 @@ def test_a_first_answer_without_tools_that_says_nothing_is_a_fault(store):
 
 
 def test_calls_written_as_text_are_understood(store):
-    text = "<tool_call>" + json.dumps({"name": "extract_entity", "arguments": dict(rust().arguments)}) + "</tool_call>"
+    text = (
+        "<tool_call>"
+        + json.dumps({"name": "extract_entity", "arguments": dict(rust().arguments)})
+        + "</tool_call>"
+    )
     found, _ = worked(text, [wish("done")], store=store)
     assert texts(found) == ["User uses Rust for side projects"]
 
@@ -173,8 +213,18 @@ def test_a_model_that_goes_down_on_the_way_is_an_error(store):
 def test_what_is_known_is_shown_with_the_conversation_and_stands_in_for_a_store(store):
     fact = run(StoreMemoryReader(store, INES, DEFAULT_START).read_memory("t-tea"))
     said = heard("I like tea", known=(fact,))
-    again = wish("extract_preference", slug="tea", content="User likes tea", abstract="Tea", evidence="I like tea")
-    found, llm = worked([wish("read", id="t-tea"), wish("access_stats", id="t-tea"), again], [wish("done")], said=said)
+    again = wish(
+        "extract_preference",
+        slug="tea",
+        content="User likes tea",
+        abstract="Tea",
+        evidence="I like tea",
+    )
+    found, llm = worked(
+        [wish("read", id="t-tea"), wish("access_stats", id="t-tea"), again],
+        [wish("done")],
+        said=said,
+    )
     assert "- t-tea [preference] User likes tea" in llm.lines[0][0].text
     assert [one.reason for one in found.dropped] == [ALREADY_KNOWN]
     assert run(StaticMemoryReader((fact,)).list_memories("profile")) == []
@@ -186,31 +236,63 @@ def test_every_kind_that_is_found_in_conversations_has_a_tool():
     extract(ReactExtractor(llm), SAID)
     names = [tool.name for tool in llm.offered[0]]
     assert names[:5] == ["read", "list", "relations", "access_stats", "done"]
-    assert names[5:] == [f"extract_{kind}" for kind in "case entity event pattern preference profile skill".split()]
+    assert names[5:] == [
+        f"extract_{kind}" for kind in "case entity event pattern preference profile skill".split()
+    ]
     assert {"slug", "content", "abstract", "evidence"} <= set(required("preference"))
 
 
 def test_concepts_of_an_ontology_have_tools_too():
-    ontology = load_ontology({"concepts": {"Diet.Allergy": {
-        "label": "Food allergy", "persistence_class": "permanent", "salience_weight": 1.0}}})  # fmt: skip
+    ontology = load_ontology(
+        {
+            "concepts": {
+                "Diet.Allergy": {
+                    "label": "Food allergy",
+                    "persistence_class": "permanent",
+                    "salience_weight": 1.0,
+                }
+            }
+        }
+    )
     said = heard("I'm allergic to nuts", ontology=ontology)
-    steps = [wish("extract_Diet_Allergy", value="nuts", evidence="allergic to nuts")], [wish("done")]
+    steps = (
+        [wish("extract_Diet_Allergy", value="nuts", evidence="allergic to nuts")],
+        [wish("done")],
+    )
     (found,) = worked(*steps, said=said)[0].claims
     assert (found.claim.kind, found.claim.text) == ("Diet.Allergy", "Food allergy: nuts")
 
 
 def test_fields_are_read_leniently():
-    kind = {"name": "trip", "write": "append", "fields": [
-        {"name": "content", "required": True}, {"name": "days", "type": "integer"}, {"name": "paid", "type": "boolean"},
-        {"name": "rating", "type": "number"}, {"name": "by", "enum": ["train", "bus"]}]}  # fmt: skip
+    kind = {
+        "name": "trip",
+        "write": "append",
+        "fields": [
+            {"name": "content", "required": True},
+            {"name": "days", "type": "integer"},
+            {"name": "paid", "type": "boolean"},
+            {"name": "rating", "type": "number"},
+            {"name": "by", "enum": ["train", "bus"]},
+        ],
+    }
     ontology = Ontology((load_kind(kind), Kind("off", enabled=False)))
     said = heard("I went to Porto by train for 3 days", ontology=ontology)
-    trip = wish("extract_trip", content=["User went", "to Porto"], days="3", paid="yes", rating="nan", by="plane",
-                confidence="0.7", evidence="I went to Porto")  # fmt: skip
+    trip = wish(
+        "extract_trip",
+        content=["User went", "to Porto"],
+        days="3",
+        paid="yes",
+        rating="nan",
+        by="plane",
+        confidence="0.7",
+        evidence="I went to Porto",
+    )
     (found,) = worked([trip], [wish("done")], said=said)[0].claims
     assert (found.claim.text, found.claim.meta, found.claim.confidence) == (
-        "User went to Porto", {"days": 3, "paid": True}, 0.7,
-    )  # fmt: skip
+        "User went to Porto",
+        {"days": 3, "paid": True},
+        0.7,
+    )
 
 
 def test_an_assistant_alone_is_not_worked_on():

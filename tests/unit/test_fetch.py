@@ -48,7 +48,9 @@ def test_no_way_of_writing_an_address_leads_inside(url):
     def resolve(host, port):
         if host.rstrip(".").lower() == "localhost":
             return ["127.0.0.1", "::1"]
-        return [str(info[4][0]) for info in socket.getaddrinfo(host, port, flags=socket.AI_NUMERICHOST)]
+        return [
+            str(info[4][0]) for info in socket.getaddrinfo(host, port, flags=socket.AI_NUMERICHOST)
+        ]
 
     with pytest.raises((Denied, InvalidInput, FetchError)):
         Fetcher(resolve=resolve, connect=canary)(url)
@@ -56,17 +58,22 @@ def test_no_way_of_writing_an_address_leads_inside(url):
 
 
 @pytest.mark.parametrize(
-    "address", ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00:ec2::254", "::ffff:10.0.0.1", "junk"]
+    "address",
+    ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00:ec2::254", "::ffff:10.0.0.1", "junk"],
 )
 def test_a_name_that_resolves_inside_is_refused_even_if_it_resolves_outside_too(address):
     canary = Canary()
     for addresses in ([address], [PUBLIC, address], [address, PUBLIC]):
         with pytest.raises(Denied, match="public internet"):
-            Fetcher(resolve=lambda host, port, found=addresses: found, connect=canary)("https://rebind.example/")
+            Fetcher(resolve=lambda host, port, found=addresses: found, connect=canary)(
+                "https://rebind.example/"
+            )
     assert canary.dialled == []
 
 
-@pytest.mark.parametrize("address", [PUBLIC, "1.1.1.1", "2606:2800:220:1:248:1893:25c8:1946", "2a00:1450:4001::1"])
+@pytest.mark.parametrize(
+    "address", [PUBLIC, "1.1.1.1", "2606:2800:220:1:248:1893:25c8:1946", "2a00:1450:4001::1"]
+)
 def test_a_public_address_is_public(address):
     assert is_public(address)
 
@@ -143,20 +150,38 @@ def test_what_is_public_is_fetched_from_the_very_address_that_was_checked():
 
     with served(reply(b"pixels")) as (dial, requests, dialled):
         got = Fetcher(resolve=resolve, connect=dial)("http://x.org/a.png?size=2#top", ["image/"])
-    assert (got.data, got.media_type, got.url) == (b"pixels", "image/png", "http://x.org/a.png?size=2")
+    assert (got.data, got.media_type, got.url) == (
+        b"pixels",
+        "image/png",
+        "http://x.org/a.png?size=2",
+    )
     assert dialled == [(PUBLIC, 80)]
     assert requests[0].startswith(b"GET /a.png?size=2 HTTP/1.1\r\nHost: x.org\r\n")
     assert asked == ["x.org"]
 
 
 @pytest.mark.parametrize(
-    "place", ["http://127.0.0.1/", "http://inside.example/", "//169.254.169.254/latest/", "file:///etc/passwd", "http://[::1]/",
-              "http://x.org:8080/", "gopher://x.org/", "http://2130706433/"],
-)  # fmt: skip
-@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
+    "place",
+    [
+        "http://127.0.0.1/",
+        "http://inside.example/",
+        "//169.254.169.254/latest/",
+        "file:///etc/passwd",
+        "http://[::1]/",
+        "http://x.org:8080/",
+        "gopher://x.org/",
+        "http://2130706433/",
+    ],
+)
+@pytest.mark.parametrize(
+    "status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"]
+)
 def test_a_redirect_leads_nowhere_a_url_does_not(place, status):
     moved = reply(status=status, Location=place)
-    with served(moved, reply(b"secret")) as (dial, _, dialled), pytest.raises((Denied, InvalidInput)):
+    with (
+        served(moved, reply(b"secret")) as (dial, _, dialled),
+        pytest.raises((Denied, InvalidInput)),
+    ):
         fetcher(dial, {"inside.example": "10.0.0.7", "127.0.0.1": "127.0.0.1"})("http://x.org/")
     assert dialled == [(PUBLIC, 80)]
 
@@ -166,7 +191,10 @@ def test_a_redirect_to_a_public_place_is_followed_and_too_many_are_not():
     with served(moved, reply(b"pixels")) as (dial, requests, _):
         assert fetcher(dial)("http://x.org/a.png").data == b"pixels"
         assert requests[1].startswith(b"GET /b.png ")
-    with served(*[moved] * 9) as (dial, _, dialled), pytest.raises(FetchError, match="one redirect too many"):
+    with (
+        served(*[moved] * 9) as (dial, _, dialled),
+        pytest.raises(FetchError, match="one redirect too many"),
+    ):
         fetcher(dial)("http://x.org/a.png")
     assert len(dialled) == 4
 
@@ -175,7 +203,10 @@ def test_a_redirect_to_a_public_place_is_followed_and_too_many_are_not():
     ("answer", "why"),
     [
         (reply(b"x" * 2000), "more than 1,000 bytes"),
-        (b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n" + b"x" * 5000, "more than 1,000 bytes"),
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n\r\n" + b"x" * 5000,
+            "more than 1,000 bytes",
+        ),
         (reply(b"<html>", Content_Type="text/html"), "text/html"),
         (reply(b"x", Content_Encoding="gzip"), "compressed"),
         (reply(status="404 Not Found"), "status 404"),

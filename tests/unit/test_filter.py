@@ -9,7 +9,16 @@ import pytest
 from told.core import filter as filters
 from told.core.errors import FilterError
 from told.core.fact import Fact
-from told.core.filter import MATCH_ALL, AllOf, Not, AnyOf, matches_filter, parse_filter, to_record, split_scope
+from told.core.filter import (
+    MATCH_ALL,
+    AllOf,
+    AnyOf,
+    Not,
+    matches_filter,
+    parse_filter,
+    split_scope,
+    to_record,
+)
 from told.core.scope import Scope
 
 DAY = 86_400_000_000
@@ -18,7 +27,17 @@ MARCH = 1_772_323_200_000_000  # 2026-03-01T00:00:00Z
 
 def fact(**given: Any) -> Fact:
     scope = given.pop("scope", Scope("default", "alice", "coder", None))
-    return Fact(**{"id": "m1", "seq": 1, "tx": 1, "scope": scope, "text": "Likes Python", "md5": "abc", **given})
+    return Fact(
+        **{
+            "id": "m1",
+            "seq": 1,
+            "tx": 1,
+            "scope": scope,
+            "text": "Likes Python",
+            "md5": "abc",
+            **given,
+        }
+    )
 
 
 def meta(**values: Any) -> dict[str, Any]:
@@ -63,7 +82,10 @@ def test_several_fields_operators_and_nested_conjunctions_lie_flat() -> None:
     low, high = Compared("metadata.n", "gte", 1), Compared("metadata.n", "lt", 5)
     wanted = AllOf((low, high, Compared("metadata.tag", "eq", "a")))
     assert parse_filter({"n": {"gte": 1, "lt": 5}, "tag": "a"}) == wanted
-    assert parse_filter({"AND": [{"n": {"gte": 1}}, {"$and": [{"n": {"$lt": 5}}]}], "tag": "a"}) == wanted
+    assert (
+        parse_filter({"AND": [{"n": {"gte": 1}}, {"$and": [{"n": {"$lt": 5}}]}], "tag": "a"})
+        == wanted
+    )
 
 
 def test_not_of_a_list_is_none_of_them() -> None:
@@ -88,7 +110,9 @@ def test_the_example_of_the_seed_is_read() -> None:
     }
     assert matches_filter(parse_filter(expression), to_record(fact()))
     assert not matches_filter(parse_filter(expression), to_record(fact(text="Likes Rust")))
-    assert not matches_filter(parse_filter(expression), to_record(fact(scope=Scope("default", "bob"))))
+    assert not matches_filter(
+        parse_filter(expression), to_record(fact(scope=Scope("default", "bob")))
+    )
 
 
 @pytest.mark.parametrize("alias", ["memory", "data", "text"])
@@ -97,9 +121,19 @@ def test_the_text_of_a_memory_has_three_names(alias: str) -> None:
 
 
 def test_a_metadata_key_called_like_a_field_is_reached_by_its_full_name() -> None:
-    seen = to_record(fact(kind="memory", meta={"kind": "mine", "metadata.deep": 1, "metadata": 2, "field": 3, "or": 4}))
+    seen = to_record(
+        fact(
+            kind="memory",
+            meta={"kind": "mine", "metadata.deep": 1, "metadata": 2, "field": 3, "or": 4},
+        )
+    )
     assert matches_filter(parse_filter({"kind": "memory", "metadata.kind": "mine"}), seen)
-    assert matches_filter(parse_filter({"metadata.metadata.deep": 1, "metadata": 2, "metadata.field": 3, "metadata.or": 4}), seen)
+    assert matches_filter(
+        parse_filter(
+            {"metadata.metadata.deep": 1, "metadata": 2, "metadata.field": 3, "metadata.or": 4}
+        ),
+        seen,
+    )
 
 
 def test_names_are_literal_keys_and_no_paths() -> None:
@@ -193,7 +227,9 @@ def test_what_cannot_be_read_is_refused_with_what_is_expected(expression: Any, s
 
 
 @pytest.mark.parametrize("field", ["user_id", "agent_id", "run_id"])
-@pytest.mark.parametrize("tested", ["*", " * ", {"in": ["alice", "*"]}, {"ne": "*"}, {"contains": "*"}])
+@pytest.mark.parametrize(
+    "tested", ["*", " * ", {"in": ["alice", "*"]}, {"ne": "*"}, {"contains": "*"}]
+)
 def test_a_wildcard_for_an_id_is_refused_and_explained(field: str, tested: Any) -> None:
     with pytest.raises(FilterError, match="compared literally"):
         parse_filter({field: tested})
@@ -367,8 +403,12 @@ def test_a_built_in_field_without_a_value_is_null() -> None:
         assert matches_filter(parse_filter({field: None}), seen)
         assert matches_filter(parse_filter({field: {"in": [None]}}), seen)
         assert not matches_filter(parse_filter({field: {"ne": None}}), seen)
-    assert matches_filter(parse_filter({"role": {"ne": "user"}, "said_at": {"ne": "2026-03-01"}}), seen)
-    assert matches_filter(parse_filter({"actor_id": {"ne": None}, "user_id": {"ne": None}, "agent_id": "coder"}), seen)
+    assert matches_filter(
+        parse_filter({"role": {"ne": "user"}, "said_at": {"ne": "2026-03-01"}}), seen
+    )
+    assert matches_filter(
+        parse_filter({"actor_id": {"ne": None}, "user_id": {"ne": None}, "agent_id": "coder"}), seen
+    )
 
 
 def test_every_built_in_field_is_in_the_record() -> None:
@@ -376,13 +416,20 @@ def test_every_built_in_field_is_in_the_record() -> None:
 
 
 def test_times_compare_as_instants_however_they_are_written() -> None:
-    seen = to_record(fact(created_at=MARCH, updated_at=MARCH + DAY, said_at=MARCH - DAY, expires=MARCH + 2 * DAY))
+    seen = to_record(
+        fact(created_at=MARCH, updated_at=MARCH + DAY, said_at=MARCH - DAY, expires=MARCH + 2 * DAY)
+    )
     assert matches_filter(parse_filter({"created_at": "2026-03-01"}), seen)
     assert matches_filter(parse_filter({"created_at": "2026-03-01T01:00:00+01:00"}), seen)
     assert matches_filter(parse_filter({"created_at": {"in": [MARCH // 1_000_000]}}), seen)
     assert matches_filter(parse_filter({"created_at": datetime(2026, 3, 1, tzinfo=UTC)}), seen)
-    assert matches_filter(parse_filter({"updated_at": {"gt": "2026-03-01", "lte": "2026-03-02"}}), seen)
-    assert matches_filter(parse_filter({"said_at": {"lt": "2026-03-01"}, "expiration_date": {"gte": "2026-03-03"}}), seen)
+    assert matches_filter(
+        parse_filter({"updated_at": {"gt": "2026-03-01", "lte": "2026-03-02"}}), seen
+    )
+    assert matches_filter(
+        parse_filter({"said_at": {"lt": "2026-03-01"}, "expiration_date": {"gte": "2026-03-03"}}),
+        seen,
+    )
     assert not matches_filter(parse_filter({"created_at": {"gt": "2026-03-01"}}), seen)
 
 
@@ -392,8 +439,14 @@ def test_times_compare_as_instants_however_they_are_written() -> None:
 def test_ids_are_taken_out_of_a_filter() -> None:
     assert split_scope(None) == ({}, MATCH_ALL)
     assert split_scope({"user_id": "alice"}) == ({"user_id": "alice"}, MATCH_ALL)
-    expression = {"AND": [{"user_id": " alice "}, {"run_id": {"eq": "r1"}, "tag": "x"}], "n": {"gt": 1}}
-    assert split_scope(expression) == ({"user_id": "alice", "run_id": "r1"}, parse_filter({"tag": "x", "n": {"gt": 1}}))
+    expression = {
+        "AND": [{"user_id": " alice "}, {"run_id": {"eq": "r1"}, "tag": "x"}],
+        "n": {"gt": 1},
+    }
+    assert split_scope(expression) == (
+        {"user_id": "alice", "run_id": "r1"},
+        parse_filter({"tag": "x", "n": {"gt": 1}}),
+    )
 
 
 @pytest.mark.parametrize(
@@ -412,6 +465,8 @@ def test_only_plain_conjunctions_name_a_scope(expression: Any) -> None:
 
 
 def test_two_different_ids_for_one_field_match_nothing_and_widen_nothing() -> None:
-    ids, rest = split_scope({"AND": [{"user_id": "alice"}, {"user_id": "bob"}, {"user_id": "alice"}]})
+    ids, rest = split_scope(
+        {"AND": [{"user_id": "alice"}, {"user_id": "bob"}, {"user_id": "alice"}]}
+    )
     assert ids == {"user_id": "alice"}
     assert rest == Compared("user_id", "eq", "bob")

@@ -13,7 +13,15 @@ from told.core.entry import Evidence
 from told.core.errors import InvalidInput
 from told.core.noise import is_filler, is_noise, is_prompt, is_short
 from told.settings import Settings
-from told.write.gate import ECHO_WARNING, SECRETS_KEY, GateResult, GateDecision, apply_gate, decide_turn, screen_text
+from told.write.gate import (
+    ECHO_WARNING,
+    SECRETS_KEY,
+    GateDecision,
+    GateResult,
+    apply_gate,
+    decide_turn,
+    screen_text,
+)
 from told.write.messages import InputTurn, parse_messages
 
 KEY = "AKIA" + "IOSFODNN7ABCDEFG"
@@ -21,7 +29,11 @@ CONTEXT = f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: I like tea\n</memory
 
 
 def judged(
-    text: str, role: str = "user", meta: dict[str, Any] | None = None, echoes: EchoFilter | None = None, **knobs: Any
+    text: str,
+    role: str = "user",
+    meta: dict[str, Any] | None = None,
+    echoes: EchoFilter | None = None,
+    **knobs: Any,
 ) -> GateDecision:
     turn = InputTurn(Evidence(text, role), meta or {})
     return decide_turn(turn, "default", Settings(**knobs), echoes or EchoFilter())
@@ -233,14 +245,18 @@ def test_a_short_or_odd_text_that_means_something_is_kept(text: str) -> None:
     assert verdict.turn.evidence.content == text
 
 
-@pytest.mark.parametrize(("reason", "text"), [(reason, text) for reason, texts in SKIPPED.items() for text in texts])
+@pytest.mark.parametrize(
+    ("reason", "text"), [(reason, text) for reason, texts in SKIPPED.items() for text in texts]
+)
 def test_what_says_nothing_is_skipped_and_stays_evidence(reason: str, text: str) -> None:
     verdict = judged(text)
     assert (verdict.outcome, verdict.reason) == ("skip", reason)
     assert verdict.turn.evidence.content == text, "evidence is verbatim"
 
 
-@pytest.mark.parametrize("reason", ["too short", "nothing but filler words", "infrastructure noise"])
+@pytest.mark.parametrize(
+    "reason", ["too short", "nothing but filler words", "infrastructure noise"]
+)
 def test_an_open_gate_lets_noise_through(reason: str) -> None:
     assert {judged(text, gate=False).outcome for text in SKIPPED[reason]} == {"keep"}
 
@@ -264,7 +280,10 @@ def test_other_roles_are_judged_by_what_they_say(role: str) -> None:
 
 
 def test_a_prompt_that_an_assistant_drafts_is_its_answer() -> None:
-    assert [judged("You are a helpful assistant.", role).outcome for role in ("user", "tool", "assistant")] == [
+    assert [
+        judged("You are a helpful assistant.", role).outcome
+        for role in ("user", "tool", "assistant")
+    ] == [
         "skip",
         "skip",
         "keep",
@@ -315,7 +334,9 @@ def test_a_kept_secret_is_marked_and_a_warning_says_that_it_is_not_encrypted() -
 
 
 def test_metadata_of_the_same_name_is_the_users() -> None:
-    assert judged(KEY, secrets="keep", meta={SECRETS_KEY: "mine"}).turn.meta == {SECRETS_KEY: "mine"}
+    assert judged(KEY, secrets="keep", meta={SECRETS_KEY: "mine"}).turn.meta == {
+        SECRETS_KEY: "mine"
+    }
 
 
 def test_secrets_in_metadata_name_and_source_are_redacted_too() -> None:
@@ -325,7 +346,9 @@ def test_secrets_in_metadata_name_and_source_are_redacted_too() -> None:
     assert KEY not in repr(verdict)
     assert verdict.turn.meta["plain"] == "text"
     assert verdict.turn.meta["deep"][1:] == [5, None]
-    assert decide_turn(turn, "default", Settings(secrets="reject"), EchoFilter()).outcome == "refuse"
+    assert (
+        decide_turn(turn, "default", Settings(secrets="reject"), EchoFilter()).outcome == "refuse"
+    )
 
 
 def test_a_skipped_turn_is_redacted_as_well_for_its_evidence_stays() -> None:
@@ -334,7 +357,9 @@ def test_a_skipped_turn_is_redacted_as_well_for_its_evidence_stays() -> None:
     assert KEY not in verdict.turn.evidence.content
 
 
-@pytest.mark.parametrize(("policy", "kept"), [("redact", "is [redacted: AWS access key]"), ("keep", f"is {KEY}")])
+@pytest.mark.parametrize(
+    ("policy", "kept"), [("redact", "is [redacted: AWS access key]"), ("keep", f"is {KEY}")]
+)
 def test_a_text_written_over_a_memory_is_screened_too(policy: str, kept: str) -> None:
     text, warnings = screen_text(f"is {KEY}", Settings(secrets=policy))
     assert text == kept
@@ -357,16 +382,25 @@ def admitted(messages: Any, **knobs: Any) -> GateResult:
     return apply_gate(said, "default", settings, EchoFilter())
 
 
-@pytest.mark.parametrize("text", ["ok", "thanks!", "ping", CONTEXT, "You are a helpful assistant.", "..."])
+@pytest.mark.parametrize(
+    "text", ["ok", "thanks!", "ping", CONTEXT, "You are a helpful assistant.", "..."]
+)
 def test_what_is_to_be_kept_word_for_word_is_never_skipped(text: str) -> None:
     turn = InputTurn(Evidence(text), {})
     assert decide_turn(turn, "default", Settings(), EchoFilter()).outcome == "skip"
-    assert decide_turn(turn, "default", Settings(), EchoFilter(), verbatim=True) == GateDecision("keep", turn, strip_context_blocks(text))
+    assert decide_turn(turn, "default", Settings(), EchoFilter(), verbatim=True) == GateDecision(
+        "keep", turn, strip_context_blocks(text)
+    )
 
 
 def test_a_secret_is_refused_even_where_words_are_to_be_kept() -> None:
     turn = InputTurn(Evidence(KEY), {})
-    assert decide_turn(turn, "default", Settings(secrets="reject"), EchoFilter(), verbatim=True).outcome == "refuse"
+    assert (
+        decide_turn(
+            turn, "default", Settings(secrets="reject"), EchoFilter(), verbatim=True
+        ).outcome
+        == "refuse"
+    )
 
 
 def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> None:
@@ -395,13 +429,22 @@ def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> No
         "I like rice",
         "I like soup",
     ]
-    assert [verdict.outcome for verdict in found.decisions] == ["skip", "keep", "skip", "keep", "keep"]
+    assert [verdict.outcome for verdict in found.decisions] == [
+        "skip",
+        "keep",
+        "skip",
+        "keep",
+        "keep",
+    ]
     assert found.warnings == (ECHO_WARNING,), "what is said twice is warned of once"
 
 
 def test_a_plain_add_passes_as_it_is() -> None:
     found = admitted(["I like tea", "I like rice"])
-    assert [verdict.turn.evidence.content for verdict in found.decisions] == ["I like tea", "I like rice"]
+    assert [verdict.turn.evidence.content for verdict in found.decisions] == [
+        "I like tea",
+        "I like rice",
+    ]
     assert (found.skipped, found.warnings) == ((), ())
 
 
@@ -430,7 +473,10 @@ def test_lines_that_this_process_put_into_a_prompt_are_not_heard() -> None:
     echoes = EchoFilter()
     echoes.record_prompt("default", CONTEXT)
     assert judged("3 Mar Ann: I like tea", echoes=echoes).reason == "echo of recalled memories"
-    assert judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own_text.text == "Me too, and cake"
+    assert (
+        judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own_text.text
+        == "Me too, and cake"
+    )
     assert judged("I like tea", echoes=echoes).outcome == "keep"
 
 
@@ -468,9 +514,11 @@ def test_the_words_heard_stand_in_the_evidence(text: str) -> None:
 
 
 @given(
-    st.lists(st.sampled_from(("apple", "Berlin", "seven", "guitar", "likes", "my")), min_size=1, max_size=6).map(
-        " ".join
-    )
+    st.lists(
+        st.sampled_from(("apple", "Berlin", "seven", "guitar", "likes", "my")),
+        min_size=1,
+        max_size=6,
+    ).map(" ".join)
 )
 def test_no_text_with_a_word_of_substance_is_filler_or_noise(text: str) -> None:
     if text.split() != ["my"] * len(text.split()):

@@ -63,9 +63,13 @@ def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
         return list(pool.map(attempt, range(count)))
 
 
-def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(memory: Memory) -> None:
+def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(
+    memory: Memory,
+) -> None:
     steps = held_up(memory, THREADS - 1)
-    receipts = together(lambda n: memory.add([f"number {n}", f"again {n}"], user_id=f"user {n % 7}"))
+    receipts = together(
+        lambda n: memory.add([f"number {n}", f"again {n}"], user_id=f"user {n % 7}")
+    )
     assert steps["committed"] == 1
     assert steps["headed"] <= 2, "the first may be written by itself"
     for number, receipt in enumerate(receipts):
@@ -96,7 +100,9 @@ def test_looks_of_many_threads_while_somebody_writes_borrow_one_connection(memor
         if step == "begun":
             for _ in range(5):
                 before = len(store._database._open)
-                thread = threading.Thread(target=store.lookup_existing, args=(ALICE, [_md5("tea")], [], None))
+                thread = threading.Thread(
+                    target=store.lookup_existing, args=(ALICE, [_md5("tea")], [], None)
+                )
                 thread.start()
                 thread.join()
                 opened.append(len(store._database._open) - before)
@@ -123,7 +129,9 @@ def test_positions_are_dense_and_every_add_of_a_group_is_one_transaction(memory:
     assert set(sizes.values()) == {6}
     for tx in sizes:
         said = {
-            entry.verb.claim.text.split(" of ")[1] for entry in entries if entry.tx == tx and entry.sort == "asserted"
+            entry.verb.claim.text.split(" of ")[1]
+            for entry in entries
+            if entry.tx == tx and entry.sort == "asserted"
         }
         assert len(said) == 1
 
@@ -175,13 +183,23 @@ def test_what_interrupts_the_beginning_of_a_write_is_over_with_it(memory: Memory
 
 
 @pytest.mark.parametrize("moment", ["begun", "folded", "committed"])
-def test_what_interrupts_one_who_writes_for_others_is_no_concern_of_theirs(memory: Memory, moment: str) -> None:
+def test_what_interrupts_one_who_writes_for_others_is_no_concern_of_theirs(
+    memory: Memory, moment: str
+) -> None:
     held_up(memory, 16)
-    hold, steps, crowd, waiting = memory.engine.store._write.watch, Counter[str](), ThreadPoolExecutor(16), list[Any]()
+    hold, steps, crowd, waiting = (
+        memory.engine.store._write.watch,
+        Counter[str](),
+        ThreadPoolExecutor(16),
+        list[Any](),
+    )
 
     def watch(step: str) -> None:
         if not waiting:
-            waiting.extend(crowd.submit(memory.add, f"number {n}", user_id="bob", infer=False) for n in range(16))
+            waiting.extend(
+                crowd.submit(memory.add, f"number {n}", user_id="bob", infer=False)
+                for n in range(16)
+            )
         hold(step)
         steps[step] += 1
         if (step, steps[step]) == (moment, 1):
@@ -195,7 +213,9 @@ def test_what_interrupts_one_who_writes_for_others_is_no_concern_of_theirs(memor
     assert memory.verify()["ok"]
 
 
-def test_what_interrupts_a_search_leaves_the_writing_connection_in_no_transaction(memory: Memory) -> None:
+def test_what_interrupts_a_search_leaves_the_writing_connection_in_no_transaction(
+    memory: Memory,
+) -> None:
     def interrupted(db: apsw.Connection) -> None:
         db.execute("BEGIN")
         raise KeyboardInterrupt
@@ -212,7 +232,9 @@ def test_a_search_that_would_wait_for_another_holds_up_no_writer(memory: Memory)
     index = memory.engine.store.index
     [partition] = index.cache._parts.values()
     with partition.lock:
-        search = threading.Thread(target=memory.search, args=("tea",), kwargs={"user_id": "alice"}, daemon=True)
+        search = threading.Thread(
+            target=memory.search, args=("tea",), kwargs={"user_id": "alice"}, daemon=True
+        )
         search.start()
         search.join(0.3)
         assert search.is_alive(), "the search waits for the partition"
@@ -228,9 +250,13 @@ def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
 
     def work(number: int) -> Any:
         if number == 20:
-            return store.commit(batch("held", "t20", guards=[NoFact(ALICE, (_md5("held"),))], seen=0), fold_all)
+            return store.commit(
+                batch("held", "t20", guards=[NoFact(ALICE, (_md5("held"),))], seen=0), fold_all
+            )
         if number == 21:
-            return store.commit(batch("x", "t21", guards=[ThreadAt("t-held", 99)], seen=0), fold_all)
+            return store.commit(
+                batch("x", "t21", guards=[ThreadAt("t-held", 99)], seen=0), fold_all
+            )
         if number == 22:
             return store.commit(batch("x", "t22", vectors={hash_text("x"): [1.0, 2.0]}), fold_all)
         return store.commit(batch(f"number {number}", f"t{number}"), fold_all)
@@ -265,20 +291,26 @@ def test_a_fold_that_raises_takes_no_other_write_with_it(memory: Memory) -> None
             return "failed"
 
     results = together(work)
-    assert [n for n, result in enumerate(results) if result == "failed"] == list(range(3, THREADS, 8))
+    assert [n for n, result in enumerate(results) if result == "failed"] == list(
+        range(3, THREADS, 8)
+    )
     entries = memory.engine.store.scan_entries("default", 0, 1000)
     assert [entry.seq for entry in entries] == list(range(1, THREADS - 7))
     assert memory.verify()["ok"]
 
 
-def test_a_full_disk_fails_a_group_by_its_name_and_nothing_of_what_failed_stays(memory: Memory) -> None:
+def test_a_full_disk_fails_a_group_by_its_name_and_nothing_of_what_failed_stays(
+    memory: Memory,
+) -> None:
     memory.add("tea", user_id="alice")
     writer = memory.engine.store._database.writer
     pages = writer.execute("PRAGMA page_count").get
     writer.execute(f"PRAGMA max_page_count = {pages + 12}")
     held_up(memory, 15)
     sizes = [10 if number % 2 else 30_000 for number in range(16)]
-    results = together(lambda n: memory.engine.store.commit(batch(f"{n} " + "x" * sizes[n], f"t{n}"), fold_all), 16)
+    results = together(
+        lambda n: memory.engine.store.commit(batch(f"{n} " + "x" * sizes[n], f"t{n}"), fold_all), 16
+    )
     kept = {f"t{n}" for n, result in enumerate(results) if not isinstance(result, Exception)}
     rows = memory.get_all(user_id="alice", limit=1000)["results"]
     assert {row["id"] for row in rows if row["memory"] != "tea"} == kept
@@ -301,9 +333,9 @@ def test_one_key_sent_by_many_at_once_is_one_write(memory: Memory) -> None:
     held_up(memory, THREADS - 1)
     said = ["I drink tea", "and milk"]
     receipts = together(lambda n: memory.add(said, user_id="alice", idempotency_key="once"))
-    assert {tuple((row["id"], row["event"]) for row in receipt["results"]) for receipt in receipts} == {
-        tuple((row["id"], "ADD") for row in receipts[0]["results"])
-    }
+    assert {
+        tuple((row["id"], row["event"]) for row in receipt["results"]) for receipt in receipts
+    } == {tuple((row["id"], "ADD") for row in receipts[0]["results"])}
     assert memory.stats()["entries"] == 4
 
 
@@ -316,7 +348,10 @@ def test_updates_of_one_memory_by_many_at_once_all_win_in_turn(memory: Memory) -
     assert len(changes) == THREADS + 1
     for before, after in pairwise(changes):
         assert after["old_memory"] == before["new_memory"]
-    told = {receipt["results"][0]["new_memory"]: receipt["results"][0]["old_memory"] for receipt in results}
+    told = {
+        receipt["results"][0]["new_memory"]: receipt["results"][0]["old_memory"]
+        for receipt in results
+    }
     assert told == {change["new_memory"]: change["old_memory"] for change in changes[1:]}
 
 
@@ -377,7 +412,9 @@ def test_what_a_thread_added_any_other_thread_finds_at_once(memory: Memory) -> N
     def work(number: int) -> bool:
         id_ = memory.add(f"secret word zebra{number}", user_id="alice")["results"][0]["id"]
         with ThreadPoolExecutor(1) as other:
-            found = other.submit(memory.search, f"zebra{number}", user_id="alice", limit=5).result()["results"]
+            found = other.submit(
+                memory.search, f"zebra{number}", user_id="alice", limit=5
+            ).result()["results"]
         return id_ in {row["id"] for row in found}
 
     assert all(together(work, 16))
@@ -412,7 +449,9 @@ def test_writers_and_readers_of_a_closed_store_are_told_so(tmp_path: Path) -> No
 
 def test_one_who_was_awake_already_is_not_relied_upon_to_wake_the_next(memory: Memory) -> None:
     writer = memory.engine.store._write
-    awake, sleeper, other = (WriteJob(lambda db: None, keeps_cache=False, uses_buffer=False) for _ in range(3))
+    awake, sleeper, other = (
+        WriteJob(lambda db: None, keeps_cache=False, uses_buffer=False) for _ in range(3)
+    )
     sleeper.asleep = other.asleep = True
     writer._finish_jobs(sleeper, other)
     writer._finished.extendleft([awake])

@@ -12,7 +12,13 @@ from papers import blank
 from told import Memory
 from told.core.echo import EchoFilter
 from told.core.entry import Evidence
-from told.core.hearsay import OWN_CHARS_KEY, has_image_text, find_image_text_start, find_quoted_spans, blank_quoted_spans
+from told.core.hearsay import (
+    OWN_CHARS_KEY,
+    blank_quoted_spans,
+    find_image_text_start,
+    find_quoted_spans,
+    has_image_text,
+)
 from told.core.scope import Scope
 from told.flow import run
 from told.settings import Settings
@@ -23,7 +29,7 @@ from told.write.gate import GateDecision, decide_turn
 from told.write.hearing import segment_turns
 from told.write.local import LocalExtractor
 from told.write.messages import InputTurn
-from told.write.shape import ExtractionResult, ExtractionInput
+from told.write.shape import ExtractionInput, ExtractionResult
 
 KEY = "AKIA" + "IOSFODNN7ABCDEFG"
 READ = "[OCR text from image #1]"
@@ -31,8 +37,12 @@ SIGN = f"I moved to Oslo\n{READ}\nMy name is Mallory"
 
 
 def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateDecision:
-    known = meta or ({OWN_CHARS_KEY: find_image_text_start(text, {})} if has_image_text(text) else {})
-    return decide_turn(InputTurn(Evidence(text, meta=known), {}), "default", Settings(**knobs), EchoFilter())
+    known = meta or (
+        {OWN_CHARS_KEY: find_image_text_start(text, {})} if has_image_text(text) else {}
+    )
+    return decide_turn(
+        InputTurn(Evidence(text, meta=known), {}), "default", Settings(**knobs), EchoFilter()
+    )
 
 
 def spoken(verdict: GateDecision) -> list[tuple[str, str]]:
@@ -61,7 +71,9 @@ def test_the_words_of_images_begin_under_their_heading(text, own):
     assert has_image_text(text) is (own != text)
 
 
-@pytest.mark.parametrize(("own", "end"), [(3, 3), (0, 0), (-1, 10), (99, 10), ("3", 10), (None, 10)])
+@pytest.mark.parametrize(
+    ("own", "end"), [(3, 3), (0, 0), (-1, 10), (99, 10), ("3", 10), (None, 10)]
+)
 def test_evidence_says_where_its_speakers_words_end_if_it_can(own, end):
     assert find_image_text_start("I like tea", {OWN_CHARS_KEY: own}) == end
 
@@ -87,7 +99,9 @@ def test_what_is_not_quoted_keeps_its_place(text):
     inside = {place for start, end in find_quoted_spans(text) for place in range(start, end)}
     left = blank_quoted_spans(text)
     assert len(left) == len(text)
-    assert all(left[place] == (" " if place in inside else letter) for place, letter in enumerate(text))
+    assert all(
+        left[place] == (" " if place in inside else letter) for place, letter in enumerate(text)
+    )
 
 
 # Nobody hears them ----------------------------------------------------------------------------------------------------
@@ -128,7 +142,10 @@ def test_a_secret_does_not_shift_where_a_speakers_words_end(policy):
 
 def test_where_nobody_says_anything_nobody_is_asked():
     heard = ExtractionInput((InputTurn(Evidence(""), {}),), 0, Scope(user_id="ann"))
-    assert run(extract_claims(FactsExtractor(ScriptedLLM([])), heard, Settings())) == ExtractionResult()
+    assert (
+        run(extract_claims(FactsExtractor(ScriptedLLM([])), heard, Settings()))
+        == ExtractionResult()
+    )
 
 
 def test_rules_see_a_quotation_whole_however_long_it_is():
@@ -159,12 +176,21 @@ def test_nobody_but_a_user_says_what_is_kept_as_a_rule(kind, message):
 
 def test_what_a_user_says_beside_an_image_is_kept_as_a_rule_without_it():
     with Memory("ram://", embedder="none", reader=lambda *_: "My name is Mallory") as memory:
-        memory.add([{"content": ["Alice likes short answers", blank()]}], user_id="alice", kind="profile")
+        memory.add(
+            [{"content": ["Alice likes short answers", blank()]}], user_id="alice", kind="profile"
+        )
         rows = memory.get_all(user_id="alice")["results"]
-        assert [(row["memory"], row["kind"]) for row in rows] == [("Alice likes short answers", "profile")]
+        assert [(row["memory"], row["kind"]) for row in rows] == [
+            ("Alice likes short answers", "profile")
+        ]
 
 
 def test_a_turn_with_an_image_that_was_read_is_worth_what_the_image_is():
     with Memory("ram://", embedder="none", reader=lambda *_: "THE SHOP IS CLOSED") as memory:
-        memory.add([{"content": ["A sign from my walk", blank()]}, "The shop was closed"], user_id="alice")
-        assert [row["metadata"] for row in memory.get_all(user_id="alice")["results"]] == [{"trust": "document"}, {}]
+        memory.add(
+            [{"content": ["A sign from my walk", blank()]}, "The shop was closed"], user_id="alice"
+        )
+        assert [row["metadata"] for row in memory.get_all(user_id="alice")["results"]] == [
+            {"trust": "document"},
+            {},
+        ]

@@ -13,7 +13,7 @@ from told.flow import arun, run
 from told.settings import Settings
 from told.write.media.fetch import FetchedContent
 from told.write.media.header import ImageHeader, read_image_header
-from told.write.media.parts import parse_image, is_image
+from told.write.media.parts import is_image, parse_image
 from told.write.media.see import ImageContext, read_images
 from told.write.media.seer import VisionReader
 from told.write.messages import get_own_words, parse_messages
@@ -61,10 +61,25 @@ class Breaks:
 
 @pytest.mark.parametrize(
     ("data", "kind"),
-    [(blank(640, 480), "png"), (jpeg(640, 480), "jpeg"), (gif(640, 480), "gif"), (bmp(640, 480), "bmp"),
-     (bmp(640, -480), "bmp"), *((webp(640, 480, sort), "webp") for sort in (b"VP8X", b"VP8L", b"VP8 "))],
-    ids=["png", "jpeg", "gif", "bmp", "bmp from the top", "webp extended", "webp lossless", "webp lossy"],
-)  # fmt: skip
+    [
+        (blank(640, 480), "png"),
+        (jpeg(640, 480), "jpeg"),
+        (gif(640, 480), "gif"),
+        (bmp(640, 480), "bmp"),
+        (bmp(640, -480), "bmp"),
+        *((webp(640, 480, sort), "webp") for sort in (b"VP8X", b"VP8L", b"VP8 ")),
+    ],
+    ids=[
+        "png",
+        "jpeg",
+        "gif",
+        "bmp",
+        "bmp from the top",
+        "webp extended",
+        "webp lossless",
+        "webp lossy",
+    ],
+)
 def test_an_image_says_what_it_is_before_it_is_decoded(data, kind):
     assert read_image_header(data) == ImageHeader(f"image/{kind}", 640, 480)
     assert str(read_image_header(data)) == f"{kind} 640x480"
@@ -93,7 +108,14 @@ def test_what_is_no_image_has_no_header(data):
         {"type": "image_url", "image_url": {"url": DATA_URL}},
         {"type": "image_url", "image_url": DATA_URL},
         {"type": "input_image", "image_url": DATA_URL},
-        {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": DATA_URL.partition(",")[2]}},
+        {
+            "type": "image",
+            "source": {
+                "type": "base64",
+                "media_type": "image/png",
+                "data": DATA_URL.partition(",")[2],
+            },
+        },
         {"type": "image", "data": DATA_URL.partition(",")[2], "mimeType": "image/png"},
         {"type": "image", "image": PNG},
         {"type": "image", "source": {"type": "base64", "data": DATA_URL}},
@@ -108,10 +130,15 @@ def test_every_shape_of_an_image_comes_to_the_same_bytes(part):
 
 
 @pytest.mark.parametrize(
-    "url", [DATA_URL.rstrip("="), DATA_URL.replace("+", "-").replace("/", "_").replace("image_png", "image/png"),
-            DATA_URL.replace("data:image/png", "DATA:IMAGE/PNG"), DATA_URL.replace("image/png", ""),
-            DATA_URL.replace(";base64", ";name=a.png;base64")],
-)  # fmt: skip
+    "url",
+    [
+        DATA_URL.rstrip("="),
+        DATA_URL.replace("+", "-").replace("/", "_").replace("image_png", "image/png"),
+        DATA_URL.replace("data:image/png", "DATA:IMAGE/PNG"),
+        DATA_URL.replace("image/png", ""),
+        DATA_URL.replace(";base64", ";name=a.png;base64"),
+    ],
+)
 def test_a_sloppy_data_url_is_read_all_the_same(url):
     assert parse_image({"type": "image_url", "image_url": url}, 1, limit=10**6).data == PNG
 
@@ -122,7 +149,8 @@ def test_a_percent_encoded_data_url_is_read():
 
 
 @pytest.mark.parametrize(
-    "where", ["/etc/passwd", "file:///etc/passwd", "ftp://x.org/a.png", "picture.png", "", 7, None, {}]
+    "where",
+    ["/etc/passwd", "file:///etc/passwd", "ftp://x.org/a.png", "picture.png", "", 7, None, {}],
 )
 def test_a_text_never_names_a_file_of_this_machine(where):
     with pytest.raises(InvalidInput):
@@ -137,7 +165,10 @@ def test_a_path_is_a_path_object_and_a_url_a_url():
 
 def test_too_many_bytes_are_not_even_decoded():
     huge = "data:image/png;base64," + "A" * 4000
-    assert "at most 1,000 are accepted" in parse_image({"type": "image", "image": huge}, 1, limit=1000).problem
+    assert (
+        "at most 1,000 are accepted"
+        in parse_image({"type": "image", "image": huge}, 1, limit=1000).problem
+    )
     assert parse_image(PNG + bytes(1001), 1, limit=1000).data is None
 
 
@@ -148,14 +179,26 @@ def test_bytes_that_are_no_image_are_a_mistake_of_the_caller(data):
 
 
 def test_base64_that_is_none_is_a_problem_and_no_exception():
-    assert "base64" in parse_image({"type": "image", "image": "data:image/png;base64,!!!!"}, 1, limit=1000).problem
+    assert (
+        "base64"
+        in parse_image(
+            {"type": "image", "image": "data:image/png;base64,!!!!"}, 1, limit=1000
+        ).problem
+    )
 
 
 # The messages
 
 
 def test_the_words_and_the_images_of_a_message_are_told_apart():
-    found = said([{"role": "user", "content": ["Look:", {"type": "image_url", "image_url": DATA_URL}, PNG, "nice?"]}])
+    found = said(
+        [
+            {
+                "role": "user",
+                "content": ["Look:", {"type": "image_url", "image_url": DATA_URL}, PNG, "nice?"],
+            }
+        ]
+    )
     [turn] = found.turns
     assert [picture.number for picture in turn.images] == [1, 2]
     assert turn.evidence.content == "Look:\nnice?\n[image #1]\n[image #2]"
@@ -168,7 +211,9 @@ def test_a_message_of_nothing_but_an_image_is_not_empty():
     assert [row["reason"] for row in found.skipped] == ["empty message"]
 
 
-@pytest.mark.parametrize("messages", [PNG, [PNG], {"type": "image_url", "image_url": DATA_URL}, {"content": PNG}])
+@pytest.mark.parametrize(
+    "messages", [PNG, [PNG], {"type": "image_url", "image_url": DATA_URL}, {"content": PNG}]
+)
 def test_an_image_may_stand_for_a_message(messages):
     assert [turn.evidence.content for turn in said(messages).turns] == ["[image #1]"]
 
@@ -265,7 +310,12 @@ def test_a_reader_that_fails_costs_nothing_but_a_warning(reader):
 def test_what_a_reader_says_can_be_kept_whatever_it_is():
     found = run(read_images(said(PNG), look(Reads("a\0b\ud800c\x07d"))))
     assert found.turns[0].evidence.content.endswith("\nabcd")
-    found = run(read_images(said({"content": ["x" * 90, PNG]}), look(Reads("y" * 500), settings=Settings(text_limit=200))))
+    found = run(
+        read_images(
+            said({"content": ["x" * 90, PNG]}),
+            look(Reads("y" * 500), settings=Settings(text_limit=200)),
+        )
+    )
     assert len(found.turns[0].evidence.content) == 200
 
 
@@ -291,8 +341,13 @@ def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
     good, large = tmp_path / "a.png", tmp_path / "b.png"
     good.write_bytes(PNG)
     large.write_bytes(PNG + bytes(2000))
-    found = run(read_images(said([good, large]), look(Reads(), settings=Settings(image_limit=1000))))
-    assert [turn.evidence.content for turn in found.turns] == ["[OCR text from image #1]\nHELLO", "[image #1]"]
+    found = run(
+        read_images(said([good, large]), look(Reads(), settings=Settings(image_limit=1000)))
+    )
+    assert [turn.evidence.content for turn in found.turns] == [
+        "[OCR text from image #1]\nHELLO",
+        "[image #1]",
+    ]
     assert "at most 1,000" in found.warnings[0]
     for missing in (tmp_path, tmp_path / "none.png"):
         with pytest.raises(InvalidInput, match="no file"):
@@ -300,11 +355,17 @@ def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
 
 
 def test_a_url_is_fetched_only_where_that_is_allowed():
-    turn = said({"content": ["See", {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}]})
+    turn = said(
+        {"content": ["See", {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}]}
+    )
     off = run(read_images(turn, look(Reads())))
     assert off.turns[0].evidence.content == "See\n[image #1: https://x.org/a.png]"
     assert "fetch_urls" in off.warnings[0]
-    on = run(read_images(turn, look(Reads(), fetch=lambda url, accept: FetchedContent(PNG, "image/png", url))))
+    on = run(
+        read_images(
+            turn, look(Reads(), fetch=lambda url, accept: FetchedContent(PNG, "image/png", url))
+        )
+    )
     assert on.turns[0].evidence.content == "See\n[OCR text from image #1]\nHELLO"
 
     def refuse(url, accept):
@@ -315,7 +376,9 @@ def test_a_url_is_fetched_only_where_that_is_allowed():
 
 
 def test_two_images_of_the_same_size_are_not_the_same_evidence():
-    first, second = (run(read_images(said(blank(shade=shade)), look())).turns[0].evidence for shade in (0, 255))
+    first, second = (
+        run(read_images(said(blank(shade=shade)), look())).turns[0].evidence for shade in (0, 255)
+    )
     assert first.content == second.content
     assert first.digest() != second.digest()
 

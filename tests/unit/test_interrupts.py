@@ -32,7 +32,9 @@ class Interrupt(BaseException):
 def moments(code: CodeType) -> frozenset[int]:
     """Where Python looks for signals: behind every call, and where a function begins."""
     steps = list(dis.get_instructions(code))
-    return frozenset(after.offset for before, after in pairwise(steps) if before.opname in ("CALL", "RESUME"))
+    return frozenset(
+        after.offset for before, after in pairwise(steps) if before.opname in ("CALL", "RESUME")
+    )
 
 
 class Interrupted:
@@ -93,8 +95,12 @@ ACTS: dict[str, Callable[[Memory, int], Any]] = {
 
 
 @pytest.mark.parametrize("act", ACTS)
-def test_whatever_is_interrupted_leaves_a_store_that_works_and_sees_what_is_new(memory: Memory, act: str) -> None:
-    kept: list[BaseException] = []  # as an interactive Python keeps the last one, with all its frames
+def test_whatever_is_interrupted_leaves_a_store_that_works_and_sees_what_is_new(
+    memory: Memory, act: str
+) -> None:
+    kept: list[
+        BaseException
+    ] = []  # as an interactive Python keeps the last one, with all its frames
     for number in range(0, 10_000, STRIDE):
         memory.add(f"tea number {number}", user_id="alice", infer=False)
         try:
@@ -103,10 +109,16 @@ def test_whatever_is_interrupted_leaves_a_store_that_works_and_sees_what_is_new(
             break
         except Interrupt as error:
             kept[:] = [error]
-        within_reason(lambda n=number: memory.add(f"word{n} for a tea", user_id="alice", infer=False))
-        told = within_reason(lambda n=number: memory.search(f"word{n}", user_id="alice", limit=1)["results"])
+        within_reason(
+            lambda n=number: memory.add(f"word{n} for a tea", user_id="alice", infer=False)
+        )
+        told = within_reason(
+            lambda n=number: memory.search(f"word{n}", user_id="alice", limit=1)["results"]
+        )
         assert [row["memory"] for row in told] == [f"word{number} for a tea"]
-        assert len(memory.get_all(user_id="alice", limit=1000)["results"]) == 2 * (number // STRIDE + 1)
+        assert len(memory.get_all(user_id="alice", limit=1000)["results"]) == 2 * (
+            number // STRIDE + 1
+        )
     assert number > 10, "it was interrupted at many moments"
     assert memory.verify()["ok"]
     with Memory(f"sqlite:///{memory.engine.store.path}", embedder=hashing_embedder()) as fresh:
@@ -118,13 +130,18 @@ class Group:
 
     def __init__(self, path: Path) -> None:
         self.store = open_store(f"sqlite:///{path}", settings={"busy_timeout": 5.0})
-        self.store._write(lambda db: db.execute("CREATE TABLE IF NOT EXISTS tried (who TEXT)").fetchall())
+        self.store._write(
+            lambda db: db.execute("CREATE TABLE IF NOT EXISTS tried (who TEXT)").fetchall()
+        )
         self.begun, self.joined = threading.Event(), threading.Event()
         self.fates: dict[str, str] = {}
 
     def run(self, moment: int, again: int | None) -> int:
         """Have all of them write while the first is interrupted, perhaps twice; return how often it was."""
-        others = [threading.Thread(target=self.write, args=(who,), daemon=True) for who in ("good", "bad", "late")]
+        others = [
+            threading.Thread(target=self.write, args=(who,), daemon=True)
+            for who in ("good", "bad", "late")
+        ]
         for other in others:
             other.start()
         struck = Interrupted(moment, again)
@@ -158,7 +175,12 @@ class Group:
             self.fates[who] = "refused"
 
     def kept(self) -> list[str]:
-        return sorted(who for (who,) in self.store._write(lambda db: db.execute("SELECT who FROM tried").fetchall()))
+        return sorted(
+            who
+            for (who,) in self.store._write(
+                lambda db: db.execute("SELECT who FROM tried").fetchall()
+            )
+        )
 
 
 @pytest.mark.parametrize("again", [None, 0, 2], ids=["once", "twice at once", "twice"])

@@ -31,9 +31,19 @@ def test_the_model_decides_the_order(frame):
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "no idea", "[]", order([1, 2]), order([1, 2, 3, 4]), '{"scores": ["a", "b", "c"]}', '{"scores": 3}',
-              order([1, 2, "NaN"]), RuntimeError("no network")],
-)  # fmt: skip
+    "reply",
+    [
+        "",
+        "no idea",
+        "[]",
+        order([1, 2]),
+        order([1, 2, 3, 4]),
+        '{"scores": ["a", "b", "c"]}',
+        '{"scores": 3}',
+        order([1, 2, "NaN"]),
+        RuntimeError("no network"),
+    ],
+)
 def test_a_reply_that_is_no_judgement_leaves_the_order_and_says_so(reply):
     plain, judged = found(reply)
     assert [row["memory"] for row in judged["results"]] == plain

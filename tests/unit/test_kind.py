@@ -15,13 +15,13 @@ from told.core.ids import canonical_json
 from told.core.kind import (
     Eviction,
     Field,
+    FieldType,
     Kind,
     Level,
     Ontology,
     Owner,
     Semantics,
     Tier,
-    FieldType,
     WriteMode,
     load_builtin_ontology,
     load_kind,
@@ -49,14 +49,44 @@ def write(tmp_path):
 
 BUILTIN = {
     "profile": ("merge", "user", False, "ctx://default/users/alice/memories/profile"),
-    "preference": ("aggregate", "user", False, "ctx://default/users/alice/memories/preferences/code_style"),
-    "entity": ("aggregate", "user", False, "ctx://default/users/alice/memories/entities/code_style"),
-    "pattern": ("aggregate", "agent", False, "ctx://default/agents/coder/memories/patterns/code_style"),
-    "event": ("append", "user", False, "ctx://default/users/alice/memories/events/met_bob_20260301"),
-    "case": ("append", "agent", False, "ctx://default/agents/coder/memories/cases/met_bob_20260301"),
+    "preference": (
+        "aggregate",
+        "user",
+        False,
+        "ctx://default/users/alice/memories/preferences/code_style",
+    ),
+    "entity": (
+        "aggregate",
+        "user",
+        False,
+        "ctx://default/users/alice/memories/entities/code_style",
+    ),
+    "pattern": (
+        "aggregate",
+        "agent",
+        False,
+        "ctx://default/agents/coder/memories/patterns/code_style",
+    ),
+    "event": (
+        "append",
+        "user",
+        False,
+        "ctx://default/users/alice/memories/events/met_bob_20260301",
+    ),
+    "case": (
+        "append",
+        "agent",
+        False,
+        "ctx://default/agents/coder/memories/cases/met_bob_20260301",
+    ),
     "skill": ("cumulative", "agent", False, "ctx://default/agents/coder/skills/release"),
     "tool": ("cumulative", "agent", True, "ctx://default/agents/coder/memories/tools/bash"),
-    "session_archive": ("append", "user", True, "ctx://default/users/alice/sessions/r1/archives/20260301_x1"),
+    "session_archive": (
+        "append",
+        "user",
+        True,
+        "ctx://default/users/alice/sessions/r1/archives/20260301_x1",
+    ),
     "session_summary": ("aggregate", "user", True, "ctx://default/users/alice/sessions/r1/summary"),
     "memory": ("append", "user", False, "ctx://default/users/alice/memories/plain/x1"),
     "turn": ("append", "user", True, "ctx://default/users/alice/memories/turns/x1"),
@@ -88,17 +118,26 @@ def test_a_built_in_kind_explains_its_tier_and_describes_its_fields(kind):
 
 @pytest.mark.parametrize("name", ["event", "case", "session_archive"])
 def test_history_is_immutable(name):
-    assert (load_builtin_ontology()[name].write, load_builtin_ontology()[name].semantics) == ("append", "immutable")
+    assert (load_builtin_ontology()[name].write, load_builtin_ontology()[name].semantics) == (
+        "append",
+        "immutable",
+    )
 
 
 def test_a_plain_memory_is_long_term_and_never_functional():
     plain = load_builtin_ontology()["memory"]
-    assert (plain.tier, plain.semantics, plain.levels) == (Tier.LONG_TERM, Semantics.MULTI, (Level.CONTENT,))
+    assert (plain.tier, plain.semantics, plain.levels) == (
+        Tier.LONG_TERM,
+        Semantics.MULTI,
+        (Level.CONTENT,),
+    )
 
 
 def test_what_must_not_be_forgotten_never_fades():
     kept = {kind.name for kind in load_builtin_ontology().values() if kind.half_life is None}
-    assert kept == {"profile", "skill", "topic"}, "a topic ends when it is split or merged, and not by itself"
+    assert kept == {"profile", "skill", "topic"}, (
+        "a topic ends when it is split or merged, and not by itself"
+    )
 
 
 def test_the_built_in_kinds_are_read_once():
@@ -112,7 +151,9 @@ def test_tiers_decay_as_the_ontology_seed_says():
     assert [tier.decay for tier in Tier] == [1.00, 0.99, 0.85, 0.55]
 
 
-@pytest.mark.parametrize(("tier", "turns"), [(Tier.LONG_TERM, 230), (Tier.SESSION, 15), (Tier.EPHEMERAL, 4)])
+@pytest.mark.parametrize(
+    ("tier", "turns"), [(Tier.LONG_TERM, 230), (Tier.SESSION, 15), (Tier.EPHEMERAL, 4)]
+)
 def test_a_full_memory_reaches_the_threshold_after_so_many_turns(tier, turns):
     assert tier.decay**turns < 0.1 <= tier.decay ** (turns - 1)
 
@@ -136,7 +177,13 @@ def test_a_kind_survives_the_ledger(kind):
 
 
 names = st.text("abcdefgh_", min_size=1, max_size=8)
-fields = st.builds(Field, name=names, type=st.just(FieldType.STRING), required=st.booleans(), default=st.none() | names)
+fields = st.builds(
+    Field,
+    name=names,
+    type=st.just(FieldType.STRING),
+    required=st.booleans(),
+    default=st.none() | names,
+)
 kinds = st.builds(
     Kind,
     name=names.filter(lambda name: name.strip("_")),
@@ -223,7 +270,11 @@ CONCEPT = {
 
 
 def ontology(**changes):
-    return {"version": "0.2", "description": "Museum", "concepts": {"Position.Area": CONCEPT | changes}}
+    return {
+        "version": "0.2",
+        "description": "Museum",
+        "concepts": {"Position.Area": CONCEPT | changes},
+    }
 
 
 def test_an_ontology_file_gives_its_concepts_and_nothing_else(write):
@@ -231,7 +282,12 @@ def test_an_ontology_file_gives_its_concepts_and_nothing_else(write):
     assert (found.version, found.description, found.names) == ("0.2", "Museum", ("Position.Area",))
     area = found["Position.Area"]
     assert (area.label, area.examples) == ("Current area", ("I'm in the hall",))
-    assert (area.tier, area.weight, area.cardinality, area.eviction) == ("session", 0.6, 1, "recency")
+    assert (area.tier, area.weight, area.cardinality, area.eviction) == (
+        "session",
+        0.6,
+        1,
+        "recency",
+    )
 
 
 def test_a_file_and_a_mapping_give_the_same(write):
@@ -241,7 +297,9 @@ def test_a_file_and_a_mapping_give_the_same(write):
 def test_each_value_of_a_concept_is_a_thread():
     area = load_ontology(ontology())["Position.Area"]
     assert (area.write, area.key) == (WriteMode.AGGREGATE, "value")
-    assert str(area.build_uri(ALICE, {"value": "West Wing"})).endswith("/memories/position.area/west_wing")
+    assert str(area.build_uri(ALICE, {"value": "West Wing"})).endswith(
+        "/memories/position.area/west_wing"
+    )
 
 
 @pytest.mark.parametrize(
@@ -261,12 +319,18 @@ def test_unlimited_is_no_bound():
     assert load_ontology(ontology(cardinality="unlimited"))["Position.Area"].cardinality is None
 
 
-LEGACY = {"superseded": (1, "recency"), "mutable": (None, "salience"), "monotonic": (None, "salience")}
+LEGACY = {
+    "superseded": (1, "recency"),
+    "mutable": (None, "salience"),
+    "monotonic": (None, "salience"),
+}
 
 
 @pytest.mark.parametrize(("word", "expected"), LEGACY.items(), ids=LEGACY)
 def test_an_update_policy_still_works_and_says_that_it_is_old(word, expected):
-    concept = {key: CONCEPT[key] for key in ("label", "persistence_class", "salience_weight")} | {"update_policy": word}
+    concept = {key: CONCEPT[key] for key in ("label", "persistence_class", "salience_weight")} | {
+        "update_policy": word
+    }
     with pytest.warns(DeprecationWarning, match=r"concepts\.A\.update_policy") as seen:
         kind = load_ontology({"concepts": {"A": concept}})["A"]
     assert (kind.cardinality, kind.eviction) == expected
@@ -324,18 +388,39 @@ fields:
 
 def test_our_spelling_is_read(write):
     kind = load_kind(write("decision.yaml", OURS))
-    assert (kind.name, kind.write, kind.key, kind.owner) == ("decision", "aggregate", "slug", "agent")
-    assert (kind.tier, kind.weight, kind.cardinality, kind.eviction) == ("session", 0.4, 5, "recency")
+    assert (kind.name, kind.write, kind.key, kind.owner) == (
+        "decision",
+        "aggregate",
+        "slug",
+        "agent",
+    )
+    assert (kind.tier, kind.weight, kind.cardinality, kind.eviction) == (
+        "session",
+        0.4,
+        5,
+        "recency",
+    )
     assert kind.fields[1] == Field("votes", FieldType.INTEGER, default=1, enum=(1, 2, 3))
-    assert str(kind.build_uri(ALICE, {"slug": "Use Rust"})) == "ctx://default/agents/coder/memories/decision/use_rust"
+    assert (
+        str(kind.build_uri(ALICE, {"slug": "Use Rust"}))
+        == "ctx://default/agents/coder/memories/decision/use_rust"
+    )
 
 
 def test_the_spelling_of_context_engines_is_read(write):
     kind = load_kind(write("handoff.yaml", SEED))
-    assert (kind.name, kind.write, kind.key, kind.owner) == ("handoff", "aggregate", "topic", "agent")
+    assert (kind.name, kind.write, kind.key, kind.owner) == (
+        "handoff",
+        "aggregate",
+        "topic",
+        "agent",
+    )
     assert not kind.enabled
     assert kind.fields[1] == Field("urgent", FieldType.BOOLEAN, default=False)
-    assert str(kind.build_uri(ALICE, {"topic": "CI"})) == "ctx://default/agents/coder/memories/handoffs/ci"
+    assert (
+        str(kind.build_uri(ALICE, {"topic": "CI"}))
+        == "ctx://default/agents/coder/memories/handoffs/ci"
+    )
 
 
 @pytest.mark.parametrize(
@@ -348,16 +433,26 @@ def test_the_spelling_of_context_engines_is_read(write):
     ],
 )
 def test_an_operation_mode_becomes_a_write_policy(mode, filename, write, key):
-    schema = {"memory_type": "x", "operation_mode": mode, "filename_template": filename, "fields": [{"name": "topic"}]}
+    schema = {
+        "memory_type": "x",
+        "operation_mode": mode,
+        "filename_template": filename,
+        "fields": [{"name": "topic"}],
+    }
     kind = load_kind(schema)
     assert (kind.write, kind.key) == (write, key)
 
 
 def test_an_explicit_write_policy_counts_more_than_an_operation_mode():
-    kind = load_kind({
-        "memory_type": "x", "operation_mode": "upsert", "write": "cumulative",
-        "filename_template": "{{topic}}", "fields": [{"name": "topic"}],
-    })  # fmt: skip
+    kind = load_kind(
+        {
+            "memory_type": "x",
+            "operation_mode": "upsert",
+            "write": "cumulative",
+            "filename_template": "{{topic}}",
+            "fields": [{"name": "topic"}],
+        }
+    )
     assert (kind.write, kind.key) == ("cumulative", "topic")
 
 
@@ -374,7 +469,10 @@ def test_a_folder_of_kinds_is_an_ontology(write, tmp_path):
 TWICE = "name: a\nweight: 0.1\nweight: 0.2\n"
 MISTAKES = {
     "unknown key": ("name: a\nwieght: 1", ["wieght", "Did you mean 'weight'?", "cardinality"]),
-    "unknown word": ("name: a\ntier: longterm", ["tier", "'longterm'", "permanent, long_", "mean 'long_term'?"]),
+    "unknown word": (
+        "name: a\ntier: longterm",
+        ["tier", "'longterm'", "permanent, long_", "mean 'long_term'?"],
+    ),
     "wrong case": ("name: a\nwrite: MERGE", ["write", "Did you mean 'merge'?"]),
     "no text": ("name: 3", ["name", "found 3", "a text"]),
     "no name": ("label: A", ["name", "missing"]),
@@ -388,25 +486,58 @@ MISTAKES = {
     "no level": ("name: a\nlevels: []", ["levels", "L0, L1, L2"]),
     "unknown level": ("name: a\nlevels: [L3]", ["levels.0", "'L3'"]),
     "no list": ("name: a\nexamples: one", ["examples", "a list"]),
-    "unknown type": ("name: a\nfields: [{name: b, type: str}]", ["fields.0.type", "'str'", "string, number"]),
+    "unknown type": (
+        "name: a\nfields: [{name: b, type: str}]",
+        ["fields.0.type", "'str'", "string, number"],
+    ),
     "nameless field": ("name: a\nfields: [{type: string}]", ["fields.0.name", "missing"]),
-    "misspelt field key": ("name: a\nfields: [{name: b, requird: 1}]", ["fields.0.requird", "mean 'required'?"]),
-    "default of another type": ("name: a\nfields: [{name: b, default: 1}]", ["fields.0.default", "type string"]),
-    "default outside": ("name: a\nfields: [{name: b, enum: [x, y], default: z}]", ["fields.0.default", "x, y"]),
-    "yes in an enum": ("name: a\nfields: [{name: b, enum: [yes, no]}]", ["fields.0.enum.0", "found True"]),
+    "misspelt field key": (
+        "name: a\nfields: [{name: b, requird: 1}]",
+        ["fields.0.requird", "mean 'required'?"],
+    ),
+    "default of another type": (
+        "name: a\nfields: [{name: b, default: 1}]",
+        ["fields.0.default", "type string"],
+    ),
+    "default outside": (
+        "name: a\nfields: [{name: b, enum: [x, y], default: z}]",
+        ["fields.0.default", "x, y"],
+    ),
+    "yes in an enum": (
+        "name: a\nfields: [{name: b, enum: [yes, no]}]",
+        ["fields.0.enum.0", "found True"],
+    ),
     "two spellings": ("name: a\nmemory_type: b", ["memory_type", "only one spelling of name"]),
-    "key nobody has": ("name: a\nwrite: aggregate\nkey: slgu\nfields: [{name: slug}]", ["key", "Did you mean 'slug'?"]),
-    "unknown placeholder": ("name: a\nfilename: '{{idd}}'", ["filename", "'idd'", "Did you mean 'id'?"]),
+    "key nobody has": (
+        "name: a\nwrite: aggregate\nkey: slgu\nfields: [{name: slug}]",
+        ["key", "Did you mean 'slug'?"],
+    ),
+    "unknown placeholder": (
+        "name: a\nfilename: '{{idd}}'",
+        ["filename", "'idd'", "Did you mean 'id'?"],
+    ),
     "open placeholder": ("name: a\nfilename: '{{id}'", ["filename", "{{slug}}"]),
     "append overwrites": ("name: a\nfilename: fixed", ["filename", "'fixed'", "{{ts}} or {{id}}"]),
     "aggregate forgets its key": (
         "name: a\nwrite: aggregate\nkey: b\nfields: [{name: b}]\nfilename: fixed",
         ["filename", "{{b}}, the routing key"],
     ),
-    "outside the account": ("name: a\ndirectory: ctx://shared/{{owner_space}}", ["directory", "ctx://{{account_id}}/"]),
-    "nobody's": ("name: a\ndirectory: 'ctx://{{account_id}}/all'", ["directory", "{{owner_space}}"]),
-    "half an owner": ("name: a\ndirectory: 'ctx://{{account_id}}/{{run_id}}/x-{{owner_space}}'", ["of its own"]),
-    "an empty folder": ("name: a\ndirectory: 'ctx://{{account_id}}//{{owner_space}}'", ["directory"]),
+    "outside the account": (
+        "name: a\ndirectory: ctx://shared/{{owner_space}}",
+        ["directory", "ctx://{{account_id}}/"],
+    ),
+    "nobody's": (
+        "name: a\ndirectory: 'ctx://{{account_id}}/all'",
+        ["directory", "{{owner_space}}"],
+    ),
+    "half an owner": (
+        "name: a\ndirectory: 'ctx://{{account_id}}/{{run_id}}/x-{{owner_space}}'",
+        ["of its own"],
+    ),
+    "an empty folder": (
+        "name: a\ndirectory: 'ctx://{{account_id}}//{{owner_space}}'",
+        ["directory"],
+    ),
     "key twice": (TWICE, ["'weight' appears twice"]),
     "not a mapping": ("- name: a", ["a mapping"]),
     "empty": ("", ["found None", "a mapping"]),
@@ -437,13 +568,25 @@ WRONG = {
     "concepts in a list": ({"concepts": [CONCEPT]}, ["concepts", "a mapping"]),
     "concept without rules": ({"concepts": {"A": "x"}}, ["concepts.A", "a mapping"]),
     "unknown top key": ({"concept": {}}, ["concept", "Did you mean 'concepts'?"]),
-    "no class": (without("persistence_class"), ["concepts.A.persistence_class", "missing", "ephemeral"]),
+    "no class": (
+        without("persistence_class"),
+        ["concepts.A.persistence_class", "missing", "ephemeral"],
+    ),
     "no weight": (without("salience_weight"), ["concepts.A.salience_weight", "missing"]),
-    "weight": (ontology(salience_weight=7), ["concepts.Position.Area.salience_weight", "found 7", "from 0 to 1"]),
-    "class": (ontology(persistence_class="longterm"), ["persistence_class", "Did you mean 'long_term'?"]),
+    "weight": (
+        ontology(salience_weight=7),
+        ["concepts.Position.Area.salience_weight", "found 7", "from 0 to 1"],
+    ),
+    "class": (
+        ontology(persistence_class="longterm"),
+        ["persistence_class", "Did you mean 'long_term'?"],
+    ),
     "cardinality": (ontology(cardinality=0), ["cardinality", "found 0"]),
     "eviction": (ontology(eviction="recent"), ["eviction", "Did you mean 'recency'?"]),
-    "update policy": (ontology(update_policy="supersede"), ["update_policy", "Did you mean 'superseded'?"]),
+    "update policy": (
+        ontology(update_policy="supersede"),
+        ["update_policy", "Did you mean 'superseded'?"],
+    ),
     "key": (ontology(evictoin="recency"), ["evictoin", "Did you mean 'eviction'?"]),
 }
 
@@ -490,4 +633,6 @@ def test_two_files_of_one_kind_are_refused(write, tmp_path):
 
 
 def test_the_kinds_that_come_with_told_are_those_of_their_files():
-    assert load_builtin_ontology() == load_ontology(Path(told.core.__file__).with_name("kinds")), "run `make docs`"
+    assert load_builtin_ontology() == load_ontology(Path(told.core.__file__).with_name("kinds")), (
+        "run `make docs`"
+    )

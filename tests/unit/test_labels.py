@@ -30,7 +30,7 @@ from told.core.entry import Claim
 from told.core.predicates import FAVOURITE_PREFIX, PREDICATES
 from told.core.when import ALWAYS, Interval, parse_instant
 from told.flow import Flow
-from told.write.shape import QUARANTINED, ExtractionResult, ExtractedClaim, ExtractionInput
+from told.write.shape import QUARANTINED, ExtractedClaim, ExtractionInput, ExtractionResult
 
 NOW = parse_instant("2026-06-15T12:00:00Z")
 STYLES = {
@@ -46,7 +46,9 @@ def claim_of(triple: Triple) -> Claim:
     subject, value = triple.subjects[0], triple.objects[0]
     text = f"{subject} {name} {value}"
     valid = Interval(parse_instant(triple.on), None, "day") if triple.on else ALWAYS
-    return Claim(text, subject=subject, predicate=name, object=value, polarity=polarity, valid=valid)
+    return Claim(
+        text, subject=subject, predicate=name, object=value, polarity=polarity, valid=valid
+    )
 
 
 @dataclass
@@ -62,7 +64,9 @@ class Oracle:
 
     def __post_init__(self) -> None:
         self.known = {
-            one.heard().turns[0].evidence.content: [claim_of(triple) for triple in one.required[:: self.every]]
+            one.heard().turns[0].evidence.content: [
+                claim_of(triple) for triple in one.required[:: self.every]
+            ]
             for one in utterances(self.split)
         }
 
@@ -92,9 +96,16 @@ def test_nothing_is_said_twice():
 
 @pytest.mark.parametrize("split", SPLITS)
 def test_labels_use_known_predicates(split):
-    triples = [one for each in utterances(split) for one in (*each.gold, *each.never) if isinstance(one, Triple)]
+    triples = [
+        one
+        for each in utterances(split)
+        for one in (*each.gold, *each.never)
+        if isinstance(one, Triple)
+    ]
     names = {name for one in triples for name, _ in one.predicates}
-    assert not {name for name in names if name not in PREDICATES and not name.startswith(FAVOURITE_PREFIX)}
+    assert not {
+        name for name in names if name not in PREDICATES and not name.startswith(FAVOURITE_PREFIX)
+    }
 
 
 @pytest.mark.parametrize("split", SPLITS)
@@ -116,7 +127,13 @@ def test_what_is_wanted_stands_in_what_was_said(split):
 @pytest.mark.parametrize("split", SPLITS)
 def test_an_extractor_that_knows_the_labels_is_perfect(split):
     score = total(measure(split, Oracle(split)))
-    assert (score.precision, score.recall, score.f1, score.wrong, score.forbidden) == (1, 1, 1, 0, 0)
+    assert (score.precision, score.recall, score.f1, score.wrong, score.forbidden) == (
+        1,
+        1,
+        1,
+        0,
+        0,
+    )
     assert score.dated == score.well_dated > 0
 
 
@@ -147,7 +164,13 @@ def test_claims_not_made_cost_recall_and_not_precision():
 
 
 def test_a_claim_in_quarantine_is_not_made():
-    doubtful = Claim("User owns a zeppelin", subject="User", predicate="owns", object="zeppelin", modality=QUARANTINED)
+    doubtful = Claim(
+        "User owns a zeppelin",
+        subject="User",
+        predicate="owns",
+        object="zeppelin",
+        modality=QUARANTINED,
+    )
     assert total(measure("dev", Oracle("dev", more=(doubtful,)))).wrong == 0
 
 
@@ -175,14 +198,26 @@ def test_what_must_never_be_claimed_is_wrong_and_counted():
 @pytest.mark.parametrize(
     ("wanted", "given", "same"),
     [
-        ("Gdańsk", "gdansk", True), ("data scientist", "a data scientist", True), ("Porto", "Porto, Portugal", True),
-        ("software engineer", "sofware enginer", True), ("two cats", "2 cats", True), ("大阪", "大阪", True),
-        ("hiking", "hike", True), ("Rome", "Rome last summer", True), ("cats", "dogs", False),
-        ("two cats", "two dogs", False), ("Java", "JavaScript", False), ("30", "36", False),
-        ("Rome", "Rome and then we all went home by train", False), ("", "x", False), ("大阪", "東京", False),
-        ("Berlin marathon", "Berlin", False), ("emojis", "no emojis", False), ("no emojis", "without emojis", True),
+        ("Gdańsk", "gdansk", True),
+        ("data scientist", "a data scientist", True),
+        ("Porto", "Porto, Portugal", True),
+        ("software engineer", "sofware enginer", True),
+        ("two cats", "2 cats", True),
+        ("大阪", "大阪", True),
+        ("hiking", "hike", True),
+        ("Rome", "Rome last summer", True),
+        ("cats", "dogs", False),
+        ("two cats", "two dogs", False),
+        ("Java", "JavaScript", False),
+        ("30", "36", False),
+        ("Rome", "Rome and then we all went home by train", False),
+        ("", "x", False),
+        ("大阪", "東京", False),
+        ("Berlin marathon", "Berlin", False),
+        ("emojis", "no emojis", False),
+        ("no emojis", "without emojis", True),
     ],
-)  # fmt: skip
+)
 def test_values_are_compared_with_some_tolerance(wanted, given, same):
     assert same_value(wanted, given) is same
 
@@ -190,12 +225,19 @@ def test_values_are_compared_with_some_tolerance(wanted, given, same):
 @pytest.mark.parametrize(
     ("wanted", "given", "same"),
     [
-        ("User", "User", True), ("User", None, True), ("User", "the user", True), ("User", "User's wife", False),
-        ("User's wife", "User", False), ("User's mum", "User's mother", True), ("Anna", "User's wife Anna", True),
-        ("User's wife", "User's wife", True), ("User's wife", "User's sister", False), ("Anna", None, False),
+        ("User", "User", True),
+        ("User", None, True),
+        ("User", "the user", True),
+        ("User", "User's wife", False),
+        ("User's wife", "User", False),
+        ("User's mum", "User's mother", True),
+        ("Anna", "User's wife Anna", True),
+        ("User's wife", "User's wife", True),
+        ("User's wife", "User's sister", False),
+        ("Anna", None, False),
         ("Melvin", "Melvin's son", False),
     ],
-)  # fmt: skip
+)
 def test_subjects_are_told_apart(wanted, given, same):
     assert same_subject(wanted, given) is same
 
@@ -212,7 +254,10 @@ LIVED = Triple(("User",), (("lives_in", "negated"),), ("Seoul",))
 
 
 def claim(**more) -> Claim:
-    return Claim("User lives in Seoul", **{"subject": "User", "predicate": "lives_in", "object": "Seoul", **more})
+    return Claim(
+        "User lives in Seoul",
+        **{"subject": "User", "predicate": "lives_in", "object": "Seoul", **more},
+    )
 
 
 def test_a_state_that_has_ended_is_as_good_as_one_denied():
@@ -225,7 +270,9 @@ def test_a_state_that_has_ended_is_as_good_as_one_denied():
 
 
 def test_one_claim_may_tell_two_things_of_one_slot():
-    both = Claim("User works at Acme as a chemist", subject="User", predicate="works_at", object="Acme")
+    both = Claim(
+        "User works at Acme as a chemist", subject="User", predicate="works_at", object="Acme"
+    )
     works_as = Triple(("User",), (("works_as", "asserted"),), ("chemist",))
     assert matches(both, works_as, NOW)
     assert not matches(claim(), works_as, NOW)
@@ -240,10 +287,19 @@ def test_a_claim_without_a_predicate_is_judged_by_its_text():
 
 def test_naming_whom_the_labels_speak_of_is_fair():
     gold = (Triple(("Lena", "User's daughter"), (("age", "asserted"),), ("4",)), LIVES)
-    fair = {"User's daughter": ("name", "Lena"), "User": ("has_child", "Lena"), "the user": ("has_child", "daughter")}
+    fair = {
+        "User's daughter": ("name", "Lena"),
+        "User": ("has_child", "Lena"),
+        "the user": ("has_child", "daughter"),
+    }
     for subject, (name, value) in fair.items():
         assert implied(Claim("", subject=subject, predicate=name, object=value), gold)
-    for name, value in (("name", "Lena"), ("has_child", "Max"), ("owns", "Lena"), ("relationship_status", "married")):
+    for name, value in (
+        ("name", "Lena"),
+        ("has_child", "Max"),
+        ("owns", "Lena"),
+        ("relationship_status", "married"),
+    ):
         assert not implied(Claim("", subject="User", predicate=name, object=value), gold)
 
 
@@ -265,13 +321,21 @@ MOVED = Update("x", "functional", STEPS, ("UPDATE",), ("Ulm",), ("lives in Bonn"
     ("events", "held", "fault"),
     [
         (["UPDATE"], ["User lives in Ulm", "User's name is Ida"], None),
-        (["UPDATE", "NONE"], ["User lives in Ulm", "User's name is Ida", "User no longer lives in Bonn"], None),
+        (
+            ["UPDATE", "NONE"],
+            ["User lives in Ulm", "User's name is Ida", "User no longer lives in Bonn"],
+            None,
+        ),
         (["ADD"], ["User lives in Ulm", "User's name is Ida"], "ADD, not UPDATE"),
         (["UPDATE", "DELETE"], ["User lives in Ulm", "User's name is Ida"], "DELETE/UPDATE"),
         ([], ["User lives in Ulm", "User's name is Ida"], "NONE, not UPDATE"),
         (["UPDATE"], ["User lives in Ulm"], "'Ida' is not held"),
         (["UPDATE"], ["User's name is Ida"], "'Ulm' is not held"),
-        (["UPDATE"], ["User lives in Ulm", "User lives in Bonn", "User's name is Ida"], "still held"),
+        (
+            ["UPDATE"],
+            ["User lives in Ulm", "User lives in Bonn", "User's name is Ida"],
+            "still held",
+        ),
     ],
 )
 def test_an_update_is_judged_by_its_event_and_by_what_is_held(events, held, fault):

@@ -17,16 +17,26 @@ from told.core.lazy import cached_property, lazy_regex
 
 def test_a_pattern_is_compiled_once_when_it_is_first_asked(monkeypatch):
     compiled, compile_ = [], re.compile
-    monkeypatch.setattr(re, "compile", lambda source, flags: compiled.append(source) or compile_(source, flags))
+    monkeypatch.setattr(
+        re, "compile", lambda source, flags: compiled.append(source) or compile_(source, flags)
+    )
     letters = lazy_regex("[a-c]+", re.IGNORECASE)
     assert compiled == []
-    assert [letters.findall("ab Bd C"), letters.findall("x"), letters.sub("-", "cab!")] == [["ab", "B", "C"], [], "-!"]
+    assert [letters.findall("ab Bd C"), letters.findall("x"), letters.sub("-", "cab!")] == [
+        ["ab", "B", "C"],
+        [],
+        "-!",
+    ]
     assert compiled == ["[a-c]+"]
 
 
 def test_it_has_all_that_a_pattern_has():
     word = lazy_regex(r"(?P<first>\w)\w*")
-    assert (word.pattern, word.groups, dict(word.groupindex)) == (r"(?P<first>\w)\w*", 1, {"first": 1})
+    assert (word.pattern, word.groups, dict(word.groupindex)) == (
+        r"(?P<first>\w)\w*",
+        1,
+        {"first": 1},
+    )
     assert word.flags == re.compile(word.pattern).flags
     assert word.match("told")["first"] == "t"
 
@@ -35,7 +45,9 @@ def test_bytes_have_patterns_too():
     assert lazy_regex(rb"\d+").search(b"no 12")[0] == b"12"
 
 
-@pytest.mark.parametrize("again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))])
+@pytest.mark.parametrize(
+    "again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
 def test_it_can_be_copied_and_pickled_before_it_is_asked_and_after(again):
     word = lazy_regex("A+", re.IGNORECASE)
     for _ in range(2):
@@ -51,7 +63,11 @@ def test_every_pattern_of_told_is_one():
     root = Path(told.__file__).parent
     for floor in ("core", "read", "write", "tend"):
         for file in (root / floor).rglob("*.py"):
-            import_module(".".join(("told", *file.relative_to(root).with_suffix("").parts)).removesuffix(".__init__"))
+            import_module(
+                ".".join(("told", *file.relative_to(root).with_suffix("").parts)).removesuffix(
+                    ".__init__"
+                )
+            )
     gc.collect()
     waiting = [one for one in gc.get_objects() if isinstance(one, lazy._LazyPattern)]
     assert len(waiting) > 150

@@ -18,7 +18,10 @@ CHANGES = {
     "We migrated from MySQL to Postgres last quarter": {("uses", "Postgres"), ("-uses", "MySQL")},
     "We moved from Slack to Teams": {("uses", "Teams"), ("-uses", "Slack")},
     "I traded in my Civic for a Prius": {("owns", "Prius"), ("-owns", "Civic")},
-    "I used to be a teacher, now I'm a realtor": {("-works_as", "teacher"), ("works_as", "realtor")},
+    "I used to be a teacher, now I'm a realtor": {
+        ("-works_as", "teacher"),
+        ("works_as", "realtor"),
+    },
     "I moved back to Spain": {("lives_in", "Spain")},
     "I no longer eat meat": {("avoids", "meat")},
     "I gave up coffee": {("avoids", "coffee")},

@@ -80,11 +80,21 @@ def test_what_fills_a_life_is_heard(said, wanted):
 @pytest.mark.parametrize(
     "said",
     [
-        "I run the script and it fails", "I make a request and get a 404", "I keep getting an error",
-        "I start the server on port 80", "I set up the database and put the data in it", "I broke the build",
-        "I dropped out of the call", "I got offered a drink", "I'm doing great", "My code drives me crazy",
-        "I lost my temper", "I'm in London today", "I have three boys in my class", "I do the dishes",
+        "I run the script and it fails",
+        "I make a request and get a 404",
+        "I keep getting an error",
+        "I start the server on port 80",
+        "I set up the database and put the data in it",
+        "I broke the build",
+        "I dropped out of the call",
+        "I got offered a drink",
+        "I'm doing great",
+        "My code drives me crazy",
+        "I lost my temper",
+        "I'm in London today",
+        "I have three boys in my class",
+        "I do the dishes",
     ],
-)  # fmt: skip
+)
 def test_what_is_done_at_a_keyboard_or_once_says_nothing(said):
     assert texts(said) == []

@@ -91,19 +91,40 @@ def test_what_only_looks_like_it_says_nothing(said):
 
 
 ELSEWHERE = {
-    "Vivo en Madrid con mi marido y nuestra hija.": {"lives in Madrid", "is with marido", "has hija"},
-    "Je vis à Nantes avec mon mari et mes trois filles.": {"lives in Nantes", "is with mari", "has trois filles"},
+    "Vivo en Madrid con mi marido y nuestra hija.": {
+        "lives in Madrid",
+        "is with marido",
+        "has hija",
+    },
+    "Je vis à Nantes avec mon mari et mes trois filles.": {
+        "lives in Nantes",
+        "is with mari",
+        "has trois filles",
+    },
     "Ich lebe mit meinem Mann in Graz.": {"lives in Graz", "is with Mann"},
-    "Vivo a Torino con mia moglie e i nostri due figli.": {"lives in Torino", "is with moglie", "has due figli"},
+    "Vivo a Torino con mia moglie e i nostri due figli.": {
+        "lives in Torino",
+        "is with moglie",
+        "has due figli",
+    },
     "Moro no Porto com o meu namorado.": {"lives in Porto", "is with namorado"},
     "Ich arbeite bei Siemens als Ingenieurin.": {"works at Siemens", "works as Ingenieurin"},
     "Ho due gatti e un cane.": {"has due gatti", "has un cane"},
     "Sono professore di storia.": {"works as professore di storia"},
 }
 OF_KIN = {
-    "Mi hermana vive en Sevilla y odia el calor.": {"sister lives in Sevilla", "sister dislikes calor"},
-    "Mon frère habite à Québec et il adore le ski.": {"brother lives in Québec", "brother likes ski"},
-    "Mein Bruder wohnt in Bremen und er hasst Fisch.": {"brother lives in Bremen", "brother dislikes Fisch"},
+    "Mi hermana vive en Sevilla y odia el calor.": {
+        "sister lives in Sevilla",
+        "sister dislikes calor",
+    },
+    "Mon frère habite à Québec et il adore le ski.": {
+        "brother lives in Québec",
+        "brother likes ski",
+    },
+    "Mein Bruder wohnt in Bremen und er hasst Fisch.": {
+        "brother lives in Bremen",
+        "brother dislikes Fisch",
+    },
     "Mia sorella abita a Pisa e odia il mare.": {"sister lives in Pisa", "sister dislikes mare"},
     "A minha irmã mora em Braga e odeia frio.": {"sister lives in Braga", "sister dislikes frio"},
 }
@@ -121,7 +142,11 @@ def test_what_goes_on_about_a_relative_is_said_of_the_relative(said):
 
 @pytest.mark.parametrize(
     "said",
-    ["Mi hermana y mi hermano odian el calor.", "¿Vives con tu mujer?", "Mon frère dit que Paul déteste le froid."],
+    [
+        "Mi hermana y mi hermano odian el calor.",
+        "¿Vives con tu mujer?",
+        "Mon frère dit que Paul déteste le froid.",
+    ],
 )
 def test_what_is_said_of_others_is_not_said_of_a_relative(said):
     assert texts(said) == []

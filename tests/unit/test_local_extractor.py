@@ -13,7 +13,7 @@ from told.core.text import normalise_text
 from told.write.local import LocalExtractor
 from told.write.local.rules import compile_rule_pattern, load_verb_rules
 from told.write.local.tables import get_pattern, load_sections
-from told.write.shape import ExtractionResult, Extractor, ExtractionInput
+from told.write.shape import ExtractionInput, ExtractionResult, Extractor
 
 CONVERSATION = (
     "Hi, I'm Alice. I work at Acme Corp as a data scientist.",
@@ -124,7 +124,10 @@ def test_a_speaker_goes_by_their_name_once_it_is_stated():
 
 
 def test_a_speaker_without_a_name_is_the_user():
-    assert drawn("I live in Rome") == ({("User", "person"), ("Rome", "place")}, {("User", "lives_in", "Rome")})
+    assert drawn("I live in Rome") == (
+        {("User", "person"), ("Rome", "place")},
+        {("User", "lives_in", "Rome")},
+    )
 
 
 def test_what_holds_no_longer_is_not_drawn():

@@ -14,7 +14,10 @@ PHRASES = {
     "Wasp stings put me in hospital": ["User is allergic to Wasp stings"],
     "It says Wilhelmina on my passport": ["User's name is Wilhelmina"],
     "I was laid off from Nokia in May": ["User no longer works at Nokia"],
-    "Farewell sous-chef, hello head chef": ["User no longer works as a sous-chef", "User works as a head chef"],
+    "Farewell sous-chef, hello head chef": [
+        "User no longer works as a sous-chef",
+        "User works as a head chef",
+    ],
     "I'm still job hunting": ["User is looking for a job"],
     "I earn my living as a piano tuner": ["User works as a piano tuner"],
     "I carve spoons for a living": ["User carves spoons for a living"],
@@ -27,8 +30,13 @@ PHRASES = {
     "My cardiologist switched me to bisoprolol": ["User takes bisoprolol"],
     "The dermatologist prescribed doxycycline": ["User takes doxycycline"],
     "Dutch isn't my first language, Frisian is": ["User's native language is Frisian"],
-    "My phone's a Fairphone and my laptop runs Debian": ["User has a Fairphone", "User uses Debian"],
-    "It was in 2009 that I volunteered on a turtle farm": ["User volunteered on a turtle farm in 2009"],
+    "My phone's a Fairphone and my laptop runs Debian": [
+        "User has a Fairphone",
+        "User uses Debian",
+    ],
+    "It was in 2009 that I volunteered on a turtle farm": [
+        "User volunteered on a turtle farm in 2009"
+    ],
 }
 
 
@@ -40,15 +48,28 @@ def test_a_turn_of_phrase_is_read_as_plain_words(said, wanted):
 @pytest.mark.parametrize(
     "said",
     [
-        "It makes me sick", "That isn't my thing but thanks", "I can't bear to think about it",
-        "Is dairy off limits for me?", "It says error on my screen", "They put me on hold",
-        "What do you do for a living?", "I live for the weekend", "I can't be doing with this today",
-        "People like that drive me crazy, don't they?", "What is it that drives me mad?",
-        "If I could, I'd call Paris home", "Goodbye and thanks", "My boss moved me to the back",
-        "Paris is home to the Louvre", "Home is where the heart is", "They moved me to another desk",
-        "What I need is to fix this error", "I'm dying to know the answer", "We named the variable Foo",
+        "It makes me sick",
+        "That isn't my thing but thanks",
+        "I can't bear to think about it",
+        "Is dairy off limits for me?",
+        "It says error on my screen",
+        "They put me on hold",
+        "What do you do for a living?",
+        "I live for the weekend",
+        "I can't be doing with this today",
+        "People like that drive me crazy, don't they?",
+        "What is it that drives me mad?",
+        "If I could, I'd call Paris home",
+        "Goodbye and thanks",
+        "My boss moved me to the back",
+        "Paris is home to the Louvre",
+        "Home is where the heart is",
+        "They moved me to another desk",
+        "What I need is to fix this error",
+        "I'm dying to know the answer",
+        "We named the variable Foo",
     ],
-)  # fmt: skip
+)
 def test_what_only_looks_like_one_says_nothing(said):
     assert texts(said) == []
 
@@ -56,4 +77,7 @@ def test_what_only_looks_like_one_says_nothing(said):
 def test_the_words_and_the_place_are_those_that_were_written():
     said = "Well, loud cafés really do my head in, sorry."
     [claim] = claims(said)
-    assert (claim.object, said[slice(*claim.span)]) == ("loud cafés", "loud cafés really do my head in")
+    assert (claim.object, said[slice(*claim.span)]) == (
+        "loud cafés",
+        "loud cafés really do my head in",
+    )

@@ -43,9 +43,13 @@ def test_a_list_is_read_as_what_stands_above_it_says(said, wanted):
 DUE = {
     "The grant application closes on 2 April": ["User's grant application closes on 2026-04-02"],
     "My essay is due on Friday": ["User's essay is due on 2026-03-20"],
-    "I have to hand in my tax return by 31 July": ["User has to hand in their tax return on 2026-07-31"],
+    "I have to hand in my tax return by 31 July": [
+        "User has to hand in their tax return on 2026-07-31"
+    ],
     "My editor wants the first chapter by Friday": ["User's first chapter is due on 2026-03-20"],
-    "The launch has to happen before the summer holidays": ["User's launch is due before the summer holidays"],
+    "The launch has to happen before the summer holidays": [
+        "User's launch is due before the summer holidays"
+    ],
 }
 
 
@@ -57,13 +61,24 @@ def test_what_is_due_is_known_with_its_day(said, wanted):
 @pytest.mark.parametrize(
     "said",
     [
-        "Steps:\n- step 1: install\n- step 2: run", "Error log:\nuser: bob\nhost: web1", "I have to leave by 5",
-        "config:\n- port: 80\n- host: localhost", "The database is slow and the API returns 500", "api key is missing",
-        "The film ends in a fight", "I need to fix this bug by Friday", "What budget do I need for Japan?",
-        "The lease runs out when the server restarts", "No problem, no worries", "People:\n- Name: string\n- Age: int",
-        "Schedule:\n- Monday: legs\n- Tuesday: arms", "The book is called Dune", "The app is called Slack, right?",
-        "The offer ends on Friday!", "I need to buy milk by tomorrow",
+        "Steps:\n- step 1: install\n- step 2: run",
+        "Error log:\nuser: bob\nhost: web1",
+        "I have to leave by 5",
+        "config:\n- port: 80\n- host: localhost",
+        "The database is slow and the API returns 500",
+        "api key is missing",
+        "The film ends in a fight",
+        "I need to fix this bug by Friday",
+        "What budget do I need for Japan?",
+        "The lease runs out when the server restarts",
+        "No problem, no worries",
+        "People:\n- Name: string\n- Age: int",
+        "Schedule:\n- Monday: legs\n- Tuesday: arms",
+        "The book is called Dune",
+        "The app is called Slack, right?",
+        "The offer ends on Friday!",
+        "I need to buy milk by tomorrow",
     ],
-)  # fmt: skip
+)
 def test_a_list_of_something_else_says_nothing(said):
     assert texts(said) == []

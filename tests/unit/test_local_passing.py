@@ -71,7 +71,11 @@ def test_a_pet_that_died_is_no_longer_had():
     [
         ("Do you have any pets?", "Yes, two rabbits", "User has two rabbits"),
         ("Where are you based?", "Just outside Bristol.", "User lives in Bristol"),
-        ("My favourite language is Ada.", "ok, mine is Kotlin", "User's favourite language is Kotlin"),
+        (
+            "My favourite language is Ada.",
+            "ok, mine is Kotlin",
+            "User's favourite language is Kotlin",
+        ),
         ("What's your budget?", "around 500 euros", "User's budget is 500 euros"),
     ],
 )
@@ -79,7 +83,9 @@ def test_an_answer_is_understood_by_its_question(asked, said, wanted):
     assert texts(("assistant", asked), said) == [wanted]
 
 
-@pytest.mark.parametrize("unit", ["https://a.b/c ", "ich bin ", "- a: b\n", "my kids are Ann, ", "I have a very very "])
+@pytest.mark.parametrize(
+    "unit", ["https://a.b/c ", "ich bin ", "- a: b\n", "my kids are Ann, ", "I have a very very "]
+)
 def test_a_text_that_goes_on_and_on_makes_few_claims(unit):
     assert len(texts(unit * 400)) <= 12
 
@@ -87,10 +93,16 @@ def test_a_text_that_goes_on_and_on_makes_few_claims(unit):
 @pytest.mark.parametrize(
     "said",
     [
-        "We had to put our cat down", "My girlfriend dumped me", "The dog is a domesticated animal", "The cat command",
-        "Is there a doctor who speaks Danish?", "There's a spider in the garage!", "Do you know a vet in Graz?",
-        "Should I tell her that I'm in love?", "The car in front of me broke down",
+        "We had to put our cat down",
+        "My girlfriend dumped me",
+        "The dog is a domesticated animal",
+        "The cat command",
+        "Is there a doctor who speaks Danish?",
+        "There's a spider in the garage!",
+        "Do you know a vet in Graz?",
+        "Should I tell her that I'm in love?",
+        "The car in front of me broke down",
     ],
-)  # fmt: skip
+)
 def test_what_is_nobody_s_or_gone_is_not_heard(said):
     assert texts(said) == []

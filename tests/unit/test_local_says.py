@@ -11,7 +11,9 @@ SENTENCES = {
     "I'm a data scientist at Spotify": ["User works at Spotify as a data scientist"],
     "I just switched jobs. I'm now at BigTech Inc.": ["User works at BigTech Inc"],
     "I prefer PyTorch over TensorFlow": ["User prefers PyTorch over TensorFlow"],
-    "I specialize in NLP and recommendation systems": ["User specializes in NLP and recommendation systems"],
+    "I specialize in NLP and recommendation systems": [
+        "User specializes in NLP and recommendation systems"
+    ],
     "my wife works at Google": ["User's wife works at Google"],
     "My parents live in Ohio": ["User's parents live in Ohio"],
     "I have a dog named Rex": ["User has a dog named Rex"],
@@ -172,7 +174,10 @@ FOREIGN = {
     "Ya no trabajo en Telefónica": {("-works_at", "Telefónica")},
     "Mi chiamo Giulia e vivo a Roma": {("name", "Giulia"), ("lives_in", "Roma")},
     "Sono allergico alle noci": {("allergic_to", "noci")},
-    "Eu moro em São Paulo e trabalho na Google": {("lives_in", "São Paulo"), ("works_at", "Google")},
+    "Eu moro em São Paulo e trabalho na Google": {
+        ("lives_in", "São Paulo"),
+        ("works_at", "Google"),
+    },
 }
 
 
@@ -182,11 +187,16 @@ def test_the_commonest_things_are_understood_in_other_languages(said, wanted):
 
 
 def test_a_named_speaker_is_the_subject():
-    assert texts("I'm Caroline and I live in Boston", name="Caroline") == ["Caroline lives in Boston"]
+    assert texts("I'm Caroline and I live in Boston", name="Caroline") == [
+        "Caroline lives in Boston"
+    ]
 
 
 def test_a_claim_has_the_kind_of_its_predicate():
-    kinds = {claim.predicate: claim.kind for claim in claims("I live in Rome. I love tea. I ran a marathon yesterday.")}
+    kinds = {
+        claim.predicate: claim.kind
+        for claim in claims("I live in Rome. I love tea. I ran a marathon yesterday.")
+    }
     assert kinds == {"lives_in": "profile", "likes": "preference", "did": "event"}
 
 
@@ -200,7 +210,11 @@ ANSWERS = [
     ("Where do you live?", "in Berlin, Germany", ("lives_in", "Berlin, Germany")),
     ("Hi! How old are you?", "34", ("age", "34")),
     ("What's your favourite movie?", "probably Inception", ("favourite_movie", "Inception")),
-    ("What kind of data science work do you do?", "Mostly NLP and search.", ("skilled_in", "NLP and search")),
+    (
+        "What kind of data science work do you do?",
+        "Mostly NLP and search.",
+        ("skilled_in", "NLP and search"),
+    ),
 ]
 
 

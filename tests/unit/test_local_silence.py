@@ -73,7 +73,12 @@ def test_a_tool_and_a_document_say_nothing_of_the_user():
 
 
 def test_a_long_list_makes_a_bounded_number_of_claims():
-    said = "I like " + ", ".join(f"thing{number}" for number in range(100)) + ". " + "I love tea. I hate rain. " * 200
+    said = (
+        "I like "
+        + ", ".join(f"thing{number}" for number in range(100))
+        + ". "
+        + "I love tea. I hate rain. " * 200
+    )
     assert 0 < len(hear(said).claims) <= 12
 
 

@@ -31,18 +31,23 @@ def test_a_value_keeps_the_letters_it_was_written_with():
     assert claim.object in said[slice(*claim.span)]
 
 
-@pytest.mark.parametrize("word", ["brought", "though", "paying", "mourning", "managers", "loving", "night", "farther"])
+@pytest.mark.parametrize(
+    "word", ["brought", "though", "paying", "mourning", "managers", "loving", "night", "farther"]
+)
 def test_a_word_that_is_right_stays_as_it_is(word):
     assert correct_spelling(f"the {word} of it").text == f"the {word} of it"
 
 
 def test_another_language_keeps_its_words():
     assert (
-        texts("ich wohne im Norden von Kiel") == ["User lives in Norden von Kiel"] or texts("ich wohne im Dorf") == []
+        texts("ich wohne im Norden von Kiel") == ["User lives in Norden von Kiel"]
+        or texts("ich wohne im Dorf") == []
     )
 
 
-@pytest.mark.parametrize("text", ["", "im", "a  b   im  c", "dont\n\n\nim", "w/o im w/ ive", "x im"])
+@pytest.mark.parametrize(
+    "text", ["", "im", "a  b   im  c", "dont\n\n\nim", "w/o im w/ ive", "x im"]
+)
 def test_every_place_of_the_reading_has_one_in_the_text(text):
     reading = correct_spelling(text)
     for position in range(len(reading.text) + 1):

@@ -48,11 +48,23 @@ def test_other_languages_are_understood(said, wanted):
 @pytest.mark.parametrize(
     "said",
     [
-        "Ich bin müde.", "Kannst du mir helfen?", "Je suis en retard.", "Merci, c'est gentil", "Estoy cansado.",
-        "Ho un problema con il mio computer.", "Eu tenho uma pergunta.", "你好，请问几点了？", "ありがとう", "Спасибо!",
-        "Je ne comprends pas cette erreur.", "Estoy en Madrid hoy.", "Mi piace la tua risposta.",
-        "Quiero saber cómo hacerlo.", "Je voudrais savoir comment faire.", "Ich möchte wissen, wie das geht.",
+        "Ich bin müde.",
+        "Kannst du mir helfen?",
+        "Je suis en retard.",
+        "Merci, c'est gentil",
+        "Estoy cansado.",
+        "Ho un problema con il mio computer.",
+        "Eu tenho uma pergunta.",
+        "你好，请问几点了？",
+        "ありがとう",
+        "Спасибо!",
+        "Je ne comprends pas cette erreur.",
+        "Estoy en Madrid hoy.",
+        "Mi piace la tua risposta.",
+        "Quiero saber cómo hacerlo.",
+        "Je voudrais savoir comment faire.",
+        "Ich möchte wissen, wie das geht.",
     ],
-)  # fmt: skip
+)
 def test_little_talk_in_other_languages_says_nothing(said):
     assert texts(said) == []

@@ -23,7 +23,10 @@ ALICE = Scope(user_id="alice")
 def pair(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
     """Two writers of one file, each with its own memo."""
     url = f"sqlite:///{tmp_path}/m.db"
-    with Memory(url, embedder=hashing_embedder()) as one, Memory(url, embedder=hashing_embedder()) as other:
+    with (
+        Memory(url, embedder=hashing_embedder()) as one,
+        Memory(url, embedder=hashing_embedder()) as other,
+    ):
         yield one, other
 
 
@@ -41,7 +44,9 @@ def test_two_writers_that_take_turns_share_one_chain(pair: tuple[Memory, Memory]
     for number in range(150):
         pair[number % 2].add(f"number {number}", user_id="alice")
     assert pair[0].stats()["memories"] == 150
-    assert [entry.seq for entry in pair[1].engine.store.scan_entries("default")] == list(range(1, 301))
+    assert [entry.seq for entry in pair[1].engine.store.scan_entries("default")] == list(
+        range(1, 301)
+    )
     assert grown_is_rebuilt(pair[0])
 
 
@@ -59,7 +64,9 @@ def test_a_scope_the_other_writer_erased_begins_anew(pair: tuple[Memory, Memory]
     other.erase(user_id="alice")
     one.add("coffee", user_id="alice")
     assert [row["memory"] for row in other.get_all(user_id="alice")["results"]] == ["coffee"]
-    assert [row["memory"] for row in other.search("coffee", user_id="alice")["results"]] == ["coffee"]
+    assert [row["memory"] for row in other.search("coffee", user_id="alice")["results"]] == [
+        "coffee"
+    ]
     assert grown_is_rebuilt(one)
 
 
@@ -68,7 +75,11 @@ def test_an_account_the_other_writer_reset_begins_anew(pair: tuple[Memory, Memor
     one.add("tea", user_id="alice")
     other.reset()
     one.add("coffee", user_id="alice")
-    assert [entry.sort for entry in other.engine.store.scan_entries("default")] == ["erased", "observed", "asserted"]
+    assert [entry.sort for entry in other.engine.store.scan_entries("default")] == [
+        "erased",
+        "observed",
+        "asserted",
+    ]
     assert grown_is_rebuilt(one)
 
 
@@ -81,7 +92,9 @@ def test_a_scope_this_writer_erased_begins_anew(pair: tuple[Memory, Memory]) -> 
     assert grown_is_rebuilt(one)
 
 
-def test_a_model_the_other_writer_switched_to_is_used_from_then_on(pair: tuple[Memory, Memory]) -> None:
+def test_a_model_the_other_writer_switched_to_is_used_from_then_on(
+    pair: tuple[Memory, Memory],
+) -> None:
     one, other = pair
     one.add("tea", user_id="alice")
     other.reindex(hashing_embedder(dim=48))
@@ -101,7 +114,12 @@ def test_a_write_that_fails_moves_nothing(pair: tuple[Memory, Memory], moment: s
         raise LookupError("a view went wrong")
 
     with pytest.raises((InvalidInput, LookupError)):
-        store.commit(Batch("default", [Draft(Asserted("t", said), ALICE), Draft(Asserted("u", said), ALICE)]), broken)
+        store.commit(
+            Batch(
+                "default", [Draft(Asserted("t", said), ALICE), Draft(Asserted("u", said), ALICE)]
+            ),
+            broken,
+        )
     pair[0].add("coffee", user_id="alice")
     assert [entry.seq for entry in store.scan_entries("default")] == [1, 2, 3, 4]
     assert grown_is_rebuilt(pair[0])
@@ -127,7 +145,9 @@ def change(memory: Memory, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_facts_that_were_read_before_are_as_the_file_has_them(pair: tuple[Memory, Memory], seed: int) -> None:
+def test_facts_that_were_read_before_are_as_the_file_has_them(
+    pair: tuple[Memory, Memory], seed: int
+) -> None:
     chance, path = random.Random(seed), pair[0].engine.store.path
     for _ in range(25):
         change(chance.choice(pair), chance)
@@ -135,10 +155,14 @@ def test_facts_that_were_read_before_are_as_the_file_has_them(pair: tuple[Memory
             as_is = dict(fresh.engine.store.facts_by_seq("default", range(1, 80)))
         for memory in pair:
             assert dict(memory.engine.store.facts_by_seq("default", range(1, 80))) == as_is
-            assert list(memory.engine.store.facts_by_seq("default", range(79, 0, -1))) == sorted(as_is)
+            assert list(memory.engine.store.facts_by_seq("default", range(79, 0, -1))) == sorted(
+                as_is
+            )
 
 
-def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(pair: tuple[Memory, Memory]) -> None:
+def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(
+    pair: tuple[Memory, Memory],
+) -> None:
     store = pair[0].engine.store
     pair[0].add(["tea", "milk"], user_id="alice", infer=False)
     known = store.facts_by_seq("default", [3, 4])
@@ -164,7 +188,12 @@ def test_a_guard_is_believed_only_where_nobody_wrote_to_its_scope(
     if between is not None:
         writer, user = between
         pair[writer].add("tea", user_id=user, infer=False)
-    batch = Batch("default", [Draft(Asserted("t", Claim("tea")), ALICE)], [NoFact(ALICE, (md5_hex("tea"),))], seen)
+    batch = Batch(
+        "default",
+        [Draft(Asserted("t", Claim("tea")), ALICE)],
+        [NoFact(ALICE, (md5_hex("tea"),))],
+        seen,
+    )
     if between is not None and between[1] == "alice":
         with pytest.raises(Conflict):
             store.commit(batch, fold_all)

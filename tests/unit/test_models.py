@@ -18,9 +18,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from told.backends.local import open_embedder, install, registry
+from told.backends.local import install, open_embedder, registry
 from told.backends.local.onnx import OnnxEmbedder, group_by_length, load_network, pool_tokens
-from told.backends.local.registry import ONNX_FILENAME, MANIFEST_FILENAME, LocalModel, WheelSource
+from told.backends.local.registry import MANIFEST_FILENAME, ONNX_FILENAME, LocalModel, WheelSource
 from told.core.errors import ConfigError, EmbeddingError, InvalidInput, ModelMissing, Unsupported
 
 MACHINE = registry.home()
@@ -60,7 +60,9 @@ def wheel_file(folder: Path, member: bytes) -> Path:
     with zipfile.ZipFile(file, "w") as archive:
         archive.writestr(MEMBER, member)
         archive.writestr(f"{info}/METADATA", "Metadata-Version: 2.1\nName: tiny\nVersion: 1.0\n")
-        archive.writestr(f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(
+            f"{info}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        )
         archive.writestr(f"{info}/RECORD", "")
     return file
 
@@ -108,14 +110,24 @@ def test_models_live_in_the_user_data_folder_otherwise(home: Path):
 
 
 def test_the_default_is_known_before_the_light_one():
-    assert [model.name for model in registry.models() if model.task == "embed"] == ["e5-small", "minilm"]
+    assert [model.name for model in registry.models() if model.task == "embed"] == [
+        "e5-small",
+        "minilm",
+    ]
     assert registry.models()[0].name == "e5-small"
 
 
 def test_every_wheel_is_pinned():
-    wheels = [source for model in registry.models() for source in model.sources if isinstance(source, WheelSource)]
+    wheels = [
+        source
+        for model in registry.models()
+        for source in model.sources
+        if isinstance(source, WheelSource)
+    ]
     assert wheels
-    assert all("==" in source.requirement and len(bytes.fromhex(source.sha256)) == 32 for source in wheels)
+    assert all(
+        "==" in source.requirement and len(bytes.fromhex(source.sha256)) == 32 for source in wheels
+    )
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones():
@@ -169,7 +181,9 @@ def test_a_model_is_installed_from_a_local_wheel(tiny: LocalModel, wheel: Path, 
     assert [entry.name for entry in models.iterdir()] == ["tiny"]
 
 
-def test_a_model_is_installed_from_the_archive_alone_or_from_a_folder(tiny: LocalModel, tmp_path: Path, archive: bytes):
+def test_a_model_is_installed_from_the_archive_alone_or_from_a_folder(
+    tiny: LocalModel, tmp_path: Path, archive: bytes
+):
     carried = tmp_path / "carried"
     carried.mkdir()
     (carried / "tiny.tar.gz").write_bytes(archive)
@@ -179,16 +193,22 @@ def test_a_model_is_installed_from_the_archive_alone_or_from_a_folder(tiny: Loca
         install.remove("tiny")
 
 
-def test_a_model_that_is_one_file_needs_no_archive(tiny: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_a_model_that_is_one_file_needs_no_archive(
+    tiny: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     source = WheelSource("tiny==1.0", "tiny/model.onnx", sha256(b"network").hexdigest(), "int8")
-    monkeypatch.setitem(registry.MODELS_BY_NAME, "tiny", replace(tiny, files=(ONNX_FILENAME,), sources=(source,)))
+    monkeypatch.setitem(
+        registry.MODELS_BY_NAME, "tiny", replace(tiny, files=(ONNX_FILENAME,), sources=(source,))
+    )
     (tmp_path / ONNX_FILENAME).write_bytes(b"network")
     folder = install.install("tiny", source=str(tmp_path / ONNX_FILENAME))
     assert (folder / ONNX_FILENAME).read_bytes() == b"network"
 
 
 def test_the_manifest_tells_what_was_built(tiny: LocalModel, wheel: Path):
-    manifest = json.loads((install.install("tiny", source=str(wheel)) / MANIFEST_FILENAME).read_text())
+    manifest = json.loads(
+        (install.install("tiny", source=str(wheel)) / MANIFEST_FILENAME).read_text()
+    )
     assert manifest["name"] == "tiny"
     assert manifest["dim"] == 384
     assert manifest["builder"] == install.BUILDER_VERSION
@@ -240,7 +260,9 @@ def test_a_path_to_nothing_is_answered_with_what_to_name(tiny: LocalModel, tmp_p
 
 
 @pytest.mark.parametrize("moment", ["checking", "installed"])
-def test_an_interrupted_install_leaves_nothing_half_made(tiny: LocalModel, wheel: Path, models: Path, moment: str):
+def test_an_interrupted_install_leaves_nothing_half_made(
+    tiny: LocalModel, wheel: Path, models: Path, moment: str
+):
     def interrupt(message: str) -> None:
         if moment in message:
             raise KeyboardInterrupt
@@ -253,7 +275,9 @@ def test_an_interrupted_install_leaves_nothing_half_made(tiny: LocalModel, wheel
     assert install.verify("tiny") is None
 
 
-def test_a_killed_install_is_not_a_model_and_is_cleared_away_later(tiny: LocalModel, wheel: Path, models: Path):
+def test_a_killed_install_is_not_a_model_and_is_cleared_away_later(
+    tiny: LocalModel, wheel: Path, models: Path
+):
     leftover = models / f"{install.PARTIAL_PREFIX}killed"
     (leftover / "full").mkdir(parents=True)
     (leftover / "full" / ONNX_FILENAME).write_bytes(b"half")
@@ -274,7 +298,9 @@ def test_two_installs_at_once_make_one_model(tiny: LocalModel, wheel: Path, mode
             together.wait(timeout=30)
 
     with ThreadPoolExecutor(4) as pool:
-        folders = set(pool.map(lambda _: install.install("tiny", source=str(wheel), progress=wait), range(4)))
+        folders = set(
+            pool.map(lambda _: install.install("tiny", source=str(wheel), progress=wait), range(4))
+        )
     assert folders == {models / "tiny"}
     assert [entry.name for entry in models.iterdir()] == ["tiny"]
     assert install.verify("tiny") is None
@@ -300,7 +326,9 @@ def test_a_home_that_cannot_be_made_is_answered_with_the_variable(
 # Fetching with pip
 
 
-def test_pip_downloads_the_wheel_and_installs_no_package(tiny: LocalModel, archive: bytes, no_index: Path):
+def test_pip_downloads_the_wheel_and_installs_no_package(
+    tiny: LocalModel, archive: bytes, no_index: Path
+):
     wheel_file(no_index, archive)
     said: list[str] = []
     install.install("tiny", progress=said.append)
@@ -376,7 +404,9 @@ def test_a_removed_model_is_gone(tiny: LocalModel, wheel: Path, models: Path):
 
 
 @pytest.mark.parametrize("action", [install.verify, install.remove])
-def test_what_is_not_installed_is_answered_with_the_command(tiny: LocalModel, action: Callable[[str], object]):
+def test_what_is_not_installed_is_answered_with_the_command(
+    tiny: LocalModel, action: Callable[[str], object]
+):
     with pytest.raises(ModelMissing, match="told models install tiny"):
         action("tiny")
 
@@ -399,14 +429,18 @@ def test_a_model_that_is_not_there_is_answered_with_the_command(models: Path):
         open_embedder("e5-small")
 
 
-def test_no_model_at_all_is_answered_with_the_command(models: Path, monkeypatch: pytest.MonkeyPatch):
+def test_no_model_at_all_is_answered_with_the_command(
+    models: Path, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
     with pytest.raises(ModelMissing, match="told models install"):
         open_embedder()
 
 
 def test_a_missing_runtime_is_answered_with_the_extra(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("told.backends.local.find_spec", lambda name: None if name == "onnxruntime" else object())
+    monkeypatch.setattr(
+        "told.backends.local.find_spec", lambda name: None if name == "onnxruntime" else object()
+    )
     with pytest.raises(ModelMissing, match=r"onnxruntime.*told\[local\]"):
         open_embedder()
 
@@ -431,7 +465,8 @@ TEXTS = (
     "The database migration failed because of a missing index.",
     "no",
     "",
-    "She adopted two cats and a very old dog, and they all sleep on the sofa in the afternoon. " * 3,
+    "She adopted two cats and a very old dog, and they all sleep on the sofa in the afternoon. "
+    * 3,
     "東京 👍🏽 café",
 )
 
@@ -474,12 +509,16 @@ def check_company(model: OnnxEmbedder) -> None:
 
 
 @pytest.mark.parametrize("check", [check_vectors, check_meaning, check_company])
-def test_the_light_model_keeps_its_promises(minilm: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]):
+def test_the_light_model_keeps_its_promises(
+    minilm: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]
+):
     check(minilm)
 
 
 @pytest.mark.parametrize("check", [check_vectors, check_meaning, check_company])
-def test_the_default_model_keeps_its_promises(e5: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]):
+def test_the_default_model_keeps_its_promises(
+    e5: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]
+):
     check(e5)
 
 
@@ -508,7 +547,9 @@ def test_what_lies_beyond_the_token_limit_does_not_count(minilm: OnnxEmbedder):
     assert one == other
 
 
-def test_threads_share_one_network_and_get_their_own_answers(monkeypatch: pytest.MonkeyPatch, minilm: OnnxEmbedder):
+def test_threads_share_one_network_and_get_their_own_answers(
+    monkeypatch: pytest.MonkeyPatch, minilm: OnnxEmbedder
+):
     loads: list[Path] = []
 
     def counted(graph: Path, **options: int) -> object:
@@ -517,7 +558,10 @@ def test_threads_share_one_network_and_get_their_own_answers(monkeypatch: pytest
 
     monkeypatch.setattr("told.backends.local.onnx.load", counted)
     shared = open_embedder("minilm")
-    texts = [f"{name} lives in house number {number}" for number, name in enumerate(["Ada", "Bo", "Cy", "Di"] * 2)]
+    texts = [
+        f"{name} lives in house number {number}"
+        for number, name in enumerate(["Ada", "Bo", "Cy", "Di"] * 2)
+    ]
     together = threading.Barrier(8)
 
     def ask(text: str) -> object:

@@ -36,7 +36,13 @@ for name in tables._letters():
     tables.pattern(name)
 print(repr([(pattern, flags) for pattern, flags in made]))
 """
-ONE = {_constants.IN, _constants.LITERAL, _constants.NOT_LITERAL, _constants.ANY, _constants.CATEGORY}
+ONE = {
+    _constants.IN,
+    _constants.LITERAL,
+    _constants.NOT_LITERAL,
+    _constants.ANY,
+    _constants.CATEGORY,
+}
 
 
 def groups_kept(items: Any) -> list[Any]:
@@ -55,7 +61,9 @@ def parts(value: Any) -> list[Any]:
     """The patterns inside what a parser gives with an operation."""
     if isinstance(value, _parser.SubPattern):
         return [value]
-    return [part for each in value for part in parts(each)] if isinstance(value, list | tuple) else []
+    return (
+        [part for each in value for part in parts(each)] if isinstance(value, list | tuple) else []
+    )
 
 
 @pytest.mark.parametrize("pattern", ["(?:ab)*+", "x(?:(?:,\\w)?+|b)", "(?>ab)"])
@@ -63,7 +71,9 @@ def test_a_group_that_gives_nothing_back_is_seen(pattern: str) -> None:
     assert groups_kept(_parser.parse(pattern))
 
 
-def test_no_pattern_has_a_group_that_gives_nothing_back_for_pythons_before_3_11_5_lose_their_place_in_one() -> None:
+def test_no_pattern_has_a_group_that_gives_nothing_back_for_pythons_before_3_11_5_lose_their_place_in_one() -> (
+    None
+):
     ran = subprocess.run([sys.executable, "-c", SPY], capture_output=True, text=True, check=True)
     made: list[tuple[Any, int]] = literal_eval(ran.stdout)
     assert len(made) > 500

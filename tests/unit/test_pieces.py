@@ -12,10 +12,33 @@ from told.core.fact import PASSAGE_CHARS
 from told.core.text import split_pieces
 
 # Sentences, words and white space of every sort, and long stretches without any.
-bits = st.sampled_from((
-    "tea", "Berlin", "Dr.", "e.g.", ". ", "! ", "? ", "。", "\n", "\n\n", " ", "  ", "\t", "\u3000", "\u00a0", "x" * 17,
-    "東京に住んでいます", "1.5", "...", "a", "👩‍👩‍👧", ";", "\u2028",
-))  # fmt: skip
+bits = st.sampled_from(
+    (
+        "tea",
+        "Berlin",
+        "Dr.",
+        "e.g.",
+        ". ",
+        "! ",
+        "? ",
+        "。",
+        "\n",
+        "\n\n",
+        " ",
+        "  ",
+        "\t",
+        "\u3000",
+        "\u00a0",
+        "x" * 17,
+        "東京に住んでいます",
+        "1.5",
+        "...",
+        "a",
+        "👩‍👩‍👧",
+        ";",
+        "\u2028",
+    )
+)
 texts = st.lists(bits, max_size=40).map("".join) | st.text(max_size=120)
 sizes = st.integers(1, 40)
 
@@ -31,7 +54,9 @@ def gaps(text: str, cut: list[str]) -> list[str]:
 
 
 @given(texts, sizes)
-def test_pieces_are_slices_in_order_with_nothing_but_white_space_between(text: str, size: int) -> None:
+def test_pieces_are_slices_in_order_with_nothing_but_white_space_between(
+    text: str, size: int
+) -> None:
     assert all(not gap.strip() for gap in gaps(text, split_pieces(text, size))), "nothing is lost"
 
 
@@ -53,18 +78,29 @@ def test_a_text_that_is_no_longer_is_one_piece_white_space_and_all(text: str, si
         assert split_pieces(text, size) == [text]
 
 
-@given(st.lists(st.sampled_from(("One two.", "Three!", "Is it four?", "Five six seven eight.")), min_size=1))
+@given(
+    st.lists(
+        st.sampled_from(("One two.", "Three!", "Is it four?", "Five six seven eight.")), min_size=1
+    )
+)
 def test_sentences_stay_whole_where_they_fit(sentences: list[str]) -> None:
     for piece in split_pieces(" ".join(sentences), 40):
-        assert re.fullmatch(r"(?:(?:One two\.|Three!|Is it four\?|Five six seven eight\.) ?)+", piece)
+        assert re.fullmatch(
+            r"(?:(?:One two\.|Three!|Is it four\?|Five six seven eight\.) ?)+", piece
+        )
 
 
-@given(st.lists(st.sampled_from(("ab", "cde", "fghi")), min_size=1, max_size=60), st.integers(12, 30))
+@given(
+    st.lists(st.sampled_from(("ab", "cde", "fghi")), min_size=1, max_size=60), st.integers(12, 30)
+)
 def test_a_sentence_that_is_too_long_is_cut_between_words(words: list[str], size: int) -> None:
     assert " ".join(split_pieces(" ".join(words), size)) == " ".join(words)
 
 
-@given(st.lists(st.sampled_from(("One two three.", "Four!", "five")), min_size=1, max_size=40), st.integers(20, 60))
+@given(
+    st.lists(st.sampled_from(("One two three.", "Four!", "five")), min_size=1, max_size=40),
+    st.integers(20, 60),
+)
 def test_no_two_neighbours_would_fit_into_one_piece(sentences: list[str], size: int) -> None:
     """Packed tightly: what a piece leaves over is less than the sentence that follows it."""
     text = " ".join(sentences)
@@ -72,7 +108,9 @@ def test_no_two_neighbours_would_fit_into_one_piece(sentences: list[str], size: 
     assert len(cut) <= 1 + 2 * len(text) // size
 
 
-@pytest.mark.parametrize("text", ["x" * 10_000, "字" * 10_000, "word " * 2_000, "Short. " * 1_500, "a\n" * 5_000])
+@pytest.mark.parametrize(
+    "text", ["x" * 10_000, "字" * 10_000, "word " * 2_000, "Short. " * 1_500, "a\n" * 5_000]
+)
 def test_a_long_text_is_cut_into_about_as_many_pieces_as_its_length_asks_for(text: str) -> None:
     cut = split_pieces(text, PASSAGE_CHARS)
     assert len(text) / (1.5 * PASSAGE_CHARS) <= len(cut) <= 2 * len(text) / PASSAGE_CHARS + 1

@@ -12,22 +12,22 @@ from told.core.errors import InvalidInput
 from told.core.ids import canonical_json
 from told.core.policy import (
     ALL_ACTIONS,
+    DEFAULT_POLICIES,
     GRANTABLE_ACTIONS,
     MUTATING_ACTIONS,
-    DEFAULT_POLICIES,
     UNDENIABLE_ACTIONS,
     Action,
-    PolicyKind,
     Grant,
+    GrantPurpose,
     Inheritance,
     Policy,
-    GrantPurpose,
+    PolicyKind,
     PolicyState,
-    parse_actions,
+    combine_strictest,
     decide_access,
     inherit_policy,
+    parse_actions,
     resolve_policy,
-    combine_strictest,
 )
 
 NOW = 1_000
@@ -54,12 +54,18 @@ OPEN = {
 
 
 def grant(policy="private", allowed=ALL_ACTIONS, **changes):
-    given = Grant("bob", "root", policy, frozenset(allowed), GrantPurpose.REVIEW, "asked by the board")
+    given = Grant(
+        "bob", "root", policy, frozenset(allowed), GrantPurpose.REVIEW, "asked by the board"
+    )
     return replace(given, **changes)
 
 
 def permitted(policy, grants=(), holder="bob", owner=False, now=NOW):
-    return {action for action in Action if decide_access(policy, grants, holder, action, owner=owner, now=now)}
+    return {
+        action
+        for action in Action
+        if decide_access(policy, grants, holder, action, owner=owner, now=now)
+    }
 
 
 # The table: 16 actions × every default policy × the states of a grant
@@ -90,7 +96,9 @@ GRANTS = {
 @pytest.mark.parametrize(("name", "state"), list(product(OPEN, GRANTS)))
 def test_a_stranger_may_do_what_the_policy_opens_and_what_a_live_grant_adds(name, state):
     grants, counts = GRANTS[state]
-    under = tuple(replace(given, policy=name) if given.policy == "private" else given for given in grants)
+    under = tuple(
+        replace(given, policy=name) if given.policy == "private" else given for given in grants
+    )
     sealed = DEFAULT_POLICIES[name].forbids
     expected = OPEN[name] | (ALL_ACTIONS - sealed if counts else set())
     assert permitted(DEFAULT_POLICIES[name], under) == expected
@@ -109,7 +117,11 @@ def test_the_owner_may_do_everything(name):
 
 @pytest.mark.parametrize("grants", [(), (grant("sealed"),)], ids=["no grant", "grant"])
 def test_a_seal_holds_against_the_owner_who_may_still_break_it(grants):
-    assert permitted(DEFAULT_POLICIES["sealed"], grants, owner=True) == {"read_metadata", "request_deletion", "administer"}
+    assert permitted(DEFAULT_POLICIES["sealed"], grants, owner=True) == {
+        "read_metadata",
+        "request_deletion",
+        "administer",
+    }
 
 
 @pytest.mark.parametrize("policy", DEFAULT_POLICIES.values(), ids=DEFAULT_POLICIES)
@@ -135,7 +147,9 @@ def test_a_policy_ends_at_its_expiry(now, ended):
 
 
 def test_an_embargo_is_not_lifted_by_the_clock():
-    assert permitted(replace(DEFAULT_POLICIES["embargoed"], expires=NOW), now=NOW + 1) == {"read_metadata"}
+    assert permitted(replace(DEFAULT_POLICIES["embargoed"], expires=NOW), now=NOW + 1) == {
+        "read_metadata"
+    }
 
 
 # Reasons
@@ -153,7 +167,12 @@ def test_an_embargo_is_not_lifted_by_the_clock():
     ],
 )
 def test_a_verdict_says_why(policy, grants, owner, says):
-    assert says in decide_access(DEFAULT_POLICIES[policy], grants, "bob", Action.READ_CONTENT, owner=owner, now=NOW).reason
+    assert (
+        says
+        in decide_access(
+            DEFAULT_POLICIES[policy], grants, "bob", Action.READ_CONTENT, owner=owner, now=NOW
+        ).reason
+    )
 
 
 # Laws
@@ -192,7 +211,9 @@ def test_one_more_grant_never_takes_a_permission_away(policy, held, more, owner)
 def test_revoking_or_ending_a_grant_never_adds_a_permission(policy, held, owner, data):
     before = permitted(policy, held, owner=owner)
     for place, lost in enumerate(held):
-        ended = data.draw(st.sampled_from([replace(lost, revoked=True), replace(lost, expires=NOW)]))
+        ended = data.draw(
+            st.sampled_from([replace(lost, revoked=True), replace(lost, expires=NOW)])
+        )
         assert permitted(policy, [*held[:place], ended, *held[place + 1 :]], owner=owner) <= before
 
 
@@ -205,7 +226,9 @@ def test_time_never_adds_a_permission(policy, held, owner):
 @given(policies, many_grants, st.booleans(), st.sampled_from(PolicyState))
 def test_a_policy_out_of_force_never_allows_more(policy, held, owner, state):
     active = replace(policy, state=PolicyState.ACTIVE)
-    assert permitted(replace(policy, state=state), held, owner=owner) <= permitted(active, held, owner=owner)
+    assert permitted(replace(policy, state=state), held, owner=owner) <= permitted(
+        active, held, owner=owner
+    )
 
 
 @given(policies, many_grants)
@@ -234,17 +257,30 @@ by_name = st.sampled_from(list(DEFAULT_POLICIES.values()))
 def test_combining_is_idempotent_commutative_and_associative(a, b, c):
     assert combine_strictest(a, a) == a
     assert combine_strictest(a, b) == combine_strictest(b, a)
-    assert combine_strictest(combine_strictest(a, b), c) == combine_strictest(a, combine_strictest(b, c))
+    assert combine_strictest(combine_strictest(a, b), c) == combine_strictest(
+        a, combine_strictest(b, c)
+    )
 
 
 def test_a_grant_under_one_policy_does_not_open_what_another_guards():
     both = combine_strictest(DEFAULT_POLICIES["private"], DEFAULT_POLICIES["regulated"])
-    assert not decide_access(both, [grant("private")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
-    assert decide_access(both, [grant("private"), grant("regulated")], "bob", Action.READ_CONTENT, owner=False, now=NOW)
+    assert not decide_access(
+        both, [grant("private")], "bob", Action.READ_CONTENT, owner=False, now=NOW
+    )
+    assert decide_access(
+        both,
+        [grant("private"), grant("regulated")],
+        "bob",
+        Action.READ_CONTENT,
+        owner=False,
+        now=NOW,
+    )
 
 
 def test_a_combination_shows_the_sort_and_the_end_of_its_strictest_part():
-    both = combine_strictest(replace(DEFAULT_POLICIES["public"], expires=NOW), DEFAULT_POLICIES["sealed"])
+    both = combine_strictest(
+        replace(DEFAULT_POLICIES["public"], expires=NOW), DEFAULT_POLICIES["sealed"]
+    )
     assert (both.name, both.kind, both.expires) == ("public+sealed", PolicyKind.SEALED, NOW)
     assert both.forbids == DEFAULT_POLICIES["sealed"].forbids
 
@@ -256,24 +292,38 @@ def test_a_combination_is_found_again_by_its_name(a, b):
 
 def test_a_name_nobody_ruled_is_restricted():
     assert resolve_policy("policy:nobody").kind is PolicyKind.UNKNOWN
-    assert permitted(resolve_policy("public+policy:nobody"), [grant("policy:nobody")]) == {"read_metadata"}
+    assert permitted(resolve_policy("public+policy:nobody"), [grant("policy:nobody")]) == {
+        "read_metadata"
+    }
 
 
 def test_what_is_derived_is_as_restricted_as_all_its_sources():
-    assert inherit_policy(DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"]) == combine_strictest(DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"])
+    assert inherit_policy(
+        DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"]
+    ) == combine_strictest(DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"])
 
 
 def test_only_when_all_sources_say_so_does_the_first_alone_rule():
-    loose, tight = (replace(DEFAULT_POLICIES[name], inheritance=Inheritance.SOURCE_POLICY) for name in ("public", "private"))
+    loose, tight = (
+        replace(DEFAULT_POLICIES[name], inheritance=Inheritance.SOURCE_POLICY)
+        for name in ("public", "private")
+    )
     assert inherit_policy(loose, tight) == loose
-    assert inherit_policy(loose, tight, DEFAULT_POLICIES["licensed"]).name == "licensed+private+public"
+    assert (
+        inherit_policy(loose, tight, DEFAULT_POLICIES["licensed"]).name == "licensed+private+public"
+    )
 
 
 # Reading and writing
 
 
 def test_all_means_what_an_attestation_may_give():
-    assert parse_actions("all") == parse_actions(["all"]) == GRANTABLE_ACTIONS == ALL_ACTIONS - {"write", "administer"}
+    assert (
+        parse_actions("all")
+        == parse_actions(["all"])
+        == GRANTABLE_ACTIONS
+        == ALL_ACTIONS - {"write", "administer"}
+    )
     assert parse_actions(["all", "write"]) == GRANTABLE_ACTIONS | {"write"}
 
 

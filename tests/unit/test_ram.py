@@ -76,7 +76,10 @@ def test_a_ledger_that_was_tampered_with_is_found_out(store):
     entries[0] = replace(entries[0], envelope=entries[0].envelope.replace(b"one", b"1"))
     assert store.check_integrity() == ["acme: entry 1: its content is not what was written"]
     entries[0] = replace(entries[0], hash=bytes(32))
-    assert [problem.split(":")[1] for problem in store.check_integrity()] == [" entry 1", " entry 2"]
+    assert [problem.split(":")[1] for problem in store.check_integrity()] == [
+        " entry 1",
+        " entry 2",
+    ]
 
 
 def test_a_fact_that_lost_its_passage_is_found_out(store):

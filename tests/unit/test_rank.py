@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from told.core.entry import NO_META
 from told.core.fact import Fact
 from told.core.kind import load_builtin_ontology
-from told.core.query import Candidate, Candidates, RankedList, IndexResult, AccessCount
+from told.core.query import AccessCount, Candidate, Candidates, IndexResult, RankedList
 from told.core.scope import Scope
 from told.core.score import find_named_speakers, quantise
 from told.core.when import Interval
 from told.read import rank
-from told.read.asked import QueryIntent, AnswerSource, analyse_query
+from told.read.asked import AnswerSource, QueryIntent, analyse_query
 from told.read.fuse import compute_relevance
 from told.read.gather import parse_query_words
 from told.read.rank import ScoredCandidate
@@ -38,13 +38,25 @@ def mark(seq: int = 1, **known: object) -> Candidate:
     return Candidate(seq, 0, NOON, seq)._replace(**known)
 
 
-def ranked(*marks: Candidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN, **found: object) -> list[ScoredCandidate]:
-    return rank.rank_candidates(replace(IndexResult(candidates=marks), **found), asks, settings, 0.1)
+def ranked(
+    *marks: Candidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN, **found: object
+) -> list[ScoredCandidate]:
+    return rank.rank_candidates(
+        replace(IndexResult(candidates=marks), **found), asks, settings, 0.1
+    )
 
 
-def part(name: str, *marks: Candidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN, **found: object) -> list[float]:
+def part(
+    name: str,
+    *marks: Candidate,
+    asks: QueryIntent = NOTHING,
+    settings: Settings = PLAIN,
+    **found: object,
+) -> list[float]:
     """What a feature brings to each of the marks, in the order given."""
-    scored = {one.candidate.seq: one for one in ranked(*marks, asks=asks, settings=settings, **found)}
+    scored = {
+        one.candidate.seq: one for one in ranked(*marks, asks=asks, settings=settings, **found)
+    }
     return [scored[each.seq].parts.get(name, 0.0) for each in marks]
 
 
@@ -66,7 +78,9 @@ def test_what_has_no_vector_is_weighed_by_its_words_alone() -> None:
 def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
     both, near, words = mark(1, near=1, words=1), mark(2, near=2), mark(3, words=61)
-    found = ranked(both, near, words, mark(4), settings=settings, near=((1, 0.9), (2, 0.8)), words=((1, 3.0),))
+    found = ranked(
+        both, near, words, mark(4), settings=settings, near=((1, 0.9), (2, 0.8)), words=((1, 3.0),)
+    )
     scores = {one.candidate.seq: one.score for one in found}
     assert scores[1] == pytest.approx(10.0), "first in both lists is as good as it gets"
     assert scores[2] == pytest.approx(10 / 62 * 61 / 2)
@@ -76,7 +90,9 @@ def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
 
 def test_with_one_list_only_its_first_is_as_good_as_it_gets() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
-    [first, second] = ranked(mark(1, words=1), mark(2, words=2), settings=settings, words=((1, 3.0), (2, 1.0)))
+    [first, second] = ranked(
+        mark(1, words=1), mark(2, words=2), settings=settings, words=((1, 3.0), (2, 1.0))
+    )
     assert (first.score, second.score) == (pytest.approx(10.0), pytest.approx(610 / 62))
 
 
@@ -90,11 +106,17 @@ def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_w
 
 @pytest.mark.parametrize("way", ["weighted", "rrf", "anchored", "fused"])
 def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
-    assert compute_relevance(IndexResult(candidates=[mark()]), Settings(fusion=way), 0.1) == ([0.0], [0.0])
+    assert compute_relevance(IndexResult(candidates=[mark()]), Settings(fusion=way), 0.1) == (
+        [0.0],
+        [0.0],
+    )
 
 
 def test_of_equals_the_newer_comes_first() -> None:
-    assert [one.candidate.seq for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))] == [3, 2, 1]
+    assert [
+        one.candidate.seq
+        for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))
+    ] == [3, 2, 1]
 
 
 def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
@@ -130,7 +152,9 @@ def test_what_a_retriever_offers_is_made_when_somebody_looks_at_it_each_fact_onc
 
 
 @given(st.lists(st.integers(1, 6), max_size=12), st.integers(1, 7))
-def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(seqs: list[int], most: int) -> None:
+def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(
+    seqs: list[int], most: int
+) -> None:
     scored = [ScoredCandidate(mark(seq), 0.0, {}) for seq in seqs]
     beginnings = [seqs[:end] for end in range(len(seqs) + 1)]
     longest = max((each for each in beginnings if len(set(each)) <= most), key=len)
@@ -141,7 +165,9 @@ def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(s
 def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
     asks = replace(NOTHING, spans=(Interval(NOON - DAY, NOON + DAY, "day"),))
     settings = Settings(rank_time=0.0)
-    inside, outside = ranked(mark(2), mark(1, said_at=NOON - 90 * DAY), asks=asks, settings=settings)
+    inside, outside = ranked(
+        mark(2), mark(1, said_at=NOON - 90 * DAY), asks=asks, settings=settings
+    )
     assert inside.parts["time"] == 0.0
     assert "time" not in outside.parts
 
@@ -172,24 +198,35 @@ SPEAKERS = ("Caroline", "Melanie", "Howard Stern")
         ("", ()),
     ],
 )
-def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(query: str, people: tuple[str, ...]) -> None:
+def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(
+    query: str, people: tuple[str, ...]
+) -> None:
     assert find_named_speakers(SPEAKERS, parse_query_words(query))[0] == people
 
 
 @pytest.mark.parametrize(
     ("query", "speaker"),
     [
-        ("How are you?", "Howard"), ("The dog", "Theresa"), ("Will it rain?", "William"), ("Can I swim?", "Candace"),
-        ("And then?", "Andrew"), ("Did it work?", "Didier"), ("Her cat", "Herbert"), ("Was it good?", "Wasim"),
-        ("Wie alt ist er?", "Wiebke"), ("Para quién?", "Paramjit"),
+        ("How are you?", "Howard"),
+        ("The dog", "Theresa"),
+        ("Will it rain?", "William"),
+        ("Can I swim?", "Candace"),
+        ("And then?", "Andrew"),
+        ("Did it work?", "Didier"),
+        ("Her cat", "Herbert"),
+        ("Was it good?", "Wasim"),
+        ("Wie alt ist er?", "Wiebke"),
+        ("Para quién?", "Paramjit"),
     ],
-)  # fmt: skip
+)
 def test_a_word_that_begins_a_question_names_nobody(query: str, speaker: str) -> None:
     assert find_named_speakers([speaker], parse_query_words(query))[0] == ()
 
 
 def test_the_terms_of_a_name_are_told_apart_from_those_of_the_question() -> None:
-    assert find_named_speakers(SPEAKERS, parse_query_words("Which violin has Mel?"))[1] == frozenset(("mel",))
+    assert find_named_speakers(SPEAKERS, parse_query_words("Which violin has Mel?"))[
+        1
+    ] == frozenset(("mel",))
 
 
 def test_who_is_named_alone_is_lifted() -> None:
@@ -212,21 +249,42 @@ def asking_of(start: int | None, end: int | None) -> QueryIntent:
 @pytest.mark.parametrize(
     ("days", "said", "worth"),
     [
-        (1, 0.5, 1.0), (1, 0.0, 1.0), (1, 1.0, 0.5), (1, -6.9, 0.5), (1, 7.9, 0.5), (1, -8.0, 0.2), (1, 31.0, 0.2),
-        (1, -32.0, 0.0), (1, 40.0, 0.0),
-        (7, 3.0, 1.0), (7, -1.0, 0.0), (7, 7.0, 0.0),
-        (31, 0.0, 1.0), (31, 30.9, 1.0), (31, 31.0, 0.0),
-        (92, 50.0, 0.5), (92, -1.0, 0.0), (366, 100.0, 0.2), (3650, 5.0, 0.0),
+        (1, 0.5, 1.0),
+        (1, 0.0, 1.0),
+        (1, 1.0, 0.5),
+        (1, -6.9, 0.5),
+        (1, 7.9, 0.5),
+        (1, -8.0, 0.2),
+        (1, 31.0, 0.2),
+        (1, -32.0, 0.0),
+        (1, 40.0, 0.0),
+        (7, 3.0, 1.0),
+        (7, -1.0, 0.0),
+        (7, 7.0, 0.0),
+        (31, 0.0, 1.0),
+        (31, 30.9, 1.0),
+        (31, 31.0, 0.0),
+        (92, 50.0, 0.5),
+        (92, -1.0, 0.0),
+        (366, 100.0, 0.2),
+        (3650, 5.0, 0.0),
     ],
-)  # fmt: skip
-def test_what_was_said_at_the_time_asked_about_is_lifted(days: int, said: float, worth: float) -> None:
+)
+def test_what_was_said_at_the_time_asked_about_is_lifted(
+    days: int, said: float, worth: float
+) -> None:
     """A day, a week, a month, a season, a year, ten years, and said so many days after its beginning."""
     asks = asking_of(NOON, NOON + days * DAY)
-    assert part("time", mark(said_at=NOON + round(said * DAY)), asks=asks) == [pytest.approx(2.5 * worth)]
+    assert part("time", mark(said_at=NOON + round(said * DAY)), asks=asks) == [
+        pytest.approx(2.5 * worth)
+    ]
 
 
 def test_of_several_times_the_one_that_fits_best_counts() -> None:
-    year, day = Interval(NOON, NOON + 366 * DAY, "year"), Interval(NOON + 5 * DAY, NOON + 6 * DAY, "day")
+    year, day = (
+        Interval(NOON, NOON + 366 * DAY, "year"),
+        Interval(NOON + 5 * DAY, NOON + 6 * DAY, "day"),
+    )
     asks = replace(NOTHING, spans=(year, day))
     marks = (mark(1, said_at=NOON + 5 * DAY), mark(2, said_at=NOON + 200 * DAY))
     assert part("time", *marks, asks=asks) == [2.5, 0.5]
@@ -249,7 +307,9 @@ def test_an_assistant_is_set_back_unless_it_is_asked_what_it_said() -> None:
 
 
 def test_the_three_best_turns_of_a_talk_lend_to_all_of_it() -> None:
-    talk = [mark(number, talk=1, cover=cover) for number, cover in enumerate((4.0, 3.0, 2.0, 1.0), 1)]
+    talk = [
+        mark(number, talk=1, cover=cover) for number, cover in enumerate((4.0, 3.0, 2.0, 1.0), 1)
+    ]
     alone = mark(9, cover=5.0)
     lent = part("talk", *talk, alone, settings=Settings(rank_cover=1.0, rank_talk=0.3))
     assert lent == pytest.approx([0.9, 0.9, 0.9, 0.9, 1.5])
@@ -257,27 +317,50 @@ def test_the_three_best_turns_of_a_talk_lend_to_all_of_it() -> None:
 
 def test_two_turns_lend_the_mean_of_two() -> None:
     talk = (mark(1, talk=1, cover=4.0), mark(2, talk=1, cover=1.0))
-    assert part("talk", *talk, settings=Settings(rank_cover=1.0, rank_talk=0.3)) == pytest.approx([0.75, 0.75])
+    assert part("talk", *talk, settings=Settings(rank_cover=1.0, rank_talk=0.3)) == pytest.approx(
+        [0.75, 0.75]
+    )
 
 
 def fact(seq: int = 1, text: str = "tea", **known: object) -> Fact:
-    return replace(Fact(f"id{seq}", seq, seq, Scope(), text, "", meta=NO_META, updated_at=NOON), **known)
+    return replace(
+        Fact(f"id{seq}", seq, seq, Scope(), text, "", meta=NO_META, updated_at=NOON), **known
+    )
 
 
 def with_fact(
-    told: Fact, asks: QueryIntent = NOTHING, touch: AccessCount | None = None, alive: float = 0.0, **knobs: object
+    told: Fact,
+    asks: QueryIntent = NOTHING,
+    touch: AccessCount | None = None,
+    alive: float = 0.0,
+    **knobs: object,
 ) -> dict[str, float]:
     """The parts that only a fact brings."""
     settings = Settings(rank_talk=0.0).replace(**knobs)
     touches = {} if touch is None else {told.id: touch}
     scored = ranked(mark(told.seq), settings=settings)
-    [one] = rank.add_fact_scores(scored, {told.seq: told}, touches, asks, load_builtin_ontology(), settings, NOON, {told.seq: alive})
-    return {name: value for name, value in one.parts.items() if name not in ("dense", "cover", "talk")}
+    [one] = rank.add_fact_scores(
+        scored,
+        {told.seq: told},
+        touches,
+        asks,
+        load_builtin_ontology(),
+        settings,
+        NOON,
+        {told.seq: alive},
+    )
+    return {
+        name: value for name, value in one.parts.items() if name not in ("dense", "cover", "talk")
+    }
 
 
 @pytest.mark.parametrize(
     ("text", "worth"),
-    [("We met.", 0.0), ("We met yesterday.", 0.5), ("We met last Tuesday at nine, yesterday it rained.", 1.0)],
+    [
+        ("We met.", 0.0),
+        ("We met yesterday.", 0.5),
+        ("We met last Tuesday at nine, yesterday it rained.", 1.0),
+    ],
 )
 def test_words_of_time_count_when_it_is_asked_when(text: str, worth: float) -> None:
     found = with_fact(fact(text=text), replace(NOTHING, asks_when=True))
@@ -293,7 +376,9 @@ def test_a_skill_is_lifted_when_one_is_asked_for() -> None:
 
 
 def test_what_is_recent_important_or_in_use_counts_only_if_the_settings_say_so() -> None:
-    told = fact(kind="of no kind", said_at=NOON - 30 * DAY, meta={"importance": 0.4}, confidence=0.5)
+    told = fact(
+        kind="of no kind", said_at=NOON - 30 * DAY, meta={"importance": 0.4}, confidence=0.5
+    )
     assert with_fact(told, touch=AccessCount(1, NOON)) == {}
     assert with_fact(told, rank_recency=2.0) == {"recency": pytest.approx(1.0)}
     assert with_fact(told, rank_importance=2.0) == {"importance": pytest.approx(0.8)}
@@ -313,11 +398,17 @@ def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
 SAME, OTHER = quantise([1.0, 0.0, 0.0]), quantise([0.0, 1.0, 0.0])
 
 
-def said(seq: int, score: float, *, at: int = 0, code: bytes = SAME, actor: str | None = "Ann") -> ScoredCandidate:
-    return ScoredCandidate(mark(seq, said_at=NOON + at, code=code, actor=actor), score, {"cover": score})
+def said(
+    seq: int, score: float, *, at: int = 0, code: bytes = SAME, actor: str | None = "Ann"
+) -> ScoredCandidate:
+    return ScoredCandidate(
+        mark(seq, said_at=NOON + at, code=code, actor=actor), score, {"cover": score}
+    )
 
 
-def newest(*scored: ScoredCandidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN) -> list[int]:
+def newest(
+    *scored: ScoredCandidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN
+) -> list[int]:
     return [one.candidate.seq for one in rank.put_newest_first(scored, asks, 0.0, settings)]
 
 
@@ -359,7 +450,9 @@ def test_only_the_first_five_are_looked_at() -> None:
 def test_two_passages_of_one_memory_are_not_newer_than_each_other() -> None:
     first = said(1, 9.0)
     second = first._replace(candidate=first.candidate._replace(slot=1), score=7.0)
-    assert [one.candidate.slot for one in rank.put_newest_first((first, second), NOTHING, 0.0, PLAIN)] == [0, 1]
+    assert [
+        one.candidate.slot for one in rank.put_newest_first((first, second), NOTHING, 0.0, PLAIN)
+    ] == [0, 1]
 
 
 def test_alike_is_what_two_share_beside_what_all_share() -> None:
@@ -367,7 +460,9 @@ def test_alike_is_what_two_share_beside_what_all_share() -> None:
     x, y = quantise([1.0, 0.0]), quantise([0.0, 1.0])
     mean = sqrt(0.5)
     a, b = mark(1, code=x, hub=0.5), mark(2, code=y, hub=0.5)
-    assert rank.measure_similarity(a, b, mean) == pytest.approx(-1.0), "on opposite sides of the mean"
+    assert rank.measure_similarity(a, b, mean) == pytest.approx(-1.0), (
+        "on opposite sides of the mean"
+    )
     assert rank.measure_similarity(a, a, mean) == pytest.approx(1.0)
     assert rank.measure_similarity(a, mark(3), mean) == 0.0
 
@@ -379,16 +474,25 @@ def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> 
     scored = (said(1, 9.0), said(2, 8.0), said(3, 7.0, code=OTHER))
     assert [one.candidate.seq for one in rank.diversify(scored, 0.0, PLAIN)] == [1, 2, 3]
     found = rank.diversify(scored, 0.0, Settings(diversity=2.0))
-    assert [(one.candidate.seq, one.score) for one in found] == [(1, 9.0), (3, 7.0), (2, pytest.approx(6.0))]
+    assert [(one.candidate.seq, one.score) for one in found] == [
+        (1, 9.0),
+        (3, 7.0),
+        (2, pytest.approx(6.0)),
+    ]
     assert found[2].parts["diversity"] == pytest.approx(-2.0)
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 9), st.sampled_from((SAME, OTHER, b""))), max_size=8),
-    st.sampled_from((0.5, 3.0)), st.sampled_from((2, 150)),
-)  # fmt: skip
-def test_diversity_loses_nothing_and_never_lifts(rows: list[tuple[int, bytes]], much: float, depth: int) -> None:
-    scored = rank.sort_by_score(said(number, float(score), code=code) for number, (score, code) in enumerate(rows))
+    st.sampled_from((0.5, 3.0)),
+    st.sampled_from((2, 150)),
+)
+def test_diversity_loses_nothing_and_never_lifts(
+    rows: list[tuple[int, bytes]], much: float, depth: int
+) -> None:
+    scored = rank.sort_by_score(
+        said(number, float(score), code=code) for number, (score, code) in enumerate(rows)
+    )
     found = rank.diversify(scored, 0.0, Settings(diversity=much, depth=depth))
     before = {one.candidate.seq: one.score for one in scored}
     assert {one.candidate.seq for one in found} == before.keys()
@@ -404,8 +508,9 @@ weights = st.floats(0.0, 12.0)
 
 @given(
     st.lists(st.tuples(weights, weights, st.sampled_from(("Ann", "Bob", None))), max_size=6),
-    st.sampled_from(((), ("Ann",), ("Ann", "Bob"), ("Cy",))), weights,
-)  # fmt: skip
+    st.sampled_from(((), ("Ann",), ("Ann", "Bob"), ("Cy",))),
+    weights,
+)
 def test_confidence_is_a_share(
     rows: list[tuple[float, float, str | None]], people: tuple[str, ...], mass: float
 ) -> None:
@@ -425,7 +530,8 @@ def test_nothing_found_is_no_confidence() -> None:
 def test_what_covers_more_of_the_query_is_surer() -> None:
     found = IndexResult(total_weight=4.0)
     none, half, all_ = (
-        rank.estimate_confidence([ScoredCandidate(mark(cover=cover), 1.0, {})], found, PLAIN) for cover in (0.0, 1.0, 2.0)
+        rank.estimate_confidence([ScoredCandidate(mark(cover=cover), 1.0, {})], found, PLAIN)
+        for cover in (0.0, 1.0, 2.0)
     )
     assert none < half < all_
     assert half - none == pytest.approx(all_ - half)
@@ -440,7 +546,11 @@ def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
     assert rank.estimate_confidence([bob], found, PLAIN) == 0.0
 
 
-@given(st.lists(st.floats(-50, 50), min_size=2, max_size=6), st.sampled_from(((), ((1, 0.5),))), st.integers(0, 10**6))
+@given(
+    st.lists(st.floats(-50, 50), min_size=2, max_size=6),
+    st.sampled_from(((), ((1, 0.5),))),
+    st.integers(0, 10**6),
+)
 def test_a_shown_score_is_a_share_that_grows_with_the_score(
     scores: list[float], near: tuple[tuple[int, float], ...], visible: int
 ) -> None:
@@ -453,9 +563,18 @@ def test_a_shown_score_is_a_share_that_grows_with_the_score(
 # --------------------------------------------------------------------------------------------- what parts add up to
 
 
-@given(st.lists(st.tuples(weights, weights, st.sampled_from(("Ann", None)), st.sampled_from(("assistant", "user")))))
+@given(
+    st.lists(
+        st.tuples(
+            weights, weights, st.sampled_from(("Ann", None)), st.sampled_from(("assistant", "user"))
+        )
+    )
+)
 def test_a_score_is_the_sum_of_its_parts(rows: list[tuple[float, float, str | None, str]]) -> None:
-    marks = [mark(seq, dense=d, cover=c, actor=who, role=role) for seq, (d, c, who, role) in enumerate(rows)]
+    marks = [
+        mark(seq, dense=d, cover=c, actor=who, role=role)
+        for seq, (d, c, who, role) in enumerate(rows)
+    ]
     scored = ranked(*marks, asks=asking_of(NOON, NOON + DAY), settings=Settings(), named=("Ann",))
     assert all(one.score == pytest.approx(sum(one.parts.values())) for one in scored)
     assert all(better.score >= worse.score for better, worse in pairwise(scored))

@@ -10,7 +10,9 @@ from told.core.errors import ConfigError, MediaError, ReaderMissing
 from told.open import open_reader, open_readers
 from told.ports import ImageReader
 
-tesseract = pytest.mark.skipif(shutil.which("tesseract") is None, reason="tesseract is not installed")
+tesseract = pytest.mark.skipif(
+    shutil.which("tesseract") is None, reason="tesseract is not installed"
+)
 
 
 @tesseract
@@ -18,7 +20,12 @@ def test_tesseract_reads_the_words_in_a_picture():
     found = open_reader()
     assert isinstance(found, ImageReader)
     assert found.model == "tesseract:eng"
-    assert found.read(written("BLUE CABLE\nHELLO WORLD"), "image/png").split() == ["BLUE", "CABLE", "HELLO", "WORLD"]
+    assert found.read(written("BLUE CABLE\nHELLO WORLD"), "image/png").split() == [
+        "BLUE",
+        "CABLE",
+        "HELLO",
+        "WORLD",
+    ]
 
 
 @tesseract

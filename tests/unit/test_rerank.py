@@ -30,7 +30,11 @@ class Judge:
 
 def opened(reranker: Any, **knobs: Any) -> Memory:
     made = Memory(
-        "ram://", embedder=HashingEmbedder(), mint=seeded_mint(1, ManualClock()), reranker=reranker, **knobs
+        "ram://",
+        embedder=HashingEmbedder(),
+        mint=seeded_mint(1, ManualClock()),
+        reranker=reranker,
+        **knobs,
     )
     made.add(TEXTS, user_id="u")
     return made
@@ -111,18 +115,32 @@ def test_arrays_of_single_precision_are_numbers_too() -> None:
 @pytest.mark.parametrize(
     "answer",
     [
-        [], [1.0] * 7, [1.0] * 9, [nan] + [1.0] * 7, [inf] + [1.0] * 7, ["1"] * 8, [None] * 8, None, "12345678", 8,
-        [[1.0]] * 8, dict.fromkeys(range(8), 1.0),
+        [],
+        [1.0] * 7,
+        [1.0] * 9,
+        [nan] + [1.0] * 7,
+        [inf] + [1.0] * 7,
+        ["1"] * 8,
+        [None] * 8,
+        None,
+        "12345678",
+        8,
+        [[1.0]] * 8,
+        dict.fromkeys(range(8), 1.0),
     ],
-)  # fmt: skip
-def test_an_answer_that_is_not_a_number_for_each_is_a_warning_and_the_order_stays(answer: Any) -> None:
+)
+def test_an_answer_that_is_not_a_number_for_each_is_a_warning_and_the_order_stays(
+    answer: Any,
+) -> None:
     with opened(lambda query, texts: answer) as memory:
         seen = memory.search("tea number", user_id="u", rerank=True)
         assert [row["memory"] for row in seen["results"]] == found(memory)
         assert any("did not answer with 8 numbers" in warning for warning in seen["warnings"])
 
 
-@pytest.mark.parametrize("error", [RuntimeError("out of memory"), ValueError("no"), OSError("gone"), TimeoutError()])
+@pytest.mark.parametrize(
+    "error", [RuntimeError("out of memory"), ValueError("no"), OSError("gone"), TimeoutError()]
+)
 def test_a_reranker_that_fails_is_a_warning_and_the_order_stays(error: Exception) -> None:
     def fail(query: str, texts: Sequence[str]) -> list[float]:
         raise error
@@ -166,12 +184,17 @@ def test_an_async_reranker_is_awaited() -> None:
 
     async def both() -> tuple[list[str], list[str]]:
         async with AsyncMemory(
-            "ram://", embedder=HashingEmbedder(), mint=seeded_mint(1, ManualClock()), reranker=Slow()
+            "ram://",
+            embedder=HashingEmbedder(),
+            mint=seeded_mint(1, ManualClock()),
+            reranker=Slow(),
         ) as memory:
             await memory.add(TEXTS, user_id="u")
             plain = await memory.search("tea number", user_id="u")
             judged = await memory.search("tea number", user_id="u", rerank=True)
-            return [row["memory"] for row in plain["results"]], [row["memory"] for row in judged["results"]]
+            return [row["memory"] for row in plain["results"]], [
+                row["memory"] for row in judged["results"]
+            ]
 
     plain, judged = asyncio.run(both())
     assert judged == plain[::-1]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.same import extract_content, is_deictic, has_same_content
+from told.core.same import extract_content, has_same_content, is_deictic
 
 SAME = [
     ("I like tea", "i like tea."),
@@ -133,17 +133,32 @@ def test_space_and_a_full_stop_change_nothing(text: str) -> None:
     assert has_same_content(text, spaced) == bool(extract_content(text).words)
 
 
-@given(st.lists(st.sampled_from("red blue green seven guitars Oslo".split()), min_size=1, max_size=5, unique=True))
+@given(
+    st.lists(
+        st.sampled_from("red blue green seven guitars Oslo".split()),
+        min_size=1,
+        max_size=5,
+        unique=True,
+    )
+)
 def test_one_word_more_is_another_text(found: list[str]) -> None:
     text = "I like " + " ".join(found)
     assert not has_same_content(text, f"{text} maybe")
     assert not has_same_content(text, f"{text} not")
 
 
-@pytest.mark.parametrize("text", [
-    "I have a headache today", "I met Ann yesterday", "we moved two years ago", "next week I fly", "Heute bin ich müde",
-    "ayer comí pizza", "今天很累",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I have a headache today",
+        "I met Ann yesterday",
+        "we moved two years ago",
+        "next week I fly",
+        "Heute bin ich müde",
+        "ayer comí pizza",
+        "今天很累",
+    ],
+)
 def test_some_texts_mean_something_else_on_another_day(text: str) -> None:
     assert is_deictic(text)
 

@@ -11,10 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from told.backends.sqlite.vectors import pack_query
-from told.core.score import QUERY_CODE_LENGTH, BYTE_BIAS, cosine, encode_query, norm, quantise, query_cosine
+from told.core.score import (
+    BYTE_BIAS,
+    QUERY_CODE_LENGTH,
+    cosine,
+    encode_query,
+    norm,
+    quantise,
+    query_cosine,
+)
 
-vectors = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=800).filter(lambda v: max(map(abs, v)) > 1e-30)
-codes = st.lists(st.integers(-128, 127), min_size=1, max_size=800).map(lambda values: array("b", values).tobytes())
+vectors = st.lists(st.floats(-1.0, 1.0, width=32), min_size=1, max_size=800).filter(
+    lambda v: max(map(abs, v)) > 1e-30
+)
+codes = st.lists(st.integers(-128, 127), min_size=1, max_size=800).map(
+    lambda values: array("b", values).tobytes()
+)
 
 
 def product(a: bytes, b: bytes) -> int:
@@ -41,11 +53,16 @@ def test_a_query_has_one_code_with_and_without_arrays(vector: list[float]) -> No
 
 
 @given(vectors, vectors)
-def test_how_near_a_query_is_follows_from_whole_numbers_alone(vector: list[float], other: list[float]) -> None:
+def test_how_near_a_query_is_follows_from_whole_numbers_alone(
+    vector: list[float], other: list[float]
+) -> None:
     count = min(len(vector), len(other))
     asked, code = encode_query(vector[:count]), quantise(other[:count])
     values = [value - BYTE_BIAS for value in array("h", asked)]
-    product, square = sum(x * y for x, y in zip(values, array("b", code), strict=False)), sum(x * x for x in values)
+    product, square = (
+        sum(x * y for x, y in zip(values, array("b", code), strict=False)),
+        sum(x * x for x in values),
+    )
     lengths = sqrt(square) * norm(code)
     assert (query_cosine(asked, code) if asked else 0.0) == (product / lengths if lengths else 0.0)
 

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.secrets import Secret, compute_entropy, find_secrets, is_luhn_valid, is_mod97_valid, redact
+from told.core.secrets import (
+    Secret,
+    compute_entropy,
+    find_secrets,
+    is_luhn_valid,
+    is_mod97_valid,
+    redact,
+)
 
 LETTERS = string.ascii_letters + string.digits
 HEX = string.digits + "abcdef"
@@ -26,7 +33,11 @@ def fence(sort: str, label: str = "") -> str:
     return f"-----{sort} {label}PRIVATE KEY-----"
 
 
-PEM = f"{fence('BEGIN', 'RSA ')}\n" + "\n".join(run(64, seed=n) for n in range(5)) + f"\n{fence('END', 'RSA ')}"
+PEM = (
+    f"{fence('BEGIN', 'RSA ')}\n"
+    + "\n".join(run(64, seed=n) for n in range(5))
+    + f"\n{fence('END', 'RSA ')}"
+)
 BASE64 = LETTERS + "+/"
 
 SAMPLES = {
@@ -37,12 +48,19 @@ SAMPLES = {
     "Google access token": "ya29." + run(60),
     "Azure storage key": "DefaultEndpointsProtocol=https;AccountKey=" + run(86, BASE64) + "==",
     "Azure shared access key": "Endpoint=sb://x;SharedAccessKey=" + run(43, BASE64) + "=",
-    "Azure shared access signature": "https://a.blob.core.windows.net/c?sv=2024&sig=" + run(43) + "%3D",
+    "Azure shared access signature": "https://a.blob.core.windows.net/c?sv=2024&sig="
+    + run(43)
+    + "%3D",
     "Azure client secret": "abc8Q~" + run(34),
     "GitHub token": "ghp_" + run(36),
     "GitLab token": "glpat-" + run(20),
     "Slack token": "xoxb-" + run(12, string.digits) + "-" + run(24),
-    "Slack webhook": "https://hooks.slack.com/services/T0" + run(8) + "/B0" + run(8) + "/" + run(24),
+    "Slack webhook": "https://hooks.slack.com/services/T0"
+    + run(8)
+    + "/B0"
+    + run(8)
+    + "/"
+    + run(24),
     "Stripe key": "sk_live_" + run(24),
     "OpenAI API key": "sk-proj-" + run(48),
     "Anthropic API key": "sk-ant-api03-" + run(80),
@@ -134,7 +152,11 @@ def test_what_was_redacted_holds_no_secret(kind: str) -> None:
         "mongodb+srv://u:" + run(8) + "@cluster0.mongodb.net",
         "ftp://bob:" + run(8) + "@host",
         f"{fence('BEGIN')}\n{run(64)}\n{run(64)}",
-        "-----BEGIN PGP PRIVATE KEY " + "BLOCK-----\n\n" + run(64) + "\n-----END PGP PRIVATE KEY " + "BLOCK-----",
+        "-----BEGIN PGP PRIVATE KEY "
+        + "BLOCK-----\n\n"
+        + run(64)
+        + "\n-----END PGP PRIVATE KEY "
+        + "BLOCK-----",
         '{"private_key": "' + fence("BEGIN") + "\\n" + run(64) + "\\n" + fence("END") + '\\n"}',
         "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 1\n" + run(40),
         "4111111111111111",
@@ -279,7 +301,21 @@ def test_hostile_text_takes_no_more_than_linear_time(name: str) -> None:
 
 
 pieces = st.sampled_from(
-    [*SAMPLES.values(), "tea", "Berlin", ". ", "\n", " ", ": ", "=", '"', "password", "4", "漢字", "é"]
+    [
+        *SAMPLES.values(),
+        "tea",
+        "Berlin",
+        ". ",
+        "\n",
+        " ",
+        ": ",
+        "=",
+        '"',
+        "password",
+        "4",
+        "漢字",
+        "é",
+    ]
 )
 texts = st.lists(pieces, max_size=8).map(" ".join) | st.text(max_size=200)
 
@@ -329,8 +365,16 @@ def test_a_card_with_one_wrong_digit_is_none(number: int, change: int) -> None:
 
 @given(st.integers(0, 10**18 - 1))
 def test_an_account_needs_its_check_digits(number: int) -> None:
-    account = next(f"DE{check:02d}{number:018d}" for check in range(2, 99) if is_mod97_valid(f"DE{check:02d}{number:018d}"))
-    assert [secret.kind for secret in find_secrets(f"to {account} please") if secret.kind == "bank account"] == ["bank account"]
+    account = next(
+        f"DE{check:02d}{number:018d}"
+        for check in range(2, 99)
+        if is_mod97_valid(f"DE{check:02d}{number:018d}")
+    )
+    assert [
+        secret.kind
+        for secret in find_secrets(f"to {account} please")
+        if secret.kind == "bank account"
+    ] == ["bank account"]
     other = f"DE{(int(account[2:4]) + 1) % 97:02d}{account[4:]}"
     assert not is_mod97_valid(other)
 

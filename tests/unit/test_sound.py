@@ -27,7 +27,9 @@ EMBEDDER: Any = SimpleNamespace(model="a model", dim=4)
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("place", range(4))
 @pytest.mark.parametrize("odd", [nan, -nan, inf, -inf])
-def test_what_is_no_finite_number_is_refused_wherever_it_stands(form: str, place: int, odd: float) -> None:
+def test_what_is_no_finite_number_is_refused_wherever_it_stands(
+    form: str, place: int, odd: float
+) -> None:
     row = [0.5, -0.5, 0.5, -0.5]
     row[place] = odd
     with pytest.raises(EmbeddingError, match="4 finite numbers"):

@@ -18,13 +18,17 @@ MANY = 400
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), durability="normal") as memory:
+    with Memory(
+        f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), durability="normal"
+    ) as memory:
         yield memory
 
 
 def add(memory: Memory, first: int, count: int) -> None:
     for number in range(first, first + count):
-        memory.add(f"memory number {number} is about tea", user_id=f"user{number % 20}", infer=False)
+        memory.add(
+            f"memory number {number} is about tea", user_id=f"user{number % 20}", infer=False
+        )
 
 
 def traced(db: apsw.Connection) -> list[str]:
@@ -42,7 +46,9 @@ def traced(db: apsw.Connection) -> list[str]:
 def test_to_open_a_store_and_to_ask_it_takes_one_connection(memory: Memory, tmp_path: Path) -> None:
     add(memory, 0, 20)
     memory.close()
-    with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), durability="normal") as again:
+    with Memory(
+        f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), durability="normal"
+    ) as again:
         assert again.search("tea", user_id="user1")["results"]
         assert list(again.engine.store._database._open) == [again.engine.store._database.writer]
 
@@ -66,22 +72,32 @@ def test_an_add_to_a_scope_that_is_known_looks_nothing_up_twice(memory: Memory) 
 def test_a_bulk_add_looks_up_and_writes_several_rows_by_one_statement(memory: Memory) -> None:
     add(memory, 0, 40)
     asked = traced(memory.engine.store._database.writer)
-    memory.add([f"memory number {number} is about tea" for number in range(100, 100 + MANY)], user_id="b", infer=False)
+    memory.add(
+        [f"memory number {number} is about tea" for number in range(100, 100 + MANY)],
+        user_id="b",
+        infer=False,
+    )
     once = ("known", "held", "add_evidence", "add_fact", "add_passage", "add_embedding")
     rows = {"add_entry": 2} | dict.fromkeys(once, 1)
     for name, each in rows.items():
         assert QUERIES[name] not in asked
-        assert asked.count(widen_values(name, ROWS_PER_STATEMENT)) == each * MANY // ROWS_PER_STATEMENT
+        assert (
+            asked.count(widen_values(name, ROWS_PER_STATEMENT)) == each * MANY // ROWS_PER_STATEMENT
+        )
 
 
 def test_a_commit_larger_than_the_cache_writes_no_page_before_it_is_done(memory: Memory) -> None:
     db: apsw.Connection = memory.engine.store._database.writer
     db.execute("PRAGMA cache_size = 20").fetchall()
-    memory.add([f"memory number {number} is about tea" for number in range(MANY)], user_id="b", infer=False)
+    memory.add(
+        [f"memory number {number} is about tea" for number in range(MANY)], user_id="b", infer=False
+    )
     assert db.status(apsw.SQLITE_DBSTATUS_CACHE_SPILL) == (0, 0)
 
 
-def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_what_it_found(memory: Memory) -> None:
+def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_what_it_found(
+    memory: Memory,
+) -> None:
     add(memory, 0, 40)
     memory.search("tea", user_id="user1")
     database = memory.engine.store._database
@@ -103,9 +119,13 @@ def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None
     assert after == before
 
 
-def test_only_what_waits_for_its_vector_stands_in_the_order_of_hashes(memory: Memory, tmp_path: Path) -> None:
+def test_only_what_waits_for_its_vector_stands_in_the_order_of_hashes(
+    memory: Memory, tmp_path: Path
+) -> None:
     def waiting() -> int:
-        return memory.engine.store._database.writer.execute("SELECT count(*) FROM passage WHERE ready IS NULL").get
+        return memory.engine.store._database.writer.execute(
+            "SELECT count(*) FROM passage WHERE ready IS NULL"
+        ).get
 
     add(memory, 0, 20)
     memory.add("memory number 1 is about tea", user_id="another", infer=False)
@@ -113,7 +133,9 @@ def test_only_what_waits_for_its_vector_stands_in_the_order_of_hashes(memory: Me
     memory.rebuild()
     assert waiting() == 0
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as other:
-        other.add(["one without a vector", "memory number 2 is about tea"], user_id="user1", infer=False)
+        other.add(
+            ["one without a vector", "memory number 2 is about tea"], user_id="user1", infer=False
+        )
     assert waiting() == 1
     memory.reindex(hashing_embedder(dim=32, model="new"))
     assert waiting() == 0
@@ -135,9 +157,13 @@ GIVEN = ("SCAN CONSTANT ROW", "SCAN w")
 
 
 @pytest.mark.parametrize("query", ASKED)
-def test_what_has_no_index_of_its_own_is_found_without_a_look_through_a_table(memory: Memory, query: str) -> None:
+def test_what_has_no_index_of_its_own_is_found_without_a_look_through_a_table(
+    memory: Memory, query: str
+) -> None:
     db: apsw.Connection = memory.engine.store._database.writer
-    plan = [str(row[-1]) for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ASKED[query])]
+    plan = [
+        str(row[-1]) for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ASKED[query])
+    ]
     looks = [step for step in plan if step.startswith("SCAN") and step not in GIVEN]
     assert not [step for step in looks if "VIRTUAL TABLE" not in step]
     assert not [step for step in plan if "AUTOMATIC" in step]

@@ -15,11 +15,18 @@ TABLES = ("evidence", "fact", "passage", "posting", "tick")
 
 def rows(memory: Memory) -> dict[str, list[Any]]:
     with memory.engine.store._database.reading() as db:
-        return {table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall() for table in TABLES}
+        return {
+            table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall()
+            for table in TABLES
+        }
 
 
-@pytest.mark.parametrize("views", [("evidence",), ("facts",), ("ticks",), ("facts", "passages"), VIEWS], ids="-".join)
-def test_every_column_of_a_rebuilt_view_is_what_it_was(tmp_path: Path, views: tuple[View, ...]) -> None:
+@pytest.mark.parametrize(
+    "views", [("evidence",), ("facts",), ("ticks",), ("facts", "passages"), VIEWS], ids="-".join
+)
+def test_every_column_of_a_rebuilt_view_is_what_it_was(
+    tmp_path: Path, views: tuple[View, ...]
+) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
         said = [f"memory number {number} is about tea" for number in range(70)]
         first = memory.add(said, user_id="alice", infer=False)["results"][0]["id"]

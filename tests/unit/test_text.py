@@ -15,15 +15,15 @@ from told.core.errors import InvalidInput, TooLarge
 from told.core.stem import IRREGULAR_STEMS, stem_word
 from told.core.text import (
     STOP_WORDS,
-    validate_text,
-    parse_lenient_json,
+    extract_query_terms,
+    extract_terms,
+    make_snippet,
     md5_hex,
     normalise_text,
-    extract_query_terms,
+    parse_lenient_json,
     parse_reply,
     split_sentences,
-    make_snippet,
-    extract_terms,
+    validate_text,
 )
 
 any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
@@ -51,7 +51,9 @@ def test_a_text_is_found_by_itself(text: str) -> None:
 
 @given(st.text(st.characters(categories=["L"])))
 def test_terms_do_not_depend_on_the_normal_form_of_a_text(text: str) -> None:
-    assert extract_terms(unicodedata.normalize("NFD", text)) == extract_terms(unicodedata.normalize("NFC", text))
+    assert extract_terms(unicodedata.normalize("NFD", text)) == extract_terms(
+        unicodedata.normalize("NFC", text)
+    )
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,12 @@ def test_a_stem_is_never_empty_and_never_longer_than_its_word(word: str) -> None
 
 
 def test_stop_words_go_and_the_rest_stays_in_order() -> None:
-    assert extract_terms("The cat and the dog are in Rome in 2026") == ["cat", "dog", "rome", "2026"]
+    assert extract_terms("The cat and the dog are in Rome in 2026") == [
+        "cat",
+        "dog",
+        "rome",
+        "2026",
+    ]
 
 
 def test_a_text_of_stop_words_keeps_them() -> None:
@@ -185,7 +192,13 @@ def test_a_memory_is_found_by(query: str, memory: str) -> None:
 
 @pytest.mark.parametrize(
     ("query", "memory"),
-    [("京北", "昨天我去了北京"), ("C++", "vitamin C"), ("3.5", "3 and 5"), ("bar", "foobar"), ("lice", "Alice")],
+    [
+        ("京北", "昨天我去了北京"),
+        ("C++", "vitamin C"),
+        ("3.5", "3 and 5"),
+        ("bar", "foobar"),
+        ("lice", "Alice"),
+    ],
 )
 def test_a_memory_is_not_found_by(query: str, memory: str) -> None:
     assert not found(query, memory)
@@ -248,7 +261,10 @@ def test_normalised_texts_differ_only_by_what_they_say() -> None:
             "Dr. Smith met Mr. Jones at 5 p.m. today. They ate.",
             ["Dr. Smith met Mr. Jones at 5 p.m. today.", "They ate."],
         ),
-        ("It costs 3.50 in the U.S. market. Cheap!", ["It costs 3.50 in the U.S. market.", "Cheap!"]),
+        (
+            "It costs 3.50 in the U.S. market. Cheap!",
+            ["It costs 3.50 in the U.S. market.", "Cheap!"],
+        ),
         ("Fruit, e.g. apples. Fine.", ["Fruit, e.g. apples.", "Fine."]),
         ("I agree, etc.", ["I agree, etc."]),
         ('He said "Stop!" Then he left.', ['He said "Stop!"', "Then he left."]),
@@ -309,7 +325,14 @@ def test_clean_returns_the_text_unchanged_or_refuses_it(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["שלום \u202eabc\u202c", "\U0001f468\u200d\U0001f469\u200d\U0001f467", "cafe\u0301 café", "\ufeffx", "\uffff", ""],
+    [
+        "שלום \u202eabc\u202c",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "cafe\u0301 café",
+        "\ufeffx",
+        "\uffff",
+        "",
+    ],
 )
 def test_unusual_but_sound_text_stays_as_it_is(text: str) -> None:
     assert validate_text(text, limit=100) is text
@@ -327,7 +350,9 @@ def test_a_lone_surrogate_is_refused_with_its_place_and_a_remedy_that_works() ->
     with pytest.raises(InvalidInput, match=r"U\+D83D.* at offset 3") as refusal:
         validate_text(text, limit=100)
     assert "surrogatepass" in refusal.value.hint
-    assert validate_text(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), limit=100).startswith("né ")
+    assert validate_text(
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), limit=100
+    ).startswith("né ")
 
 
 def test_a_text_over_the_limit_is_refused_by_its_characters() -> None:
@@ -410,16 +435,25 @@ def test_common_slips_are_forgiven(reply: str, expected: object) -> None:
         ('```json\n{"facts": ["one", "two", "thr', {"facts": ["one", "two"]}),
         ('{"facts": [1, 2], "note": "cut', {"facts": [1, 2]}),
         ('{"name": "Al", "age', {"name": "Al"}),
-        ('{"facts": [{"a": [1, 2], "b": {"c": 3}}, {"a": [1', {"facts": [{"a": [1, 2], "b": {"c": 3}}]}),
+        (
+            '{"facts": [{"a": [1, 2], "b": {"c": 3}}, {"a": [1',
+            {"facts": [{"a": [1, 2], "b": {"c": 3}}]},
+        ),
     ],
 )
-def test_what_is_whole_of_a_torn_reply_is_kept_and_the_tear_is_told(reply: str, expected: object) -> None:
+def test_what_is_whole_of_a_torn_reply_is_kept_and_the_tear_is_told(
+    reply: str, expected: object
+) -> None:
     assert parse_reply(reply).value == expected
     assert parse_reply(reply).truncated
 
 
-@given(st.lists(st.fixed_dictionaries({"text": st.text(), "n": st.integers()}), min_size=1), st.data())
-def test_a_torn_array_gives_only_objects_that_were_whole(facts: list[object], data: st.DataObject) -> None:
+@given(
+    st.lists(st.fixed_dictionaries({"text": st.text(), "n": st.integers()}), min_size=1), st.data()
+)
+def test_a_torn_array_gives_only_objects_that_were_whole(
+    facts: list[object], data: st.DataObject
+) -> None:
     whole = json.dumps(facts)
     torn = whole[: data.draw(st.integers(0, len(whole) - 1))]
     try:
@@ -430,7 +464,8 @@ def test_a_torn_array_gives_only_objects_that_were_whole(facts: list[object], da
 
 
 @pytest.mark.parametrize(
-    "reply", ["", "   ", "I cannot help with that.", "<think>{}", "{", "[[[", '{"facts": [{"a', "]", "{a}"]
+    "reply",
+    ["", "   ", "I cannot help with that.", "<think>{}", "{", "[[[", '{"facts": [{"a', "]", "{a}"],
 )
 def test_a_reply_without_json_is_refused(reply: str) -> None:
     with pytest.raises(InvalidInput, match="no JSON"):
@@ -439,7 +474,14 @@ def test_a_reply_without_json_is_refused(reply: str) -> None:
 
 @pytest.mark.parametrize(
     "reply",
-    ["[" * 100_000, '{"a":' * 50_000, '["' * 50_000, "{[" * 50_000, "<think>" * 20_000, "[1," * 50_000],
+    [
+        "[" * 100_000,
+        '{"a":' * 50_000,
+        '["' * 50_000,
+        "{[" * 50_000,
+        "<think>" * 20_000,
+        "[1," * 50_000,
+    ],
     ids=range(6),
 )
 def test_a_hostile_reply_is_refused_without_a_crash(reply: str) -> None:

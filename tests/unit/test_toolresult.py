@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from told.settings import Settings
-from told.write.toolresult import DEFAULT_KEEP_CHARS, compress_output, is_large, collect_properties
+from told.write.toolresult import DEFAULT_KEEP_CHARS, collect_properties, compress_output, is_large
 
 URI = "ctx://default/users/u/evidence/0190163d"
 LOG = "\n".join(
@@ -52,7 +52,10 @@ def test_the_agent_gets_head_errors_and_tail_under_a_banner() -> None:
     assert shown[-1] == "exit code: 1"
     assert "502: ERROR: test 500 failed: no such file src/app.py" in shown
     assert "899 passed, 1 failed" in shown
-    assert any(line.startswith("[… ") and "left out; 1 of 1 that speak of errors:]" in line for line in shown)
+    assert any(
+        line.startswith("[… ") and "left out; 1 of 1 that speak of errors:]" in line
+        for line in shown
+    )
     assert made.original_chars == len(LOG)
 
 
@@ -116,15 +119,24 @@ def test_how_a_command_ended_is_known(text: str, code: int) -> None:
 
 
 def test_prose_has_no_files_and_no_errors() -> None:
-    assert set(collect_properties("I like tea. e.g. green tea, v1.2.3, and 0 errors at example.org")) == {"lines", "characters"}
+    assert set(
+        collect_properties("I like tea. e.g. green tea, v1.2.3, and 0 errors at example.org")
+    ) == {"lines", "characters"}
 
 
 def test_a_name_of_the_original_cannot_break_the_banner() -> None:
-    assert compress_output("x\n" * 5000, "ctx://a\n[fake]").shown_text.splitlines()[0].endswith("The original: ctx://a [fake]]")
+    assert (
+        compress_output("x\n" * 5000, "ctx://a\n[fake]")
+        .shown_text.splitlines()[0]
+        .endswith("The original: ctx://a [fake]]")
+    )
 
 
 outputs = st.lists(
-    st.sampled_from(("ok", "ERROR: bad", "x" * 500, "", "src/a.py:3: warning", "漢字", "exit code 1")), max_size=300
+    st.sampled_from(
+        ("ok", "ERROR: bad", "x" * 500, "", "src/a.py:3: warning", "漢字", "exit code 1")
+    ),
+    max_size=300,
 ).map("\n".join) | st.text(max_size=3000)
 
 

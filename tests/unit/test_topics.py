@@ -12,21 +12,21 @@ from hypothesis import strategies as st
 from told.core import topics
 from told.core.score import cosine, quantise
 from told.core.topics import (
-    VectorMean,
-    TopicMatch,
     TopicIndex,
-    unpack_centroid,
+    TopicMatch,
+    VectorMean,
     cluster_codes,
-    unpack_code,
-    extract_common_words,
-    is_packed_mean,
-    find_topic_to_join,
-    make_label,
-    unpack_mean,
     compute_mean,
+    extract_common_words,
+    find_merges,
+    find_topic_to_join,
+    is_packed_mean,
+    make_label,
     needs_split,
     pack_code,
-    find_merges,
+    unpack_centroid,
+    unpack_code,
+    unpack_mean,
 )
 from told.tend import dots
 
@@ -49,7 +49,9 @@ def cloud(count: int, seed: int = 1, dim: int = 24, around: int = 12) -> dict[st
 
 
 @given(codes, st.randoms())
-def test_the_same_members_make_the_same_mean_in_any_order(members: list[bytes], chance: random.Random) -> None:
+def test_the_same_members_make_the_same_mean_in_any_order(
+    members: list[bytes], chance: random.Random
+) -> None:
     shuffled = list(members)
     chance.shuffle(shuffled)
     assert compute_mean(shuffled) == compute_mean(members)
@@ -105,7 +107,9 @@ def test_among_few_the_nearest_is_found_exactly(count: int, seed: int) -> None:
     asked = next(iter(cloud(1, seed + 100).values()))
     best = min(known, key=lambda name: (-cosine(asked, known[name]), name))
     assert shelf.find_nearest(asked) == TopicMatch(best, cosine(asked, known[best]))
-    wanted = sorted((-cosine(asked, code), name) for name, code in known.items() if cosine(asked, code) >= 0.3)
+    wanted = sorted(
+        (-cosine(asked, code), name) for name, code in known.items() if cosine(asked, code) >= 0.3
+    )
     assert [near.topic for near in shelf.find_near(asked, 0.3)] == [name for _, name in wanted]
 
 
@@ -118,7 +122,10 @@ def test_among_many_nearly_all_are_found_and_few_are_compared() -> None:
         compared += len(others)  # type: ignore[arg-type]
         return dots.numpy_dot_products(code, others)  # type: ignore[arg-type]
 
-    shelf, exact = TopicIndex(known, counting), TopicIndex(known, dots.numpy_dot_products, exact_limit=10_000)  # type: ignore[arg-type]
+    shelf, exact = (
+        TopicIndex(known, counting),
+        TopicIndex(known, dots.numpy_dot_products, exact_limit=10_000),
+    )  # type: ignore[arg-type]
     asked = list(cloud(200, seed=1, around=40).values())
     compared = 0
     right = sum(shelf.find_nearest(code) == exact.find_nearest(code) for code in asked)
@@ -159,7 +166,9 @@ def test_many_that_are_the_same_cannot_be_divided_and_are_kept() -> None:
 @pytest.mark.parametrize("dim", [3, 384, 2000])
 def test_products_are_the_same_with_arrays_and_without(dim: int) -> None:
     chance = random.Random(dim)
-    made = [array("b", [chance.choice((-127, 127)) for _ in range(dim)]).tobytes() for _ in range(20)]
+    made = [
+        array("b", [chance.choice((-127, 127)) for _ in range(dim)]).tobytes() for _ in range(20)
+    ]
     assert list(dots.numpy_dot_products(made[0], made)) == list(topics.dot_products(made[0], made))
     assert list(dots.numpy_dot_products(made[0], made[:1])) == [127 * 127 * dim]
 
@@ -211,7 +220,9 @@ def test_a_label_is_the_beginning_in_one_line() -> None:
 def test_what_texts_share_names_them() -> None:
     assert extract_common_words(["The Cache in redis.", "caches in memory", "a dog"]) == "Cache"
     assert extract_common_words(["we decided it", "it was decided by zanzibar"]) == "decided"
-    assert extract_common_words(["listening services", "a garden"]) == extract_common_words([]) == "", "what only some say, or half of them"
+    assert (
+        extract_common_words(["listening services", "a garden"]) == extract_common_words([]) == ""
+    ), "what only some say, or half of them"
     assert extract_common_words(["redis-cache", "cache", "redis"]) == "redis, cache"
 
 

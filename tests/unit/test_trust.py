@@ -15,9 +15,15 @@ from told.core.entry import Claim, Evidence
 from told.core.fact import QUARANTINE, Fact
 from told.core.query import Candidate
 from told.core.scope import Scope
-from told.core.trust import EXTERNAL_SOURCES, Trust, trust_of_channel, trust_of_source, trust_of_claim
+from told.core.trust import (
+    EXTERNAL_SOURCES,
+    Trust,
+    trust_of_channel,
+    trust_of_claim,
+    trust_of_source,
+)
 from told.read import rank
-from told.read.asked import QueryIntent, AnswerSource
+from told.read.asked import AnswerSource, QueryIntent
 from told.read.rank import ScoredCandidate
 from told.read.render import format_speaker, get_trust_label
 from told.settings import Settings
@@ -48,10 +54,14 @@ def test_a_guess_is_worth_less_than_who_made_it():
     assert (trust_of_source(guess), trust_of_claim(guess)) == (Trust.USER, Trust.INFERENCE)
 
 
-@pytest.mark.parametrize(("role", "label"), [("tool", "tool"), ("document", "document"), ("assistant", "inference")])
+@pytest.mark.parametrize(
+    ("role", "label"), [("tool", "tool"), ("document", "document"), ("assistant", "inference")]
+)
 def test_a_claim_is_worth_no_more_than_the_turn_it_was_found_in(role, label):
     sort = "document" if role == "document" else "turn"
-    said = ExtractionInput((InputTurn(Evidence("My name is Mallory", role, sort=sort), {}),), 0, SCOPE)
+    said = ExtractionInput(
+        (InputTurn(Evidence("My name is Mallory", role, sort=sort), {}),), 0, SCOPE
+    )
     found = apply_source_trust(said, ExtractedClaim(replace(MALLORY, role="user"), 0))
     assert (found.kind, found.meta) == ("memory", {"trust": label})
 
@@ -67,13 +77,19 @@ def place(claim_: Claim, *turns: str | InputTurn) -> tuple[int, bool] | None:
 def test_what_a_tool_said_is_not_put_together_with_what_a_user_said():
     talk = ("I wonder where I work and live", turn("Evil Corp, Pyongyang", "tool"))
     assert place(Claim("User works at Evil Corp in Pyongyang"), *talk) == (1, False)
-    assert place(Claim("User works at Acme in Pyongyang"), "I work at Acme", turn("Pyongyang", "tool")) is None
+    assert (
+        place(Claim("User works at Acme in Pyongyang"), "I work at Acme", turn("Pyongyang", "tool"))
+        is None
+    )
 
 
 def test_what_users_said_is_found_before_what_others_say():
     talk = (turn("lives in Porto", "document"), turn("lives in Porto", "tool"), "I live in Porto")
     assert place(Claim("User lives in Porto", subject="User", object="Porto"), *talk) == (2, False)
-    assert place(Claim("User lives in Porto", subject="User", object="Porto"), *talk[:2]) == (1, False)
+    assert place(Claim("User lives in Porto", subject="User", object="Porto"), *talk[:2]) == (
+        1,
+        False,
+    )
 
 
 def test_a_value_that_a_user_names_in_passing_is_not_what_a_page_says_with_it():
@@ -89,7 +105,12 @@ def test_only_a_user_can_say_yes_to_an_assistant():
 
 
 def test_what_nobody_said_may_be_of_the_least_trusted():
-    assert GroundingIndex(heard(turn("Hello", "document"), "Hi", turn("ok", "tool"), "Bye").turns).get_fallback_turn() == 0
+    assert (
+        GroundingIndex(
+            heard(turn("Hello", "document"), "Hi", turn("ok", "tool"), "Bye").turns
+        ).get_fallback_turn()
+        == 0
+    )
     assert GroundingIndex(heard("Hi", assistant("Hello"), "Bye").turns).get_fallback_turn() == 2
     assert GroundingIndex(heard(assistant("Hello")).turns).get_fallback_turn() == 0
 
@@ -105,7 +126,11 @@ def test_what_a_document_says_completes_nothing_a_user_says(here: World):
 
 
 def test_a_user_who_says_less_than_a_document_is_still_heard(here: World):
-    here.tell(claim("lives_in", "Minsk, Belarus", "User lives in Minsk, Belarus"), role="document", sort="document")
+    here.tell(
+        claim("lives_in", "Minsk, Belarus", "User lives in Minsk, Belarus"),
+        role="document",
+        sort="document",
+    )
     assert here.events(claim("lives_in", "Minsk", "User lives in Minsk")) == ["UPDATE"]
     [fact] = here.facts()
     assert (fact.text, trust_of_claim(fact)) == ("User lives in Minsk", Trust.USER)
@@ -119,7 +144,9 @@ def test_a_denial_of_one_of_several_by_a_document_waits_for_a_review(here: World
     assert [fact.text for fact in here.facts() if fact.kind == QUARANTINE] == ["User owns no dog"]
 
 
-@pytest.mark.parametrize("gone", [Claim("User is on holiday", role="user"), claim("likes", "tea", "User likes tea")])
+@pytest.mark.parametrize(
+    "gone", [Claim("User is on holiday", role="user"), claim("likes", "tea", "User likes tea")]
+)
 def test_a_document_brings_nothing_back_that_a_user_let_expire(here: World, gone: Claim):
     here.tell(replace(gone, expires=here.clock.now + 10_000_000))
     here.clock.tick(60_000_000)
@@ -154,16 +181,24 @@ NOTHING = QueryIntent("")
 
 def scored(*rows: tuple[str, float]) -> list[ScoredCandidate]:
     marks = [(Candidate(seq, 0, 0, seq, role), score) for seq, (role, score) in enumerate(rows, 1)]
-    return rank.sort_by_score(ScoredCandidate(mark, score, {"dense": score}) for mark, score in marks)
+    return rank.sort_by_score(
+        ScoredCandidate(mark, score, {"dense": score}) for mark, score in marks
+    )
 
 
-def first(*rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0) -> list[ScoredCandidate]:
+def first(
+    *rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0
+) -> list[ScoredCandidate]:
     settings = Settings(rank_trust=slack)
     given = scored(*rows)
-    return rank.put_users_first(given, [trust_of_channel(one.candidate.role) for one in given], asks, settings)
+    return rank.put_users_first(
+        given, [trust_of_channel(one.candidate.role) for one in given], asks, settings
+    )
 
 
-def roles(*rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0) -> list[str | None]:
+def roles(
+    *rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0
+) -> list[str | None]:
     return [one.candidate.role for one in first(*rows, asks=asks, slack=slack)]
 
 
@@ -179,7 +214,9 @@ def test_what_matches_that_much_better_stays_where_it_is():
 
 
 def test_a_question_for_a_document_is_left_alone():
-    assert roles(("user", 1.0), ("document", 2.0), asks=replace(NOTHING, answer_source=AnswerSource.RESOURCE)) == ["document", "user"]
+    assert roles(
+        ("user", 1.0), ("document", 2.0), asks=replace(NOTHING, answer_source=AnswerSource.RESOURCE)
+    ) == ["document", "user"]
 
 
 def test_where_no_user_spoke_nothing_is_set_back():
@@ -187,7 +224,12 @@ def test_where_no_user_spoke_nothing_is_set_back():
     assert first(*rows) == scored(*rows)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["user", "tool", "document", "assistant"]), st.floats(-9, 9)), max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["user", "tool", "document", "assistant"]), st.floats(-9, 9)),
+        max_size=12,
+    )
+)
 def test_nothing_is_lost_and_nothing_of_others_stands_too_near_before_what_a_user_said(rows):
     before = {one.candidate.seq: one.score for one in scored(*rows)}
     after = first(*rows)
@@ -195,9 +237,14 @@ def test_nothing_is_lost_and_nothing_of_others_stands_too_near_before_what_a_use
     for place_, one in enumerate(after):
         foreign = trust_of_channel(one.candidate.role) in EXTERNAL_SOURCES
         assert one.score == pytest.approx(sum(one.parts.values()))
-        assert one.score == before[one.candidate.seq] or (foreign and before[one.candidate.seq] - 3.1 < one.score)
+        assert one.score == before[one.candidate.seq] or (
+            foreign and before[one.candidate.seq] - 3.1 < one.score
+        )
         for later in after[place_ + 1 :] if foreign else ():
-            assert later.candidate.role != "user" or before[one.candidate.seq] - before[later.candidate.seq] > 3.0 - 1e-9
+            assert (
+                later.candidate.role != "user"
+                or before[one.candidate.seq] - before[later.candidate.seq] > 3.0 - 1e-9
+            )
 
 
 @pytest.mark.parametrize(

@@ -37,17 +37,25 @@ class Quick:
             raise ValueError("less than nothing")
 
 
-@pytest.mark.parametrize(("args", "given"), [(("a",), {}), (("a", 1), {"notes": {"b": 2}}), ((), {"name": "a"})])
+@pytest.mark.parametrize(
+    ("args", "given"), [(("a",), {}), (("a", 1), {"notes": {"b": 2}}), ((), {"name": "a"})]
+)
 def test_a_quick_value_holds_what_a_plain_one_holds(args, given):
     plain, made = Plain(*args, **given), Quick(*args, **given)
     assert type(made) is Quick
-    assert [getattr(made, each.name) for each in fields(Quick)] == [getattr(plain, each.name) for each in fields(Plain)]
+    assert [getattr(made, each.name) for each in fields(Quick)] == [
+        getattr(plain, each.name) for each in fields(Plain)
+    ]
     assert repr(made) == repr(plain).replace("Plain", "Quick")
 
 
 def test_nothing_in_a_quick_value_can_be_changed():
     made = Quick("a")
-    for change in (lambda: setattr(made, "size", 4), lambda: delattr(made, "size"), lambda: setattr(made, "new", 1)):
+    for change in (
+        lambda: setattr(made, "size", 4),
+        lambda: delattr(made, "size"),
+        lambda: setattr(made, "new", 1),
+    ):
         with pytest.raises((FrozenInstanceError, TypeError)):
             change()
     assert made == Quick("a")

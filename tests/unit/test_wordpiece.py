@@ -4,7 +4,13 @@ import hashlib
 
 import pytest
 
-from told.backends.local.wordpiece import VOCABULARY_PATH, MAX_WORD_CHARS, WordPiece, get_bundled_tokenizer, split_words
+from told.backends.local.wordpiece import (
+    MAX_WORD_CHARS,
+    VOCABULARY_PATH,
+    WordPiece,
+    get_bundled_tokenizer,
+    split_words,
+)
 
 START, END, UNKNOWN = 101, 102, 100
 
@@ -15,11 +21,21 @@ def ids(text: str, limit: int = 512) -> list[int]:
 
 def test_the_vocabulary_is_the_published_one():
     text = VOCABULARY_PATH.read_text(encoding="utf-8").encode()
-    assert hashlib.sha256(text).hexdigest() == "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+    assert (
+        hashlib.sha256(text).hexdigest()
+        == "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3"
+    )
 
 
 def test_plain_words_are_single_pieces_between_the_marks():
-    assert get_bundled_tokenizer().encode("Hello, world!", 512) == [START, 7592, 1010, 2088, 999, END]
+    assert get_bundled_tokenizer().encode("Hello, world!", 512) == [
+        START,
+        7592,
+        1010,
+        2088,
+        999,
+        END,
+    ]
 
 
 def test_a_rare_word_is_cut_into_its_longest_pieces():
@@ -54,7 +70,9 @@ def test_hangul_is_decomposed_and_stays_one_word():
 
 
 def test_punctuation_stands_alone():
-    assert split_words("don't (stop)… a_b $5.00!?") == [*"don ' t ( stop ) … a _ b $ 5 . 00 ! ?".split()]
+    assert split_words("don't (stop)… a_b $5.00!?") == [
+        *"don ' t ( stop ) … a _ b $ 5 . 00 ! ?".split()
+    ]
 
 
 def test_symbols_beyond_ascii_are_parts_of_words():
@@ -62,7 +80,14 @@ def test_symbols_beyond_ascii_are_parts_of_words():
 
 
 def test_controls_vanish_and_every_sort_of_space_separates():
-    assert split_words("a\x07b\u200dc\ufeff d\u00a0e\u2003f\u2028g\th\x0bi") == ["abc", "d", "e", "f", "g", "hi"]
+    assert split_words("a\x07b\u200dc\ufeff d\u00a0e\u2003f\u2028g\th\x0bi") == [
+        "abc",
+        "d",
+        "e",
+        "f",
+        "g",
+        "hi",
+    ]
 
 
 def test_an_emoji_is_unknown_and_does_no_harm_to_its_neighbours():

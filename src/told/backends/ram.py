@@ -16,23 +16,32 @@ from typing import Any, NoReturn
 from told.backends.ram_account import InMemoryAccount
 from told.backends.ram_index import apply_filter, search_account, select_visible
 from told.backends.ram_overlay import InMemoryOverlay
-from told.backends.ram_rows import check_guards, require_dimension, copy_row, quantise_vectors, require_encodable, hash_embedded_texts
+from told.backends.ram_rows import (
+    check_guards,
+    copy_row,
+    hash_embedded_texts,
+    quantise_vectors,
+    require_dimension,
+    require_encodable,
+)
 from told.backends.ram_shelf import with_lock
 from told.backends.ram_turns import InMemoryTurns
 from told.core.blob import Blob
 from told.core.entry import Draft, Entry
 from told.core.errors import ConfigError, Conflict, ModelMismatch, Unsupported
-from told.core.fact import NEVER, Fact, Link, EvidenceRow
+from told.core.fact import NEVER, EvidenceRow, Fact, Link
 from told.core.ids import IdGenerator, hash_text
-from told.core.query import AsOf, FactQuery, IndexQuery, IndexResult, AccessCount, select_version
+from told.core.query import AccessCount, AsOf, FactQuery, IndexQuery, IndexResult, select_version
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, Index, ExistingState, ViewRow, View
+from told.ports import Batch, ExistingState, Fault, Fold, Head, Index, View, ViewRow
 
 
 def open_store(url: str, *, mint: IdGenerator | None = None, **_: Any) -> InMemoryStore:
     """A new empty store in memory; options for stores on disk mean nothing here."""
     if url not in ("ram:", "ram://"):
-        raise ConfigError(f"A ram store has no place of its own, unlike {url!r}.", hint="Write ram://.")
+        raise ConfigError(
+            f"A ram store has no place of its own, unlike {url!r}.", hint="Write ram://."
+        )
     return InMemoryStore(mint)
 
 
@@ -92,7 +101,9 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         return len(new_entries)
 
     @with_lock
-    def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
+    def erase(
+        self, account: str, seqs: Sequence[int], draft: Draft
+    ) -> tuple[Entry, Mapping[str, int]]:
         """Destroy the content of entries with all that was derived from it, and append the tombstone."""
         state = self._get_account(account).copy()
         hashes_before = hash_embedded_texts(state)
@@ -111,7 +122,9 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         require_encodable(account)
         old_state = self._get_account(account)
         hashes_before = hash_embedded_texts(old_state)
-        state = InMemoryAccount(account, tombstones=old_state.tombstones | {entry.digest for entry in old_state.entries})
+        state = InMemoryAccount(
+            account, tombstones=old_state.tombstones | {entry.digest for entry in old_state.entries}
+        )
         [entry] = state.decode_entries(state.append_drafts([draft], self.mint))
         self._accounts[account] = state
         self._drop_unused_vectors(hashes_before)
@@ -128,7 +141,7 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         return {view: len(state.dump_view(view)) for view in views}
 
     @with_lock
-    def stale_views(self, account: str) -> Sequence[View]:  # noqa: ARG002
+    def stale_views(self, account: str) -> Sequence[View]:
         """None: nothing here is older than the views."""
         return ()
 
@@ -147,13 +160,17 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     @with_lock
     def position_at(self, account: str, at: int) -> int:
         """The last position written at or before an instant."""
-        return max((entry.seq for entry in self._get_account(account).entries if entry.at <= at), default=0)
+        return max(
+            (entry.seq for entry in self._get_account(account).entries if entry.at <= at), default=0
+        )
 
     @with_lock
     def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
         """Entries in order."""
         state = self._get_account(account)
-        return state.decode_entries(islice((entry for entry in state.entries if entry.seq > after), limit))
+        return state.decode_entries(
+            islice((entry for entry in state.entries if entry.seq > after), limit)
+        )
 
     @with_lock
     def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
@@ -162,7 +179,7 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         return state.decode_entries(entry for entry in state.entries if entry.thread == thread)
 
     @with_lock
-    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:  # noqa: ARG002
+    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
         """Which digests belong to erased content; a digest is salted, so it names one entry in whatever account."""
         return frozenset(self._collect_erased_digests().intersection(digests))
 
@@ -170,9 +187,15 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
 
     @with_lock
     def lookup_existing(
-        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-        text_hashes: Sequence[bytes] = (), *, include_last_turn: bool = False,
-    ) -> ExistingState:  # fmt: skip
+        self,
+        scope: Scope,
+        md5s: Sequence[str],
+        digests: Sequence[bytes],
+        key: str | None,
+        text_hashes: Sequence[bytes] = (),
+        *,
+        include_last_turn: bool = False,
+    ) -> ExistingState:
         """What exactly this scope already holds, a ticket, which hashes have a vector, the last turn, the model."""
         state = self._get_account(scope.account)
         facts = {md5: state.find_current_by_md5(scope, md5) for md5 in md5s}
@@ -190,17 +213,28 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
 
     @with_lock
     def current_facts(
-        self, scope: Scope, now: int, *, slots: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+        self,
+        scope: Scope,
+        now: int,
+        *,
+        slots: Sequence[tuple[str, str]] = (),
+        kinds: Sequence[str] = (),
     ) -> Sequence[Fact]:
         """What exactly this scope holds of some subjects or kinds."""
-        current = self._get_account(scope.account).find_current_facts(scope, set(slots), set(kinds) - {"memory"})
+        current = self._get_account(scope.account).find_current_facts(
+            scope, set(slots), set(kinds) - {"memory"}
+        )
         return [copy_row(fact) for fact in current if fact.expires > now]
 
     @with_lock
     def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of entries, by hash."""
         state, wanted = self._get_account(account), set(seqs)
-        texts = [state.build_embedded_text(passage) for passage in state.passages.values() if passage.seq in wanted]
+        texts = [
+            state.build_embedded_text(passage)
+            for passage in state.passages.values()
+            if passage.seq in wanted
+        ]
         return {hash_text(text): text for text in texts}
 
     @with_lock
@@ -214,7 +248,11 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """The version that counts at a point on both axes, expired or not."""
         state = self._get_account(account)
-        version = state.find_latest(thread) if as_of is None else select_version(state.list_versions(thread), as_of)
+        version = (
+            state.find_latest(thread)
+            if as_of is None
+            else select_version(state.list_versions(thread), as_of)
+        )
         return None if version is None else copy_row(version)
 
     @with_lock
@@ -226,19 +264,33 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     @with_lock
     def all_versions(self, scope: Scope) -> Sequence[Fact]:
         """Every version the scope covers, closed and retracted ones too."""
-        return [copy_row(fact) for fact in self._get_account(scope.account).facts.values() if scope.covers(fact.scope)]
+        return [
+            copy_row(fact)
+            for fact in self._get_account(scope.account).facts.values()
+            if scope.covers(fact.scope)
+        ]
 
     @with_lock
     def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
         """Every version of some threads, in ledger order."""
-        versions = [fact for fact in self._get_account(account).facts.values() if fact.id in frozenset(threads)]
+        versions = [
+            fact
+            for fact in self._get_account(account).facts.values()
+            if fact.id in frozenset(threads)
+        ]
         return [copy_row(fact) for fact in sorted(versions, key=lambda fact: fact.seq)]
 
     @with_lock
-    def find_links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+    def find_links(
+        self, account: str, nodes: Sequence[str], seq: int | None = None
+    ) -> Sequence[Link]:
         """The links that touch any of the nodes at a position."""
         position, wanted = NEVER - 1 if seq is None else seq, set(nodes)
-        return [copy_row(link) for link in self._get_account(account).links if wanted & {link.src, link.dst} and link.seq <= position < link.until]
+        return [
+            copy_row(link)
+            for link in self._get_account(account).links
+            if wanted & {link.src, link.dst} and link.seq <= position < link.until
+        ]
 
     @with_lock
     def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
@@ -250,12 +302,24 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     @with_lock
     def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of the threads taken from this evidence, in ledger order."""
-        threads, facts = set(self.threads_from_evidence(account, evidence)), self._get_account(account).facts.values()
-        return [copy_row(fact) for fact in sorted(facts, key=lambda fact: fact.seq) if fact.id in threads]
+        threads, facts = (
+            set(self.threads_from_evidence(account, evidence)),
+            self._get_account(account).facts.values(),
+        )
+        return [
+            copy_row(fact)
+            for fact in sorted(facts, key=lambda fact: fact.seq)
+            if fact.id in threads
+        ]
 
     @with_lock
     def evidence_rows(
-        self, account: str, *, scope: Scope | None = None, source: str | None = None, ids: Sequence[str] = ()
+        self,
+        account: str,
+        *,
+        scope: Scope | None = None,
+        source: str | None = None,
+        ids: Sequence[str] = (),
     ) -> Sequence[EvidenceRow]:
         """The evidence that meets every condition given; with none there is nothing to find."""
         if scope is None and source is None and not ids:
@@ -284,14 +348,20 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         if index_query.vector is not None and self._model is not None:
             require_dimension(index_query.vector, *self._model)
             if index_query.model not in (None, self._model[0]):
-                raise ModelMismatch(f"The store is indexed with {self._model[0]}, not with {index_query.model}.")
-        return search_account(self._get_account(index_query.query.scope.account), self._current_vectors(), index_query)
+                raise ModelMismatch(
+                    f"The store is indexed with {self._model[0]}, not with {index_query.model}."
+                )
+        return search_account(
+            self._get_account(index_query.query.scope.account), self._current_vectors(), index_query
+        )
 
     # Vectors
 
     def _require_model(self) -> tuple[str, int]:
         if self._model is None:
-            raise ModelMismatch("The store is bound to no embedder yet.", hint="Call use_model() first.")
+            raise ModelMismatch(
+                "The store is bound to no embedder yet.", hint="Call use_model() first."
+            )
         return self._model
 
     def _current_vectors(self) -> dict[bytes, bytes]:
@@ -300,7 +370,9 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     def _drop_unused_vectors(self, hashes: Iterable[bytes]) -> int:
         """Drop the vectors of those texts that no passage has any more, under every model."""
         unused = set(hashes).difference(*map(hash_embedded_texts, self._accounts.values()))
-        dropped = [(vectors, key) for vectors in self._vectors.values() for key in unused & vectors.keys()]
+        dropped = [
+            (vectors, key) for vectors in self._vectors.values() for key in unused & vectors.keys()
+        ]
         for vectors, key in dropped:
             del vectors[key]
         return len(dropped)
@@ -335,10 +407,14 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
             for _, state in sorted(self._accounts.items())
             for text in map(state.build_embedded_text, state.passages.values())
         }
-        return dict(islice(((key, text) for key, text in texts.items() if key not in embedded), limit))
+        return dict(
+            islice(((key, text) for key, text in texts.items() if key not in embedded), limit)
+        )
 
     @with_lock
-    def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
+    def put_vectors(
+        self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None
+    ) -> None:
         """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
         require_encodable(model or "")
         is_current = model is None or (self._model is not None and model == self._model[0])
@@ -353,7 +429,10 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         require_encodable(name)
         vectors = self._vectors.get(name, {})
         if missing := len(self.pending_texts(NEVER, name)):
-            raise Conflict(f"{missing} texts have no vector under {name} yet.", hint="Embed what is pending first.")
+            raise Conflict(
+                f"{missing} texts have no vector under {name} yet.",
+                hint="Embed what is pending first.",
+            )
         for vector in vectors.values():
             require_dimension(vector, name, dim)
         self._model = (name, dim)
@@ -373,13 +452,19 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         self._get_or_create_account(account).cursors[consumer] = seq
 
     @with_lock
-    def record_fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
+    def record_fault(
+        self, account: str, consumer: str, seq: int, error: str, raw: str = ""
+    ) -> None:
         """Keep what a consumer could not do; the same again is one more attempt."""
         require_encodable(account, consumer, error, raw)
         faults = self._get_or_create_account(account).faults
         self._fault_count += 1
-        previous = faults.get((consumer, seq)) or Fault(self._fault_count, account, consumer, seq, error, 0, 0)
-        faults[consumer, seq] = replace(previous, error=error, raw=raw, at=self.mint.now(), attempts=previous.attempts + 1)
+        previous = faults.get((consumer, seq)) or Fault(
+            self._fault_count, account, consumer, seq, error, 0, 0
+        )
+        faults[consumer, seq] = replace(
+            previous, error=error, raw=raw, at=self.mint.now(), attempts=previous.attempts + 1
+        )
 
     @with_lock
     def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
@@ -413,7 +498,9 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     @with_lock
     def list_blobs(self, account: str) -> Sequence[Blob]:
         """Every blob without its bytes."""
-        return [replace(blob, data=b"") for _, blob in sorted(self._get_account(account).blobs.items())]
+        return [
+            replace(blob, data=b"") for _, blob in sorted(self._get_account(account).blobs.items())
+        ]
 
     @with_lock
     def drop_blob(self, account: str, hash: str) -> bool:
@@ -433,7 +520,11 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
     @with_lock
     def check_integrity(self) -> Sequence[str]:
         """What does not fit together, account by account."""
-        return [problem for _, state in sorted(self._accounts.items()) for problem in state.find_problems()]
+        return [
+            problem
+            for _, state in sorted(self._accounts.items())
+            for problem in state.find_problems()
+        ]
 
     @with_lock
     def find_type_errors(self) -> Sequence[str]:
@@ -445,12 +536,19 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         """Counts and sizes of one account."""
         model = None if self._model is None else {"name": self._model[0], "dim": self._model[1]}
         pending = len(self.pending_texts(NEVER)) if model else 0
-        return {**self._get_account(account).compute_stats(), "model": model, "pending_vectors": pending}
+        return {
+            **self._get_account(account).compute_stats(),
+            "model": model,
+            "pending_vectors": pending,
+        }
 
     @with_lock
     def backup(self, target: Path) -> NoReturn:
         """A store in memory has no file to copy."""
-        raise Unsupported(f"A ram store has no file to copy to {target.parent}.", hint="Export its ledger instead.")
+        raise Unsupported(
+            f"A ram store has no file to copy to {target.parent}.",
+            hint="Export its ledger instead.",
+        )
 
     def close(self) -> None:
         """Refuse every further call; what was stored is gone."""

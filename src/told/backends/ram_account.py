@@ -12,31 +12,51 @@ from typing import Any, assert_never
 
 from told.backends.ram_beside import InMemoryOverlayState
 from told.core.blob import Blob
-from told.core.entry import GENESIS, Draft, Entry, Erased, decode_envelope, is_next_in_chain, seal_entry, verb_thread
+from told.core.entry import (
+    GENESIS,
+    Draft,
+    Entry,
+    Erased,
+    decode_envelope,
+    is_next_in_chain,
+    seal_entry,
+    verb_thread,
+)
 from told.core.errors import Diverged, NotFoundError, ScopeError, StoreCorrupt
-from told.core.fact import NEVER, NODE, UNINDEXED_KINDS, UNLISTED_KINDS, Fact, Link, Passage, Tick, EvidenceRow, join_with_previous
-from told.core.ids import IdGenerator, canonical_json, sha256, hash_content
+from told.core.fact import (
+    NEVER,
+    NODE,
+    UNINDEXED_KINDS,
+    UNLISTED_KINDS,
+    EvidenceRow,
+    Fact,
+    Link,
+    Passage,
+    Tick,
+    join_with_previous,
+)
+from told.core.ids import IdGenerator, canonical_json, hash_content, sha256
 from told.core.query import AccessCount
 from told.core.scope import Scope
 from told.ports import (
     VIEWS,
     CloseThread,
     EndVersion,
+    EntryIntact,
     Fault,
     Fold,
     Guard,
     Head,
-    EntryIntact,
+    IdempotencyRecord,
+    KindNotGrown,
     NoEvidence,
     NoFact,
-    KindNotGrown,
-    UnchangedSlot,
-    ViewRow,
     RowOp,
-    ThreadUntouched,
     ThreadAt,
-    IdempotencyRecord,
+    ThreadUntouched,
+    UnchangedSlot,
     View,
+    ViewRow,
 )
 
 NO_HEAD = Head(0, 0, GENESIS)
@@ -68,7 +88,9 @@ class InMemoryAccount:
     def copy(self) -> InMemoryAccount:
         """The same account, free to be changed."""
         values = {part.name: getattr(self, part.name) for part in fields(self)}
-        return InMemoryAccount(**{name: value if name == "name" else value.copy() for name, value in values.items()})
+        return InMemoryAccount(
+            **{name: value if name == "name" else value.copy() for name, value in values.items()}
+        )
 
     # The ledger
 
@@ -85,8 +107,12 @@ class InMemoryAccount:
         at, tx = max(mint.now(), self.head.at + 1), self.head.seq + 1
         for seq, draft in enumerate(drafts, tx):
             if draft.scope is not None and draft.scope.account != self.name:
-                raise ScopeError(f"The draft belongs to the account {draft.scope.account!r}, not to {self.name!r}.")
-            sealed = seal_entry(draft, prev=self.head.hash, seq=seq, tx=tx, at=at, salt=mint.new_salt())
+                raise ScopeError(
+                    f"The draft belongs to the account {draft.scope.account!r}, not to {self.name!r}."
+                )
+            sealed = seal_entry(
+                draft, prev=self.head.hash, seq=seq, tx=tx, at=at, salt=mint.new_salt()
+            )
             self.entries.append(self.decode_entry(sealed))
         return self.entries[tx - 1 :]
 
@@ -96,7 +122,9 @@ class InMemoryAccount:
             return _strip_content(entry)
         draft = decode_envelope(entry.sort, self.name, entry.envelope)
         if verb_thread(draft.verb) != entry.thread:
-            raise StoreCorrupt(f"Entry {entry.seq} is not of the thread it names.", hint="", seq=entry.seq)
+            raise StoreCorrupt(
+                f"Entry {entry.seq} is not of the thread it names.", hint="", seq=entry.seq
+            )
         return replace(entry, draft=draft)
 
     def decode_entries(self, entries: Iterable[Entry]) -> list[Entry]:
@@ -111,15 +139,25 @@ class InMemoryAccount:
         for entry in entries:
             if 0 < entry.seq <= self.head.seq:
                 if self.entries[entry.seq - 1].hash != entry.hash:
-                    raise Diverged(f"Entry {entry.seq} is not the one in this ledger.", seq=entry.seq)
+                    raise Diverged(
+                        f"Entry {entry.seq} is not the one in this ledger.", seq=entry.seq
+                    )
             elif problem := find_chain_error(entry, self.head):
-                raise StoreCorrupt(f"Entry {entry.seq} cannot be adopted: {problem}.", hint="", seq=entry.seq)
+                raise StoreCorrupt(
+                    f"Entry {entry.seq} cannot be adopted: {problem}.", hint="", seq=entry.seq
+                )
             else:
-                self.entries.append(self.decode_entry(_strip_content(entry) if entry.digest in erased_digests else entry))
+                self.entries.append(
+                    self.decode_entry(
+                        _strip_content(entry) if entry.digest in erased_digests else entry
+                    )
+                )
 
     # The views
 
-    def fold_entries(self, entries: Iterable[Entry], fold: Fold, views: Sequence[View] = VIEWS) -> None:
+    def fold_entries(
+        self, entries: Iterable[Entry], fold: Fold, views: Sequence[View] = VIEWS
+    ) -> None:
         """Fold entries into some of the views."""
         for entry in entries:
             for op in fold([entry]):
@@ -183,26 +221,55 @@ class InMemoryAccount:
 
     def find_current_by_md5(self, scope: Scope, md5: str) -> Fact | None:
         """The newest held fact of exactly this scope with this text."""
-        current = [fact for fact in self.facts.values() if fact.scope == scope and fact.md5 == md5 and fact.until == NEVER]
+        current = [
+            fact
+            for fact in self.facts.values()
+            if fact.scope == scope and fact.md5 == md5 and fact.until == NEVER
+        ]
         return current[-1] if current else None
 
     def find_current_facts(
-        self, scope: Scope, pairs: Collection[tuple[str | None, str | None]], kinds: Collection[str] = ()
+        self,
+        scope: Scope,
+        pairs: Collection[tuple[str | None, str | None]],
+        kinds: Collection[str] = (),
     ) -> Sequence[Fact]:
         """The held facts of exactly this scope of some pairs of subject and predicate or of some kinds."""
-        current = (fact for fact in self.facts.values() if fact.scope == scope and fact.until == NEVER)
-        return [fact for fact in current if (fact.subject, fact.predicate) in pairs or fact.kind in kinds]
+        current = (
+            fact for fact in self.facts.values() if fact.scope == scope and fact.until == NEVER
+        )
+        return [
+            fact
+            for fact in current
+            if (fact.subject, fact.predicate) in pairs or fact.kind in kinds
+        ]
 
     def find_last_turn(self, scope: Scope) -> Fact | None:
         """The last turn of this scope's home, if it is of exactly this scope, held, and has not been changed."""
-        turns = (fact for fact in reversed(self.facts.values()) if is_turn(fact) and fact.scope.partition_key() == scope.partition_key())
+        turns = (
+            fact
+            for fact in reversed(self.facts.values())
+            if is_turn(fact) and fact.scope.partition_key() == scope.partition_key()
+        )
         last = next(turns, None)
-        is_unchanged = last is not None and last.scope == scope and last.until == NEVER and last.created_at == last.updated_at
+        is_unchanged = (
+            last is not None
+            and last.scope == scope
+            and last.until == NEVER
+            and last.created_at == last.updated_at
+        )
         return last if is_unchanged else None
 
     def find_evidence(self, scope: Scope, digest: bytes) -> EvidenceRow | None:
         """The evidence of exactly this scope with this digest."""
-        return next((row for row in reversed(self.evidence.values()) if row.scope == scope and row.digest == digest), None)
+        return next(
+            (
+                row
+                for row in reversed(self.evidence.values())
+                if row.scope == scope and row.digest == digest
+            ),
+            None,
+        )
 
     def is_satisfied(self, guard: Guard) -> bool:
         """Whether what a writer relied on is still so."""
@@ -215,10 +282,15 @@ class InMemoryAccount:
             case NoEvidence(scope=scope, digests=digests):
                 return all(self.find_evidence(scope, digest) is None for digest in digests)
             case UnchangedSlot(scope=scope, subject=subject, predicates=predicates, seq=seq):
-                current = self.find_current_facts(scope, {(subject, predicate) for predicate in predicates})
+                current = self.find_current_facts(
+                    scope, {(subject, predicate) for predicate in predicates}
+                )
                 return all(fact.seq <= seq for fact in current)
             case KindNotGrown(scope=scope, kind=kind, seq=seq):
-                return all(fact.seq <= seq for fact in self.find_current_facts(scope, (), {kind} - {"memory"}))
+                return all(
+                    fact.seq <= seq
+                    for fact in self.find_current_facts(scope, (), {kind} - {"memory"})
+                )
             case ThreadUntouched(thread=thread, seq=seq):
                 return all(entry.thread != thread for entry in self.entries[max(seq, 0) :])
             case EntryIntact(seq=seq):
@@ -240,31 +312,49 @@ class InMemoryAccount:
         """Shred the content of entries and everything that was made of it; say how much of each there was."""
         erased = set(seqs)
         if missing := sorted(erased - {entry.seq for entry in self.entries}):
-            raise NotFoundError(f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing)
+            raise NotFoundError(
+                f"There is no entry {missing[0]} in the account {self.name!r}.", seqs=missing
+            )
         counts_before, scopes = self._count_rows(), self.collect_scopes()
         self._drop_erased_tickets(erased)
         threads = {self.facts[seq].id for seq in erased & self.facts.keys()}
-        self.access_counts = {thread: access_count for thread, access_count in self.access_counts.items() if thread not in threads}
+        self.access_counts = {
+            thread: access_count
+            for thread, access_count in self.access_counts.items()
+            if thread not in threads
+        }
         self.overlay.drop_threads(threads)
         self.links = [link for link in self.links if link.seq not in erased]
-        blob_names = {name for seq in erased & self.evidence.keys() for name in self.evidence[seq].blobs}
+        blob_names = {
+            name for seq in erased & self.evidence.keys() for name in self.evidence[seq].blobs
+        }
         for rows in (self.facts, self.evidence, self.ticks):
             for seq in erased & rows.keys():
                 del rows[seq]
         for name in blob_names - {name for row in self.evidence.values() for name in row.blobs}:
             self.blobs.pop(name, None)
-        self.passages = {key: passage for key, passage in self.passages.items() if key[0] not in erased}
+        self.passages = {
+            key: passage for key, passage in self.passages.items() if key[0] not in erased
+        }
         self.faults = {key: fault for key, fault in self.faults.items() if fault.seq not in erased}
         self.tombstones |= {entry.digest for entry in self.entries if entry.seq in erased}
-        self.entries = [_strip_content(entry) if entry.seq in erased else entry for entry in self.entries]
+        self.entries = [
+            _strip_content(entry) if entry.seq in erased else entry for entry in self.entries
+        ]
         empty_suffixes = tuple(f":{scope.digest()}" for scope in scopes - self.collect_scopes())
-        self.cursors = {name: seq for name, seq in self.cursors.items() if not name.endswith(empty_suffixes)}
+        self.cursors = {
+            name: seq for name, seq in self.cursors.items() if not name.endswith(empty_suffixes)
+        }
         counts_after = self._count_rows()
         return {sort: row_count - counts_after[sort] for sort, row_count in counts_before.items()}
 
     def collect_scopes(self) -> set[Scope]:
         """Every exact scope that something is left of."""
-        rows: tuple[Fact | EvidenceRow | Link, ...] = (*self.facts.values(), *self.evidence.values(), *self.links)
+        rows: tuple[Fact | EvidenceRow | Link, ...] = (
+            *self.facts.values(),
+            *self.evidence.values(),
+            *self.links,
+        )
         return {row.scope for row in rows}
 
     def apply_tombstones(self, entries: Sequence[Entry]) -> None:
@@ -279,16 +369,24 @@ class InMemoryAccount:
         self.tickets = {
             key: ticket
             for key, ticket in self.tickets.items()
-            if ticket.seq and ticket.seq not in erased and not any(name in ticket.outcome for name in threads)
+            if ticket.seq
+            and ticket.seq not in erased
+            and not any(name in ticket.outcome for name in threads)
         }
 
     def _count_rows(self) -> dict[str, int]:
         intact = sum(entry.envelope is not None for entry in self.entries)
         return {
-            "entries": intact, "facts": len(self.facts), "links": len(self.links), "evidence": len(self.evidence),
-            "passages": len(self.passages), "tickets": len(self.tickets), "faults": len(self.faults),
-            "recalls": sum(count.count for count in self.access_counts.values()), "blobs": len(self.blobs),
-        }  # fmt: skip
+            "entries": intact,
+            "facts": len(self.facts),
+            "links": len(self.links),
+            "evidence": len(self.evidence),
+            "passages": len(self.passages),
+            "tickets": len(self.tickets),
+            "faults": len(self.faults),
+            "recalls": sum(count.count for count in self.access_counts.values()),
+            "blobs": len(self.blobs),
+        }
 
     # Care
 
@@ -296,15 +394,24 @@ class InMemoryAccount:
         """The rows of a view: their fields in order, in the order of the ledger."""
         rows: Any = getattr(self, view)
         values = rows if isinstance(rows, list) else rows.values()
-        return [tuple(_to_plain_value(getattr(value, part.name)) for part in fields(value)) for value in sorted(values, key=_get_seq)]
+        return [
+            tuple(_to_plain_value(getattr(value, part.name)) for part in fields(value))
+            for value in sorted(values, key=_get_seq)
+        ]
 
     def list_rows_between(self, after: int, upto: int) -> list[ViewRow]:
         """The rows the views have of some entries, passages as they stand here."""
-        rows = (row for row in sorted(self._collect_rows(), key=_get_seq) if after < row.seq <= upto)
+        rows = (
+            row for row in sorted(self._collect_rows(), key=_get_seq) if after < row.seq <= upto
+        )
         return [self._to_stored_passage(row) if isinstance(row, Passage) else row for row in rows]
 
     def _to_stored_passage(self, passage: Passage) -> Passage:
-        return replace(passage, thread=None, after=passage.after if self.find_previous_passage(passage) else None)
+        return replace(
+            passage,
+            thread=None,
+            after=passage.after if self.find_previous_passage(passage) else None,
+        )
 
     def _collect_rows(self) -> list[ViewRow]:
         views = (self.facts, self.evidence, self.passages, self.ticks)
@@ -312,22 +419,45 @@ class InMemoryAccount:
 
     def repair(self) -> None:
         """Bury what the ledger says was erased, forget tickets that cannot be, and hold no cursor beyond the end."""
-        erased = {seq for entry in self.entries if isinstance(entry.verb, Erased) for seq in entry.verb.seqs}
-        self.tombstones |= {entry.digest for entry in self.entries if entry.seq in erased and entry.envelope is None}
-        self.tickets = {key: ticket for key, ticket in self.tickets.items() if self._is_valid_ticket(ticket)}
+        erased = {
+            seq
+            for entry in self.entries
+            if isinstance(entry.verb, Erased)
+            for seq in entry.verb.seqs
+        }
+        self.tombstones |= {
+            entry.digest for entry in self.entries if entry.seq in erased and entry.envelope is None
+        }
+        self.tickets = {
+            key: ticket for key, ticket in self.tickets.items() if self._is_valid_ticket(ticket)
+        }
         self.cursors = {name: min(seq, self.head.seq) for name, seq in self.cursors.items()}
 
     def _is_valid_ticket(self, ticket: IdempotencyRecord) -> bool:
         """Whether everything a ticket tells of is in the ledger, and where it says, at the end of a transaction."""
         threads, upto = ticket.thread_ids(), ticket.seq or self.head.seq
-        ends = {0, self.head.seq, *(previous.seq for previous, following in pairwise(self.entries) if previous.tx != following.tx)}
+        ends = {
+            0,
+            self.head.seq,
+            *(
+                previous.seq
+                for previous, following in pairwise(self.entries)
+                if previous.tx != following.tx
+            ),
+        }
         threads_so_far = {entry.thread for entry in self.entries if entry.seq <= upto}
         return threads is not None and threads <= threads_so_far and ticket.seq in ends
 
     def find_previous_passage(self, passage: Passage) -> Passage | None:
         """The passage of the turn another one was said after, if it is still here."""
         candidates = (other for other in self.passages.values() if other.thread == passage.after)
-        return None if passage.after is None else next((candidate for candidate in candidates if candidate.scope == passage.scope), None)
+        return (
+            None
+            if passage.after is None
+            else next(
+                (candidate for candidate in candidates if candidate.scope == passage.scope), None
+            )
+        )
 
     def build_embedded_text(self, passage: Passage) -> str:
         """What is embedded of a passage."""
@@ -343,10 +473,18 @@ class InMemoryAccount:
             head = Head(entry.seq, entry.at, entry.hash)
         unindexed = {fact.seq for fact in self.facts.values() if fact.kind in UNINDEXED_KINDS}
         mismatched = sorted(({seq for seq, _ in self.passages} ^ self.facts.keys()) - unindexed)
-        problems += [f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in mismatched]
+        problems += [
+            f"{self.name}: entry {seq} has a fact or a passage, not both" for seq in mismatched
+        ]
         sorts = {entry.seq: entry.sort for entry in self.entries if entry.envelope is not None}
-        orphaned = {get_view(row) for row in self._collect_rows() if sorts.get(row.seq) != ENTRY_SORTS[type(row)]}
-        problems += [f"{self.name}: {view} has rows that no entry speaks of" for view in sorted(orphaned)]
+        orphaned = {
+            get_view(row)
+            for row in self._collect_rows()
+            if sorts.get(row.seq) != ENTRY_SORTS[type(row)]
+        }
+        problems += [
+            f"{self.name}: {view} has rows that no entry speaks of" for view in sorted(orphaned)
+        ]
         if invalid := sum(not self._is_valid_ticket(ticket) for ticket in self.tickets.values()):
             problems.append(f"{self.name}: {invalid} tickets tell of what is not in the ledger")
         if beyond := sum(seq > self.head.seq for seq in self.cursors.values()):
@@ -356,21 +494,32 @@ class InMemoryAccount:
 
     def compute_stats(self) -> dict[str, int]:
         """How much of each there is."""
-        rows: list[Fact | EvidenceRow | Link] = [*self.facts.values(), *self.evidence.values(), *self.links]
+        rows: list[Fact | EvidenceRow | Link] = [
+            *self.facts.values(),
+            *self.evidence.values(),
+            *self.links,
+        ]
         scopes = {row.scope for row in rows}
         return {
-            "entries": len(self.entries), "erased": sum(entry.envelope is None for entry in self.entries),
-            "memories": sum(fact.until == NEVER and fact.kind not in UNLISTED_KINDS for fact in self.facts.values()),
+            "entries": len(self.entries),
+            "erased": sum(entry.envelope is None for entry in self.entries),
+            "memories": sum(
+                fact.until == NEVER and fact.kind not in UNLISTED_KINDS
+                for fact in self.facts.values()
+            ),
             "versions": len(self.facts),
-            "evidence": len(self.evidence), "links": len(self.links),
+            "evidence": len(self.evidence),
+            "links": len(self.links),
             "users": len({scope.user_id for scope in scopes} - {None}),
             "agents": len({scope.agent_id for scope in scopes} - {None}),
-            "runs": len({scope.run_id for scope in scopes} - {None}), "faults": len(self.faults),
-            "recalls": sum(count.count for count in self.access_counts.values()), "blobs": len(self.blobs),
+            "runs": len({scope.run_id for scope in scopes} - {None}),
+            "faults": len(self.faults),
+            "recalls": sum(count.count for count in self.access_counts.values()),
+            "blobs": len(self.blobs),
             "tasks": len(self.overlay.tasks),
             "bytes": sum(len(entry.envelope or b"") for entry in self.entries)
             + sum(blob.size for blob in self.blobs.values()),
-        }  # fmt: skip
+        }
 
 
 def is_turn(fact: Fact) -> bool:

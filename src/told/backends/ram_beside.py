@@ -26,42 +26,71 @@ class InMemoryOverlayState:
         """The same, free to be changed."""
         return InMemoryOverlayState(*(getattr(self, part.name).copy() for part in fields(self)))
 
-    def record_cooccurrence(self, pairs: Mapping[tuple[str, str], AccessCount], known_threads: Collection[str]) -> None:
+    def record_cooccurrence(
+        self, pairs: Mapping[tuple[str, str], AccessCount], known_threads: Collection[str]
+    ) -> None:
         """Add to the counts of the pairs whose ends are both known."""
         for (first, second), count in pairs.items():
             if first != second and first in known_threads and second in known_threads:
                 pair = order_pair(first, second)
-                self.cooccurrences[pair] = count + self.cooccurrences[pair] if pair in self.cooccurrences else count
+                self.cooccurrences[pair] = (
+                    count + self.cooccurrences[pair] if pair in self.cooccurrences else count
+                )
 
-    def record_accesses(self, accesses: Sequence[AccessRecord], keep: int, known_threads: Collection[str]) -> None:
+    def record_accesses(
+        self, accesses: Sequence[AccessRecord], keep: int, known_threads: Collection[str]
+    ) -> None:
         """Note recalls of known threads, and what each made of its thread."""
         for access in accesses:
             thread = access.thread
             if thread in known_threads:
                 history = sorted((*self.accesses.get(thread, ()), access), key=lambda past: past.at)
                 self.accesses[thread] = _keep_newest(history, keep)
-                self.states[thread] = _keep_newest(_append_state(self.states.get(thread, ()), access), keep)
+                self.states[thread] = _keep_newest(
+                    _append_state(self.states.get(thread, ()), access), keep
+                )
 
-    def enqueue_tasks(self, tasks: Sequence[ReviewTask], window: int, known_threads: Collection[str], ids: Iterator[int]) -> int:
+    def enqueue_tasks(
+        self,
+        tasks: Sequence[ReviewTask],
+        window: int,
+        known_threads: Collection[str],
+        ids: Iterator[int],
+    ) -> int:
         """Queue tasks of known threads, each new one under the next id; how many were new."""
         count_before = len(self.tasks)
         for task in tasks:
             if task.thread in known_threads:
-                merged = self._find_mergeable_task(task, window) or replace(task, id=next(ids), claimed=0, attempts=0)
+                merged = self._find_mergeable_task(task, window) or replace(
+                    task, id=next(ids), claimed=0, attempts=0
+                )
                 priority, due = max(merged.priority, task.priority), min(merged.due, task.due)
                 self.tasks[merged.id] = replace(merged, priority=priority, due=due)
         return len(self.tasks) - count_before
 
     def _find_mergeable_task(self, task: ReviewTask, window: int) -> ReviewTask | None:
         """The first open task that a new one is one with: of one that is being worked on, only within the window."""
-        candidates = [t for t in self.tasks.values() if (t.thread, t.reason) == (task.thread, task.reason)]
-        mergeable = [t for t in candidates if t.due <= task.due + window and (not t.claimed or t.due >= task.due - window)]
+        candidates = [
+            t for t in self.tasks.values() if (t.thread, t.reason) == (task.thread, task.reason)
+        ]
+        mergeable = [
+            t
+            for t in candidates
+            if t.due <= task.due + window and (not t.claimed or t.due >= task.due - window)
+        ]
         return min(mergeable, key=lambda t: (t.due, t.id), default=None)
 
     def claim_tasks(self, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
         """Take what is due and free."""
-        available = [t for t in self.tasks.values() if t.due <= now and (t.claimed == 0 or t.claimed < now - lease)]
-        claimed = [replace(t, claimed=now, attempts=t.attempts + 1) for t in sorted(available, key=urgency_key)[: max(limit, 0)]]
+        available = [
+            t
+            for t in self.tasks.values()
+            if t.due <= now and (t.claimed == 0 or t.claimed < now - lease)
+        ]
+        claimed = [
+            replace(t, claimed=now, attempts=t.attempts + 1)
+            for t in sorted(available, key=urgency_key)[: max(limit, 0)]
+        ]
         self.tasks.update((task.id, task) for task in claimed)
         return claimed
 
@@ -75,9 +104,17 @@ class InMemoryOverlayState:
 
     def drop_threads(self, threads: Collection[str]) -> None:
         """Leave nothing that belongs to any of these threads."""
-        self.cooccurrences = {pair: count for pair, count in self.cooccurrences.items() if not set(pair) & set(threads)}
-        self.accesses = {thread: history for thread, history in self.accesses.items() if thread not in threads}
-        self.states = {thread: history for thread, history in self.states.items() if thread not in threads}
+        self.cooccurrences = {
+            pair: count
+            for pair, count in self.cooccurrences.items()
+            if not set(pair) & set(threads)
+        }
+        self.accesses = {
+            thread: history for thread, history in self.accesses.items() if thread not in threads
+        }
+        self.states = {
+            thread: history for thread, history in self.states.items() if thread not in threads
+        }
         self.tasks = {id_: task for id_, task in self.tasks.items() if task.thread not in threads}
         self.notes = {name: value for name, value in self.notes.items() if name[1] not in threads}
 

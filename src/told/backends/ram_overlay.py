@@ -22,20 +22,37 @@ class InMemoryOverlay(InMemoryAccounts):
         self._task_ids = count(1)
 
     @with_lock
-    def list_ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
+    def list_ticks(
+        self, scope: Scope, upto: int | None = None, limit: int = 4096
+    ) -> Sequence[Tick]:
         """The last turns at the home of a scope."""
         ticks = sorted(self._get_account(scope.account).ticks.values(), key=lambda tick: tick.seq)
-        matching = [t for t in ticks if t.scope.partition_key() == scope.partition_key() and (upto is None or t.seq <= upto)]
+        matching = [
+            t
+            for t in ticks
+            if t.scope.partition_key() == scope.partition_key() and (upto is None or t.seq <= upto)
+        ]
         return matching[max(len(matching) - limit, 0) :]
 
     @with_lock
     def tick_totals(self, scope: Scope, seqs: Sequence[int]) -> Mapping[int, tuple[int, int]]:
         """What the turns at the home of a scope come to up to some positions."""
-        ticks = [t for t in self._get_account(scope.account).ticks.values() if t.scope.partition_key() == scope.partition_key()]
+        ticks = [
+            t
+            for t in self._get_account(scope.account).ticks.values()
+            if t.scope.partition_key() == scope.partition_key()
+        ]
         ticks.sort(key=lambda tick: tick.seq)
         tick_seqs = [tick.seq for tick in ticks]
-        turns, tokens = ([0, *accumulate(counts)] for counts in ((t.turns for t in ticks), (t.tokens for t in ticks)))
-        return {seq: (turns[index], tokens[index]) for seq in seqs for index in [bisect_right(tick_seqs, seq)]}
+        turns, tokens = (
+            [0, *accumulate(counts)]
+            for counts in ((t.turns for t in ticks), (t.tokens for t in ticks))
+        )
+        return {
+            seq: (turns[index], tokens[index])
+            for seq in seqs
+            for index in [bisect_right(tick_seqs, seq)]
+        }
 
     # What reads leave behind
 
@@ -48,21 +65,31 @@ class InMemoryOverlay(InMemoryAccounts):
         self.record_cooccurrence(account, batch.cooccurrences)
         self.enqueue_tasks(account, batch.tasks, batch.window)
         if batch.keep_per_thread:
-            state.overlay.record_accesses(batch.records, batch.keep_per_thread, state.list_threads())
+            state.overlay.record_accesses(
+                batch.records, batch.keep_per_thread, state.list_threads()
+            )
 
     # Topics that came up together
 
     @with_lock
-    def record_cooccurrence(self, account: str, pairs: Mapping[tuple[str, str], AccessCount]) -> None:
+    def record_cooccurrence(
+        self, account: str, pairs: Mapping[tuple[str, str], AccessCount]
+    ) -> None:
         """Count that topics came up together."""
         state = self._get_account(account)
         state.overlay.record_cooccurrence(pairs, state.list_threads())
 
     @with_lock
-    def cooccurrence(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], AccessCount]:
+    def cooccurrence(
+        self, account: str, topics: Sequence[str]
+    ) -> Mapping[tuple[str, str], AccessCount]:
         """How often topics came up together with others."""
         wanted = set(topics)
-        return {pair: count for pair, count in sorted(self._get_account(account).overlay.cooccurrences.items()) if wanted & set(pair)}
+        return {
+            pair: count
+            for pair, count in sorted(self._get_account(account).overlay.cooccurrences.items())
+            if wanted & set(pair)
+        }
 
     # Recalls one by one
 
@@ -88,7 +115,9 @@ class InMemoryOverlay(InMemoryAccounts):
     @with_lock
     def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
         """The open tasks, most urgent first."""
-        return sorted(self._get_account(account).overlay.tasks.values(), key=urgency_key)[: max(limit, 0)]
+        return sorted(self._get_account(account).overlay.tasks.values(), key=urgency_key)[
+            : max(limit, 0)
+        ]
 
     @with_lock
     def claim_tasks(self, account: str, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
@@ -104,10 +133,16 @@ class InMemoryOverlay(InMemoryAccounts):
     # What consumers note for themselves
 
     @with_lock
-    def read_notes(self, account: str, consumer: str, keys: Sequence[str] | None = None) -> Mapping[str, bytes]:
+    def read_notes(
+        self, account: str, consumer: str, keys: Sequence[str] | None = None
+    ) -> Mapping[str, bytes]:
         """What a consumer noted."""
         stored = sorted(self._get_account(account).overlay.notes.items())
-        return {key: value for (owner, key), value in stored if owner == consumer and (keys is None or key in keys)}
+        return {
+            key: value
+            for (owner, key), value in stored
+            if owner == consumer and (keys is None or key in keys)
+        }
 
     @with_lock
     def write_notes(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:

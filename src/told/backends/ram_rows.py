@@ -20,9 +20,15 @@ Row = TypeVar("Row", Fact, Link)
 def check_guards(account: InMemoryAccount, batch: Batch) -> None:
     """Raise if somebody else wrote what this batch relies on being absent or unchanged."""
     if batch.idempotency is not None and batch.idempotency.key in account.tickets:
-        raise Conflict("The idempotency key was handed in meanwhile.", hint="Read what is known and decide again.")
+        raise Conflict(
+            "The idempotency key was handed in meanwhile.",
+            hint="Read what is known and decide again.",
+        )
     if batch.step is not None and account.cursors.get(batch.step.consumer, 0) != batch.step.before:
-        raise Conflict("Another worker of this consumer was quicker.", hint="Read its cursor and go on from there.")
+        raise Conflict(
+            "Another worker of this consumer was quicker.",
+            hint="Read its cursor and go on from there.",
+        )
     if batch.read_seq == account.head.seq:
         return
     for guard in batch.guards:
@@ -36,7 +42,9 @@ def require_encodable(*texts: str) -> None:
         try:
             text.encode()
         except UnicodeEncodeError as error:
-            raise InvalidInput("A value holds half of a surrogate pair, which is not text.") from error
+            raise InvalidInput(
+                "A value holds half of a surrogate pair, which is not text."
+            ) from error
 
 
 def copy_row(row: Row) -> Row:
@@ -46,10 +54,14 @@ def copy_row(row: Row) -> Row:
 
 def hash_embedded_texts(account: InMemoryAccount) -> set[bytes]:
     """The hashes of everything an account has embedded."""
-    return {hash_text(account.build_embedded_text(passage)) for passage in account.passages.values()}
+    return {
+        hash_text(account.build_embedded_text(passage)) for passage in account.passages.values()
+    }
 
 
-def quantise_vectors(vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None) -> dict[bytes, bytes]:
+def quantise_vectors(
+    vectors: Mapping[bytes, Sequence[float]], model: tuple[str, int] | None
+) -> dict[bytes, bytes]:
     """The vectors as they are kept, once they are known to fit the model."""
     if model is not None:
         for vector in vectors.values():

@@ -52,8 +52,13 @@ def open_vault(environment: Mapping[str, str] | None = None) -> KeyedVault:
     except ValueError as error:
         raise ConfigError(f"{KEY_VARIABLE} is not hexadecimal.", hint=KEY_HINT) from error
     if len(key) != 32:
-        raise ConfigError(f"Secrets are to be encrypted, and {KEY_VARIABLE} holds no key of 32 bytes.", hint=KEY_HINT)
+        raise ConfigError(
+            f"Secrets are to be encrypted, and {KEY_VARIABLE} holds no key of 32 bytes.",
+            hint=KEY_HINT,
+        )
     try:
         return KeyedVault(key)
     except ImportError as error:
-        raise ConfigError("Encryption needs the package cryptography.", hint="pip install 'told[vault]'") from error
+        raise ConfigError(
+            "Encryption needs the package cryptography.", hint="pip install 'told[vault]'"
+        ) from error

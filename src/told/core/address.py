@@ -28,7 +28,9 @@ _UNSAFE_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 def slugify(text: str) -> str:
     """The text as one segment of an address: lower case, without blanks, separators or dots that climb."""
-    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower()).replace("..", "")
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower()).replace(
+        "..", ""
+    )
     short = "".join("_" if _is_unsafe_char(char) else char for char in folded).strip("_")
     if len(short) <= SLUG_LIMIT:
         return short
@@ -42,7 +44,11 @@ def _is_unsafe_char(char: str) -> bool:
 def escape_segment(name: str) -> str:
     """An id as one segment of an address; different ids give different segments."""
     folded = unicodedata.normalize("NFKC", name)
-    if name.startswith("~") or folded in (".", "..") or any(map(_is_unsafe_char, folded.replace(" ", ""))):
+    if (
+        name.startswith("~")
+        or folded in (".", "..")
+        or any(map(_is_unsafe_char, folded.replace(" ", "")))
+    ):
         return f"~{hashlib.sha256(name.encode()).hexdigest()[:32]}"
     return name
 
@@ -71,18 +77,32 @@ def validate_template(template: str, field_names: Iterable[str], spot: ConfigLoc
 
 def fill_template(template: str, scope: Scope, owner: str, values: Mapping[str, object]) -> Uri:
     """The address a template gives to these values of an owner in a scope."""
-    given_values = {name: value for name, value in values.items() if value is not None and name not in SCOPE_PLACEHOLDERS}
+    given_values = {
+        name: value
+        for name, value in values.items()
+        if value is not None and name not in SCOPE_PLACEHOLDERS
+    }
     replacements = {name: slugify(str(value)) for name, value in given_values.items()}
-    replacements |= {name: escape_segment(value) for name, value in (scope.ids() | {"account_id": scope.account}).items()}
+    replacements |= {
+        name: escape_segment(value)
+        for name, value in (scope.ids() | {"account_id": scope.account}).items()
+    }
 
     def substitute(match: re.Match[str]) -> str:
         if not replacements.get(match[1]):
-            raise UriError(f"The address {template} needs {match[1]}.", hint="Give it a value that is not empty.")
+            raise UriError(
+                f"The address {template} needs {match[1]}.",
+                hint="Give it a value that is not empty.",
+            )
         return replacements[match[1]]
 
     path: list[str] = []
     for part in _split_template(template):
-        path += owner_folder(scope, owner) if part == "{{owner_space}}" else [PLACEHOLDER_PATTERN.sub(substitute, part)]
+        path += (
+            owner_folder(scope, owner)
+            if part == "{{owner_space}}"
+            else [PLACEHOLDER_PATTERN.sub(substitute, part)]
+        )
     return Uri(path[0], tuple(path[1:]))
 
 
@@ -90,8 +110,15 @@ def owner_folder(scope: Scope, owner: str) -> tuple[str, str]:
     """The folder of the scope's user or agent; of the nearest id there is, where the scope does not name the owner."""
     ids = scope.ids()
     spaces = sorted(("user", "agent", "run"), key=lambda space: space != owner)
-    return next((f"{space}s", escape_segment(ids[f"{space}_id"])) for space in spaces if f"{space}_id" in ids)
+    return next(
+        (f"{space}s", escape_segment(ids[f"{space}_id"]))
+        for space in spaces
+        if f"{space}_id" in ids
+    )
 
 
 def _split_template(template: str) -> list[str]:
-    return [PLACEHOLDER_PATTERN.sub(r"{{\1}}", part) for part in template.removeprefix("ctx://").split("/")]
+    return [
+        PLACEHOLDER_PATTERN.sub(r"{{\1}}", part)
+        for part in template.removeprefix("ctx://").split("/")
+    ]

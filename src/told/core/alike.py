@@ -25,10 +25,15 @@ _ARTICLES: Final = frozenset("a an the my his her their our your its".split())
 _BREAK: Final = ","
 _BREAKS: Final = frozenset(",;:(")
 _CONTINUATIONS: Final = frozenset(
-    (_BREAK, *"named called with who that which in at from for of as on and since because when near by".split())
+    (
+        _BREAK,
+        *"named called with who that which in at from for of as on and since because when near by".split(),
+    )
 )
 """Words after which somebody says more about what they have just said."""
-_OTHER_ITEM_WORDS: Final = frozenset("another second third other new next more also too two three four".split())
+_OTHER_ITEM_WORDS: Final = frozenset(
+    "another second third other new next more also too two three four".split()
+)
 """Words that speak of something beside what was spoken of before."""
 SLUG_EDIT_LIMIT: Final = 2
 SLUG_SIMILARITY: Final = 0.9
@@ -85,12 +90,20 @@ def is_elaboration(short: str, long: str) -> bool:
     if not short_words or stem_words(long)[: len(short_words)] != short_words:
         return False
     short_tokens, long_tokens = _comparison_tokens(short), _comparison_tokens(long)
-    return len(long_tokens) > len(short_tokens) and long_tokens[len(short_tokens)] in _CONTINUATIONS and not _OTHER_ITEM_WORDS & set(long_tokens[len(short_tokens) :])
+    return (
+        len(long_tokens) > len(short_tokens)
+        and long_tokens[len(short_tokens)] in _CONTINUATIONS
+        and not _OTHER_ITEM_WORDS & set(long_tokens[len(short_tokens) :])
+    )
 
 
 def _is_word_subset(short: str, long: str) -> bool:
     short_words, long_words = set(stem_words(short)), set(stem_words(long))
-    return bool(short_words) and short_words < long_words and not _OTHER_ITEM_WORDS & (set(_comparison_tokens(long)) - set(_comparison_tokens(short)))
+    return (
+        bool(short_words)
+        and short_words < long_words
+        and not _OTHER_ITEM_WORDS & (set(_comparison_tokens(long)) - set(_comparison_tokens(short)))
+    )
 
 
 def has_extra_words(new: str, old: str) -> bool:
@@ -101,7 +114,9 @@ def has_extra_words(new: str, old: str) -> bool:
 def extract_names(text: str) -> frozenset[str]:
     """The names and figures of a text: its words with a capital letter, but for the first, and those with a digit."""
     tokens = _WORD.findall(text)
-    significant = [word for word in tokens[1:] if word[0].isupper()] + [word for word in tokens if _DIGIT.search(word)]
+    significant = [word for word in tokens[1:] if word[0].isupper()] + [
+        word for word in tokens if _DIGIT.search(word)
+    ]
     return frozenset(stem_word(word.casefold().removesuffix("'s")) for word in significant)
 
 
@@ -116,7 +131,10 @@ def edit_distance(left: Sequence[str], right: Sequence[str], limit: int = 1 << 3
     for row_number, left_char in enumerate(left, 1):
         diagonal, row[0] = row[0], row_number
         for column, right_char in enumerate(right, 1):
-            diagonal, row[column] = row[column], min(row[column] + 1, row[column - 1] + 1, diagonal + (left_char != right_char))
+            diagonal, row[column] = (
+                row[column],
+                min(row[column] + 1, row[column - 1] + 1, diagonal + (left_char != right_char)),
+            )
     return min(row[-1], limit)
 
 
@@ -131,7 +149,10 @@ def are_similar_slugs(left: str, right: str) -> bool:
         return True
     if min(len(left), len(right)) < 4 or re.findall(r"\d+", left) != re.findall(r"\d+", right):
         return False
-    return edit_distance(left, right, SLUG_EDIT_LIMIT) < SLUG_EDIT_LIMIT or similarity_ratio(left, right) > SLUG_SIMILARITY
+    return (
+        edit_distance(left, right, SLUG_EDIT_LIMIT) < SLUG_EDIT_LIMIT
+        or similarity_ratio(left, right) > SLUG_SIMILARITY
+    )
 
 
 # Values ---------------------------------------------------------------------------------------------------------------
@@ -154,10 +175,16 @@ def value_similarity(left: str, right: str) -> float:
     Letters count (a slip, an ending), words in any order, and a part that stands for the whole: a surname, the word
     that another begins with. Values with other figures, or of which one denies, are never the same.
     """
-    short, long = sorted((_normalise_value(left), _normalise_value(right)), key=lambda value: (len(value), value))
+    short, long = sorted(
+        (_normalise_value(left), _normalise_value(right)), key=lambda value: (len(value), value)
+    )
     if short == long or (short and is_same_text(left, right)):
         return 1.0 if short or left == right else 0.0
-    if not short or _DIGIT_RUN.findall(short) != _DIGIT_RUN.findall(long) or _is_negated(short) != _is_negated(long):
+    if (
+        not short
+        or _DIGIT_RUN.findall(short) != _DIGIT_RUN.findall(long)
+        or _is_negated(short) != _is_negated(long)
+    ):
         return 0.0
     return max(_spelling_score(short, long), _word_score(short, long), _prefix_score(short, long))
 
@@ -172,7 +199,11 @@ def _is_negated(value: str) -> bool:
 
 def _spelling_score(short: str, long: str) -> float:
     """By the letters both have in the same order."""
-    return _SPELLING_WEIGHT * _lcs_ratio(short, long) * (1.0 if short[0] == long[0] else _FIRST_LETTER_PENALTY)
+    return (
+        _SPELLING_WEIGHT
+        * _lcs_ratio(short, long)
+        * (1.0 if short[0] == long[0] else _FIRST_LETTER_PENALTY)
+    )
 
 
 def _word_score(short: str, long: str) -> float:
@@ -180,7 +211,13 @@ def _word_score(short: str, long: str) -> float:
     short_words, long_words = set(stem_words(short)), set(stem_words(long))
     if short_words == long_words:
         return _SPELLING_WEIGHT
-    return _PARTIAL_WEIGHT if short_words and (short_words < long_words or long_words < short_words) and not _OTHER_ITEM_WORDS & {*short.split(), *long.split()} else 0.0
+    return (
+        _PARTIAL_WEIGHT
+        if short_words
+        and (short_words < long_words or long_words < short_words)
+        and not _OTHER_ITEM_WORDS & {*short.split(), *long.split()}
+        else 0.0
+    )
 
 
 def _prefix_score(short: str, long: str) -> float:
@@ -188,12 +225,18 @@ def _prefix_score(short: str, long: str) -> float:
     if " " in short or len(long) < _MIN_LENGTH_RATIO * len(short):
         return 0.0
     shared = max(_common_prefix_length(short, word) for word in long.split())
-    return _PARTIAL_WEIGHT * 2 * shared / (len(short) + shared) if shared >= _MIN_PREFIX_LENGTH else 0.0
+    return (
+        _PARTIAL_WEIGHT * 2 * shared / (len(short) + shared)
+        if shared >= _MIN_PREFIX_LENGTH
+        else 0.0
+    )
 
 
 def _common_prefix_length(left: str, right: str) -> int:
     """How many characters two words have in common from the first on."""
-    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False)))
+    return sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
+    )
 
 
 def _lcs_ratio(left: str, right: str) -> float:

@@ -25,11 +25,17 @@ def fold_text(text: str) -> str:
     if text.isascii():
         return " ".join(text.lower().split()).strip(" .,;:!?")
     decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
-    return " ".join("".join(c for c in decomposed if not unicodedata.combining(c)).split()).strip(" .,;:!?")
+    return " ".join("".join(c for c in decomposed if not unicodedata.combining(c)).split()).strip(
+        " .,;:!?"
+    )
 
 
 def _build_word_table(rows: Mapping[_T, str]) -> dict[str, _T]:
-    return {fold_text(word.replace("_", " ")): meaning for meaning, words in rows.items() for word in words.split()}
+    return {
+        fold_text(word.replace("_", " ")): meaning
+        for meaning, words in rows.items()
+        for word in words.split()
+    }
 
 
 # ---------------------------------------------------------------------------------------------------- calendar in steps
@@ -84,7 +90,10 @@ class RecurringUnit:
             case -1:
                 return max(start for start in starts if shift_date(start, self.unit, 1) <= today)
             case 0:
-                return next((start for start in starts if start <= today < shift_date(start, self.unit, 1)), starts[2])
+                return next(
+                    (start for start in starts if start <= today < shift_date(start, self.unit, 1)),
+                    starts[2],
+                )
             case 1:
                 return min(start for start in starts if start > today)
         return max(start for start in starts if start <= today)
@@ -157,9 +166,18 @@ RELATIVE_DATE_WORDS: Final = _build_word_table(
         ("day", -1): "yesterday gestern ayer anoche hier 昨天 昨日 昨晚 昨夜 きのう",
         ("day", 0): "today tonight heute hoy aujourd'hui 今天 今日 今晚 今夜 きょう",
         ("day", 1): "tomorrow morgen mañana demain 明天 明日",
-        ("day", 2): "day_after_tomorrow the_day_after_tomorrow übermorgen après-demain 后天 後天 明後日",
-        ("week", -2): "week_before_last the_week_before_last vorletzte_woche 上上周 上上个星期 先々週",
-        ("week", 2): "week_after_next the_week_after_next übernächste_woche 下下周 下下个星期 再来週",
+        (
+            "day",
+            2,
+        ): "day_after_tomorrow the_day_after_tomorrow übermorgen après-demain 后天 後天 明後日",
+        (
+            "week",
+            -2,
+        ): "week_before_last the_week_before_last vorletzte_woche 上上周 上上个星期 先々週",
+        (
+            "week",
+            2,
+        ): "week_after_next the_week_after_next übernächste_woche 下下周 下下个星期 再来週",
         ("month", -2): "month_before_last the_month_before_last vorletzten_monat 上上个月 先々月",
         ("year", -2): "year_before_last the_year_before_last vorletztes_jahr 前年 一昨年",
         ("year", -1): "去年 昨年",
@@ -170,12 +188,24 @@ RELATIVE_DATE_WORDS: Final = _build_word_table(
 _WEEKDAYS: Final = _build_word_table(
     {
         RecurringUnit("day", 0): "monday mon lunes montag lundi 周一 星期一 礼拜一 月曜日 月曜",
-        RecurringUnit("day", 1): "tuesday tue tues martes dienstag mardi 周二 星期二 礼拜二 火曜日 火曜",
-        RecurringUnit("day", 2): "wednesday wed miércoles mittwoch mercredi 周三 星期三 礼拜三 水曜日 水曜",
-        RecurringUnit("day", 3): "thursday thu thurs jueves donnerstag jeudi 周四 星期四 礼拜四 木曜日 木曜",
-        RecurringUnit("day", 4): "friday fri viernes freitag vendredi 周五 星期五 礼拜五 金曜日 金曜",
-        RecurringUnit("day", 5): "saturday sat sábado samstag sonnabend samedi 周六 星期六 礼拜六 土曜日 土曜",
-        RecurringUnit("day", 6): "sunday sun domingo sonntag dimanche 周日 星期天 星期日 礼拜天 日曜日 日曜",
+        RecurringUnit(
+            "day", 1
+        ): "tuesday tue tues martes dienstag mardi 周二 星期二 礼拜二 火曜日 火曜",
+        RecurringUnit(
+            "day", 2
+        ): "wednesday wed miércoles mittwoch mercredi 周三 星期三 礼拜三 水曜日 水曜",
+        RecurringUnit(
+            "day", 3
+        ): "thursday thu thurs jueves donnerstag jeudi 周四 星期四 礼拜四 木曜日 木曜",
+        RecurringUnit(
+            "day", 4
+        ): "friday fri viernes freitag vendredi 周五 星期五 礼拜五 金曜日 金曜",
+        RecurringUnit(
+            "day", 5
+        ): "saturday sat sábado samstag sonnabend samedi 周六 星期六 礼拜六 土曜日 土曜",
+        RecurringUnit(
+            "day", 6
+        ): "sunday sun domingo sonntag dimanche 周日 星期天 星期日 礼拜天 日曜日 日曜",
         RecurringUnit("weekend", 5): "weekend fin_de_semana wochenende week-end 周末 週末",
     }
 )
@@ -211,7 +241,9 @@ EDGE_WORDS: Final = _build_word_table(
         1.0: "end late ende finales fin",
     }
 )
-CLOCK_WORDS: Final = _build_word_table({0: "midnight mitternacht medianoche minuit", 12: "noon midday mittag mediodía midi"})
+CLOCK_WORDS: Final = _build_word_table(
+    {0: "midnight mitternacht medianoche minuit", 12: "noon midday mittag mediodía midi"}
+)
 DAY_PART_WORDS: Final = _build_word_table(
     {
         (6, 12): "morning morgen früh vormittag mañana matin 早上 上午",
@@ -286,8 +318,16 @@ DATE_FORMS: Final = {
         "最近{n} ?{unit}",
         "過去{n} ?{unit}",
     ),
-    "weekday_of_week": ("{weekday} (?:of )?{turn} week", "{turn} week(?:'s)? {weekday}", "{turn}{weekday_zh}"),
-    "turn": ("{turn} {thing}", f"(?:el |la |le |l')?{{thing}} (?P<turn>{_POSTPOSED_MODIFIERS})", "{turn}{thing}"),
+    "weekday_of_week": (
+        "{weekday} (?:of )?{turn} week",
+        "{turn} week(?:'s)? {weekday}",
+        "{turn}{weekday_zh}",
+    ),
+    "turn": (
+        "{turn} {thing}",
+        f"(?:el |la |le |l')?{{thing}} (?P<turn>{_POSTPOSED_MODIFIERS})",
+        "{turn}{thing}",
+    ),
     "name": ("{name}",),
     "name_of_year": ("{yearly},? (?:of |de |del |in )?{year}", "{year}(?: ?年 ?[的の]?| ){yearly}"),
     "month_of_year": ("{year} ?年 ?{digits} ?月", "{digits}/{year}"),
@@ -308,19 +348,38 @@ DATE_FORMS: Final = {
 # ----------------------------------------------------------------------------------------------------- speaking of time
 
 _TIME_TOKEN: Final = lazy_regex("[a-z]+|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
-_LETTERS_ONLY: Final = {code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)}
+_LETTERS_ONLY: Final = {
+    code: chr(code).lower() if chr(code).isalpha() else " " for code in range(128)
+}
 _YEAR_PATTERN: Final = re.compile("(?:19|20)[0-9]{2}(?![0-9])")
-_LOOSE_TIME_WORDS: Final = frozenset("ago since recently lately soon just now seit desde hace depuis kürzlich".split())
+_LOOSE_TIME_WORDS: Final = frozenset(
+    "ago since recently lately soon just now seit desde hace depuis kürzlich".split()
+)
 
 
 @cache
 def _time_vocabulary() -> frozenset[str]:
     """The single words that speak of time, whatever they say of it."""
-    return _LOOSE_TIME_WORDS.union(*(table.keys() for table in (UNIT_WORDS, RELATIVE_MODIFIERS, RELATIVE_DATE_WORDS, CALENDAR_NAMES, DAY_PART_WORDS)))
+    return _LOOSE_TIME_WORDS.union(
+        *(
+            table.keys()
+            for table in (
+                UNIT_WORDS,
+                RELATIVE_MODIFIERS,
+                RELATIVE_DATE_WORDS,
+                CALENDAR_NAMES,
+                DAY_PART_WORDS,
+            )
+        )
+    )
 
 
 def count_time_words(text: str, limit: int) -> int:
     """How many words of a text speak of time, counted up to some number."""
     folded = text if text.isascii() else fold_text(text)
-    words = folded.translate(_LETTERS_ONLY).split() if folded.isascii() else _TIME_TOKEN.findall(folded)
-    return min(sum(map(_time_vocabulary().__contains__, words)) + len(_YEAR_PATTERN.findall(folded)), limit)
+    words = (
+        folded.translate(_LETTERS_ONLY).split() if folded.isascii() else _TIME_TOKEN.findall(folded)
+    )
+    return min(
+        sum(map(_time_vocabulary().__contains__, words)) + len(_YEAR_PATTERN.findall(folded)), limit
+    )

@@ -26,11 +26,16 @@ class Contradiction:
 
     def as_dict(self) -> dict[str, Any]:
         """The contradiction as JSON, the later memory first."""
-        rows = [{"id": fact.id, "memory": fact.text, "trust": trust_of_claim(fact).label} for fact in self.facts]
+        rows = [
+            {"id": fact.id, "memory": fact.text, "trust": trust_of_claim(fact).label}
+            for fact in self.facts
+        ]
         return {"slot": self.slot, "memories": rows, "seq": self.seq}
 
 
-def select_believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> list[Fact]:
+def select_believed(
+    facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest"
+) -> list[Fact]:
     """Those of some memories that a belief lets stand, in the order given.
 
     `links` are those that touch the memories. `all` keeps everything. Otherwise the best memory stands, then the next
@@ -38,13 +43,17 @@ def select_believed(facts: Sequence[Fact], links: Sequence[Link], belief: str = 
     or the most `trusted`. What contradicts nothing always stands, and what is in quarantine contests nothing.
     """
     if belief not in BELIEFS:
-        raise InvalidInput(f"There is no belief {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}.")
+        raise InvalidInput(
+            f"There is no belief {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}."
+        )
     rivals = _map_rivals(facts, links)
     if belief == "all" or not rivals:
         return list(facts)
     ranking_key = _ranking_key(belief, links)
     standing: set[str] = set()
-    for fact in sorted((fact for fact in facts if fact.id in rivals), key=ranking_key, reverse=True):
+    for fact in sorted(
+        (fact for fact in facts if fact.id in rivals), key=ranking_key, reverse=True
+    ):
         if not rivals[fact.id] & standing:
             standing.add(fact.id)
     return [fact for fact in facts if fact.id not in rivals or fact.id in standing]
@@ -62,7 +71,9 @@ class BeliefConflicts:
     replaced_by: Mapping[str, str] = field(default_factory=dict)
 
 
-def find_belief_conflicts(facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest") -> BeliefConflicts:
+def find_belief_conflicts(
+    facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest"
+) -> BeliefConflicts:
     """The contradictions among some memories, and who makes room for whom.
 
     What was said to supersede another stands instead of it wherever the latest is believed, unless it was made of it:
@@ -74,13 +85,25 @@ def find_belief_conflicts(facts: Sequence[Fact], links: Sequence[Link], belief: 
     replaced_by: dict[str, str] = {}
     for thread, others in rivals.items():
         if thread not in standing:
-            replaced_by[thread] = max((standing[other] for other in others if other in standing), key=ranking_key).id
+            replaced_by[thread] = max(
+                (standing[other] for other in others if other in standing), key=ranking_key
+            ).id
     if belief == "latest":
         standing_ids = standing.keys()
         derived_pairs = {(link.dst, link.src) for link in links if link.rel == DERIVED_FROM}
-        superseding_pairs = {(link.dst, link.src): None for link in links if link.rel == SUPERSEDES and link.until == NEVER}
-        replaced_by |= {old: new for old, new in superseding_pairs if old != new and {old, new} <= standing_ids and (old, new) not in derived_pairs}
-    return BeliefConflicts({thread: tuple(sorted(others)) for thread, others in rivals.items()}, replaced_by)
+        superseding_pairs = {
+            (link.dst, link.src): None
+            for link in links
+            if link.rel == SUPERSEDES and link.until == NEVER
+        }
+        replaced_by |= {
+            old: new
+            for old, new in superseding_pairs
+            if old != new and {old, new} <= standing_ids and (old, new) not in derived_pairs
+        }
+    return BeliefConflicts(
+        {thread: tuple(sorted(others)) for thread, others in rivals.items()}, replaced_by
+    )
 
 
 def find_contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Contradiction]:
@@ -88,11 +111,18 @@ def find_contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Co
     facts_by_id = {fact.id: fact for fact in facts}
     by_pair: dict[frozenset[str], Contradiction] = {}
     for link in sorted(links, key=lambda link: link.seq):
-        if link.rel == CONTRADICTS and link.until == NEVER and link.src in facts_by_id and link.dst in facts_by_id:
+        if (
+            link.rel == CONTRADICTS
+            and link.until == NEVER
+            and link.src in facts_by_id
+            and link.dst in facts_by_id
+        ):
             pair = facts_by_id[link.src], facts_by_id[link.dst]
             later, earlier = sorted(pair, key=_recency_key, reverse=True)
             slot = str(link.meta.get("slot", ""))
-            by_pair.setdefault(frozenset((link.src, link.dst)), Contradiction(slot, (later, earlier), link.seq))
+            by_pair.setdefault(
+                frozenset((link.src, link.dst)), Contradiction(slot, (later, earlier), link.seq)
+            )
     return list(by_pair.values())
 
 
@@ -119,7 +149,11 @@ def _ranking_key(belief: str, links: Sequence[Link]) -> Callable[[Fact], tuple[f
 
 def count_votes(links: Sequence[Link]) -> Mapping[str, int]:
     """How often each memory was said again; only what users say counts, so that nobody can stuff the ballot."""
-    supports = {(link.src, link.dst) for link in links if link.rel == SUPPORTS and TRUST_KEY not in link.meta}
+    supports = {
+        (link.src, link.dst)
+        for link in links
+        if link.rel == SUPPORTS and TRUST_KEY not in link.meta
+    }
     return Counter(thread for _, thread in supports)
 
 

@@ -48,7 +48,9 @@ WORD_LANGUAGES: Final = {
     "once": "es",
 }
 # Words that are times when they are written with a capital, or where nothing else can stand.
-CAPITALISED_WORDS: Final = _word_set("may march mar sun sat mon tue wed thu fri jan feb apr jun jul aug sep oct nov dec")
+CAPITALISED_WORDS: Final = _word_set(
+    "may march mar sun sat mon tue wed thu fri jan feb apr jun jul aug sep oct nov dec"
+)
 ABBREVIATIONS: Final = CAPITALISED_WORDS - _word_set("may march")
 GIVEN_NAMES: Final = _word_set("april may june august summer autumn winter jan mar mon")
 
@@ -63,7 +65,9 @@ PREPOSITIONS: Final = _build_meaning_table(
     }
 )
 _ARTICLE: Final = "(?: (?:the|el|la|le|les|dem|den|der|die))?"
-PREPOSITION_PATTERN: Final = lazy_regex(rf"(?<![a-z])(?P<lead>{_join_alternatives(PREPOSITIONS)}){_ARTICLE} $", re.ASCII)
+PREPOSITION_PATTERN: Final = lazy_regex(
+    rf"(?<![a-z])(?P<lead>{_join_alternatives(PREPOSITIONS)}){_ARTICLE} $", re.ASCII
+)
 POSTPOSITIONS: Final = _build_meaning_table(
     {
         "before": "之前 以前",
@@ -104,7 +108,9 @@ _CLAUSE_WORDS: Final = """and or but to through until till with when while that 
     were is are has have had will would should can could about for from at by on in as than regarding because so if then
     before after since i we you he she they it my our her his their the a an this compared including during y und et o
     ou oder con mit avec hice hizo gemacht bis hasta passiert gewesen"""
-CLAUSE_BOUNDARY: Final = lazy_regex(rf"\s*(?:$|[^\sa-z0-9]|(?:{_join_alternatives(_word_set(_CLAUSE_WORDS))})(?![a-z]))", re.ASCII)
+CLAUSE_BOUNDARY: Final = lazy_regex(
+    rf"\s*(?:$|[^\sa-z0-9]|(?:{_join_alternatives(_word_set(_CLAUSE_WORDS))})(?![a-z]))", re.ASCII
+)
 # "In the last year" are twelve months up to now, "last year" is the one before this.
 ROLLING_WINDOW: Final = lazy_regex(r"(?<![a-z])(?:in|over|during|within|for|throughout) the $")
 # Counts that are no numbers, and what they may mean.
@@ -140,7 +146,9 @@ RANGE_JOIN: Final = lazy_regex(
 )
 BETWEEN_JOINS: Final = _word_set("and und y et")
 BETWEEN_PREFIX: Final = lazy_regex(r"(?<![a-z])(?:between|zwischen|entre)(?: the| el| le)? $")
-FROM_PREFIX: Final = lazy_regex(r"(?<![a-z])(?:from|between|von|vom|zwischen|entre|desde|de|du)(?: the| el| le)? $")
+FROM_PREFIX: Final = lazy_regex(
+    r"(?<![a-z])(?:from|between|von|vom|zwischen|entre|desde|de|du)(?: the| el| le)? $"
+)
 _RANGE_SEPARATOR: Final = "(?: ?[-–] ?| (?:to|through|until|till|and|bis|al|au|y|und|et) )"
 _NTH_DAY: Final = r"\d{1,2})(?:st|nd|rd|th|\.)?"
 DAY_RANGE_TEMPLATES: Final = (
@@ -149,7 +157,9 @@ DAY_RANGE_TEMPLATES: Final = (
 )
 _OFFSET_ANCHOR: Final = f"(?:{_join_alternatives({word: way for word, way in PREPOSITIONS.items() if way in ('before', 'after')})}){_ARTICLE} "
 OFFSET_TEMPLATES: Final = (f"{{n}} {{thing}} {_OFFSET_ANCHOR}", f"{{thing}} {_OFFSET_ANCHOR}")
-NESTED_JOIN: Final = lazy_regex(r",?(?: (?:in|on|of|the|en|im|am|de|del|du|des|el|la|le))* ?|[的の]?", re.ASCII)
+NESTED_JOIN: Final = lazy_regex(
+    r",?(?: (?:in|on|of|the|en|im|am|de|del|du|des|el|la|le))* ?|[的の]?", re.ASCII
+)
 _AT_PREFIX: Final = ",? (?:(?:in the|at around|at|am|in der|por la|de la|um|a las) )?"
 DAY_PART_TEMPLATES: Final = (f"{_AT_PREFIX}{{part}}", f"{_AT_PREFIX}{{clock}}", "{part_zh}")
 RELATIVE_PART_TEMPLATE: Final = "(?:last|this) {part}"
@@ -165,7 +175,9 @@ FUTURE_TENSE: Final = lazy_regex(
     r"voy a|vamos a|vas a|vais|allons)(?![a-z])|'ll |将|会|打算|计划|予定|つもり",
     re.ASCII,
 )
-PROGRESSIVE_TENSE: Final = lazy_regex(r"(?<![a-z])(?:am|are|is) (?:[a-z]+ ){1,3}?[a-z]{2,}ing(?![a-z])", re.ASCII)
+PROGRESSIVE_TENSE: Final = lazy_regex(
+    r"(?<![a-z])(?:am|are|is) (?:[a-z]+ ){1,3}?[a-z]{2,}ing(?![a-z])", re.ASCII
+)
 HABITUAL_PATTERN: Final = lazy_regex(
     r"(?<![a-z])(?:every|each|usually|always|typically|normally|often|generally|cada|siempre|jeden|immer|chaque|"
     r"toujours|"
@@ -173,4 +185,6 @@ HABITUAL_PATTERN: Final = lazy_regex(
     r"(?![a-z])|每|毎",
     re.ASCII,
 )
-DATE_OPENERS: Final = _word_set("hace vor il in dentro en dans ultimos ultimas year ano jahr week weekend the 过 最 過")
+DATE_OPENERS: Final = _word_set(
+    "hace vor il in dentro en dans ultimos ultimas year ano jahr week weekend the 过 最 過"
+)

@@ -38,7 +38,11 @@ def is_blob_hash(value: Any) -> bool:
 def list_blob_hashes(meta: Mapping[str, Any]) -> tuple[str, ...]:
     """The hashes that the metadata of a piece of evidence names, each once, in order."""
     values = meta.get(BLOBS_KEY)
-    return tuple(sorted({value for value in values if is_blob_hash(value)})) if isinstance(values, list | tuple) else ()
+    return (
+        tuple(sorted({value for value in values if is_blob_hash(value)}))
+        if isinstance(values, list | tuple)
+        else ()
+    )
 
 
 class BlobStore(Protocol):

@@ -45,10 +45,20 @@ class ValueMatcher:
     def find_match(self, value: str, candidates: Sequence[WeightedValue]) -> WeightedValue | None:
         """The held value that another means: the very same, else the likest, the earlier of two."""
         normalised = normalise_value(value)
-        exact = next((candidate for candidate in candidates if normalise_value(candidate.value) == normalised), None)
+        exact = next(
+            (
+                candidate
+                for candidate in candidates
+                if normalise_value(candidate.value) == normalised
+            ),
+            None,
+        )
         if exact is not None or self.threshold >= 1.0:
             return exact
-        scored = [(self.similarity(normalised, normalise_value(candidate.value)), candidate) for candidate in candidates]
+        scored = [
+            (self.similarity(normalised, normalise_value(candidate.value)), candidate)
+            for candidate in candidates
+        ]
         score, closest = max(scored, key=lambda pair: pair[0], default=(0.0, None))
         return closest if score >= self.threshold else None
 
@@ -105,7 +115,10 @@ class ConceptRules:
 
 def set_default_clock(ontology: Ontology, clock: DecayClock) -> Ontology:
     """An ontology whose concepts go by a clock unless they name another, or a half-life."""
-    kinds = (kind if kind.clock or kind.half_life_days else replace(kind, clock=clock) for kind in ontology.kinds)
+    kinds = (
+        kind if kind.clock or kind.half_life_days else replace(kind, clock=clock)
+        for kind in ontology.kinds
+    )
     return replace(ontology, kinds=tuple(kinds))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import sqrt
 
 from told.core.importance import score_importance
-from told.core.text import split_sentences, make_snippet, extract_terms
+from told.core.text import extract_terms, make_snippet, split_sentences
 
 SUMMARY_LENGTH = 240
 """How many characters a summary has at most, unless another length is asked for."""
@@ -29,7 +29,9 @@ def extract_summary(text: str, max_chars: int = SUMMARY_LENGTH) -> str:
         return flat_text
     parts = [" ".join(sentence.split()) for sentence in split_sentences(text[:MAX_INPUT_CHARS])]
     selected = _select_sentences(parts, _score_sentences(parts), max_chars)
-    return " ".join(parts[index] for index in sorted(selected)) or make_snippet(flat_text, max_chars)
+    return " ".join(parts[index] for index in sorted(selected)) or make_snippet(
+        flat_text, max_chars
+    )
 
 
 def _score_sentences(parts: Sequence[str]) -> list[float]:
@@ -38,10 +40,13 @@ def _score_sentences(parts: Sequence[str]) -> list[float]:
     counts = Counter(term for part_terms in term_lists for term in set(part_terms))
     max_count = max(counts.values(), default=1)
     return [
-        score_importance(part) + sum(counts[term] for term in set(part_terms)) / (max_count * sqrt(len(part_terms) or 1)) / 4
+        score_importance(part)
+        + sum(counts[term] for term in set(part_terms))
+        / (max_count * sqrt(len(part_terms) or 1))
+        / 4
         + (FIRST_SENTENCE_BONUS if index == 0 else 0.0)
         for index, (part, part_terms) in enumerate(zip(parts, term_lists, strict=True))
-    ]  # fmt: skip
+    ]
 
 
 def _select_sentences(parts: Sequence[str], scores: Sequence[float], max_chars: int) -> set[int]:

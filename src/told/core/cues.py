@@ -23,15 +23,21 @@ class QueryCue:
 
     def matches(self, text: str) -> bool:
         """Whether a text in lower case shows one of the signs."""
-        return bool(self.spaced.search(text) or (_may_be_unspaced(text) and self.unspaced.search(text)))
+        return bool(
+            self.spaced.search(text) or (_may_be_unspaced(text) and self.unspaced.search(text))
+        )
 
 
-def _build_cue(*rows: str, compile_pattern: Callable[[str], re.Pattern[str]] = re.compile) -> QueryCue:
+def _build_cue(
+    *rows: str, compile_pattern: Callable[[str], re.Pattern[str]] = re.compile
+) -> QueryCue:
     """A cue that every question is looked at for; `compiled=regex` where few are."""
     rows = tuple(re.sub(r"\n\s*", "", row) for row in rows)
     unspaced = [row for row in rows if _is_unspaced(row)]
     spaced = "|".join(row for row in rows if row not in unspaced)
-    return QueryCue(compile_pattern(rf"\b(?<!['’])(?:{spaced})(?!\w)"), lazy_regex("|".join(unspaced)))
+    return QueryCue(
+        compile_pattern(rf"\b(?<!['’])(?:{spaced})(?!\w)"), lazy_regex("|".join(unspaced))
+    )
 
 
 def _not_preceded_by(words: str, phrase: str) -> str:
@@ -97,9 +103,7 @@ _SAY_VERBS: Final = """(?:recommend|tell|suggest|say|mention|advise|give|provide
     write|name|create|generate|come up with|offer|point out|promise|quote|refer|teach|warn|answer|reply|outline|draft|
     cite)"""
 _CONVERSATION_NOUN: Final = "(?:conversation|chat|discussion|session|talk|exchange)s?"
-_ADVICE_NOUN: Final = (
-    "(?:advice|recommendations?|suggestions?|answers?|reply|replies|response|responses|explanation|proposal)"
-)
+_ADVICE_NOUN: Final = "(?:advice|recommendations?|suggestions?|answers?|reply|replies|response|responses|explanation|proposal)"
 REPLY_CUE: Final = _build_cue(
     rf"you(?:'ve|’ve|'d|’d| have| had)?(?: (?:already|also|once|just|previously|originally|initially|earlier|\w+ly))*"
     rf" {_SAID_VERBS}",
@@ -136,7 +140,8 @@ REPLY_CUE: Final = _build_cue(
 # ----------------------------------------------------------------------------------------------------------------- past
 
 PAST_CUE: Final = _build_cue(
-    _not_preceded_by("days weeks months years", "before") + r"(?! (?:i (?:go|leave|start)|bed|going to bed))",
+    _not_preceded_by("days weeks months years", "before")
+    + r"(?! (?:i (?:go|leave|start)|bed|going to bed))",
     r"(?:earlier|previous|prior|past)(?= (?!conversation|chat|discussion|session|talk|message|day|days|week|weeks|"
     r"month|months|"
     r"art|year|years|few|couple|today|this|to\b|one|two|three|four|five|six|\d)\w)(?<!past)",
@@ -146,7 +151,8 @@ PAST_CUE: Final = _build_cue(
     r"original|initial|former|ex-\w+",
     _not_preceded_by("am is are was were get got getting be been 'm", "used to"),
     r"(?:what|where|who|how|why|when) did (?:\w+ ){1,3}use to",
-    _not_preceded_by("how years year months weeks", "old") + r"(?! (?:is|are|was|were|enough|am|did|will)\b)(?!-)",
+    _not_preceded_by("how years year months weeks", "old")
+    + r"(?! (?:is|are|was|were|enough|am|did|will)\b)(?!-)",
     _not_preceded_by("the", "first")
     + r"(?! (?:name|aid|class|thing|lady|floor|person|of all|time|two|three|four|five|few|half|week|weekend|"
     r"quarter|month|or)\b)(?=[ ']\w)(?!-)",

@@ -51,7 +51,9 @@ class OwnText:
 
     def to_source_span(self, start: int, end: int) -> Span:
         """Where a span of these words stands in the whole text."""
-        return self._to_source_offset(start, at_end=False), self._to_source_offset(max(end, start), at_end=True)
+        return self._to_source_offset(start, at_end=False), self._to_source_offset(
+            max(end, start), at_end=True
+        )
 
     def _to_source_offset(self, offset: int, *, at_end: bool) -> int:
         """A gap between two parts belongs to the end of the one before, or to the beginning of the one after."""
@@ -144,7 +146,11 @@ class EchoFilter:
 
     def record_prompt(self, account: str, text: str) -> None:
         """These lines stand in a prompt now."""
-        fingerprints = [fingerprint for line in text.splitlines() if (fingerprint := _fingerprint_line(line)) is not None]
+        fingerprints = [
+            fingerprint
+            for line in text.splitlines()
+            if (fingerprint := _fingerprint_line(line)) is not None
+        ]
         with self._lock:
             for key in ((account, fingerprint) for fingerprint in fingerprints):
                 self._fingerprints[key] = None
@@ -164,12 +170,18 @@ class EchoFilter:
 
     def strip_echoes(self, account: str, text: str) -> OwnText | None:
         """What of a text is the speaker's own, where that is not all of it."""
-        return strip_context_blocks(text, self._iter_echo_spans(account, text) if self._fingerprints else ())
+        return strip_context_blocks(
+            text, self._iter_echo_spans(account, text) if self._fingerprints else ()
+        )
 
     def echo_share(self, account: str, text: str) -> float:
         """How much of a text is an echo, from 0 to 1."""
         total = len("".join(text.split()))
-        return 1 - len("".join(self.extract_own_text(account, text).text.split())) / total if total else 0.0
+        return (
+            1 - len("".join(self.extract_own_text(account, text).text.split())) / total
+            if total
+            else 0.0
+        )
 
     def is_echo(self, account: str, text: str) -> bool:
         """Whether nothing of a text is the speaker's own."""

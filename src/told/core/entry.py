@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, assert_never
 
 from told.core.blob import list_blob_hashes
 from told.core.errors import StoreCorrupt, StoreVersion
-from told.core.ids import quote_json, sha256, encode_utf8, canonical_json_text
+from told.core.ids import canonical_json_text, encode_utf8, quote_json, sha256
 from told.core.scope import Scope
 from told.core.value import fast_frozen_init
 from told.core.when import ALWAYS, Interval
@@ -49,7 +49,15 @@ class Evidence(_DigestSlot):
         if not hasattr(self, "_digest"):
             prefix = f"{_origin_prefix(self.sort, self.role, self.name, self.said_at, self.source)},{quote_json(self.content)}"
             blobs = list_blob_hashes(self.meta) if self.meta else ()
-            object.__setattr__(self, "_digest", sha256(encode_utf8(f"{prefix},{canonical_json_text(blobs)}]" if blobs else f"{prefix}]")))
+            object.__setattr__(
+                self,
+                "_digest",
+                sha256(
+                    encode_utf8(
+                        f"{prefix},{canonical_json_text(blobs)}]" if blobs else f"{prefix}]"
+                    )
+                ),
+            )
         return self._digest
 
 
@@ -211,19 +219,33 @@ def seal_entry(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: b
     envelope = encode_envelope(draft)
     sort, thread = verb_sort(draft.verb), verb_thread(draft.verb)
     digest = sha256(salt, envelope)
-    entry_hash = compute_chain_hash(prev, seq=seq, tx=tx, at=at, sort=sort, thread=thread, digest=digest)
+    entry_hash = compute_chain_hash(
+        prev, seq=seq, tx=tx, at=at, sort=sort, thread=thread, digest=digest
+    )
     return Entry(seq, tx, at, sort, thread, digest, entry_hash, salt, envelope, draft)
 
 
-def compute_chain_hash(prev: bytes, *, seq: int, tx: int, at: int, sort: str, thread: str | None, digest: bytes) -> bytes:
+def compute_chain_hash(
+    prev: bytes, *, seq: int, tx: int, at: int, sort: str, thread: str | None, digest: bytes
+) -> bytes:
     """The hash of an entry over its predecessor's and everything that can never be erased."""
-    return sha256(prev, f"{seq}\n{tx}\n{at}\n{sort}\n{thread or ''}\n".encode("utf-8", "surrogatepass"), digest)
+    return sha256(
+        prev,
+        f"{seq}\n{tx}\n{at}\n{sort}\n{thread or ''}\n".encode("utf-8", "surrogatepass"),
+        digest,
+    )
 
 
 def is_next_in_chain(prev: bytes, entry: Entry) -> bool:
     """Whether an entry's hash is what its place after another and its own header make it."""
     entry_hash = compute_chain_hash(
-        prev, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, thread=entry.thread, digest=entry.digest
+        prev,
+        seq=entry.seq,
+        tx=entry.tx,
+        at=entry.at,
+        sort=entry.sort,
+        thread=entry.thread,
+        digest=entry.digest,
     )
     return entry_hash == entry.hash
 
@@ -243,8 +265,12 @@ def encode_envelope(draft: Draft) -> bytes:
 def _envelope_frame(author: str, policy: str, *ids: str | None) -> tuple[str, str]:
     """What stands before a body and behind it, its keys in order: the same for all that is written together."""
     scope = Scope("", *ids).as_json() if ids else None
-    envelope = canonical_json_text({"v": VERSION, "scope": scope, "author": author, "policy": policy, "body": 0})
-    prefix, key, suffix = envelope.partition('"body":0')  # no text holds this: a quotation mark in one is escaped
+    envelope = canonical_json_text(
+        {"v": VERSION, "scope": scope, "author": author, "policy": policy, "body": 0}
+    )
+    prefix, key, suffix = envelope.partition(
+        '"body":0'
+    )  # no text holds this: a quotation mark in one is escaped
     return prefix + key[:-1], suffix
 
 
@@ -252,7 +278,11 @@ def decode_envelope(sort: str, account: str, envelope: bytes) -> Draft:
     """Read an envelope of this or any earlier version."""
     try:
         data = upcast_envelope(sort, json.loads(envelope))
-        scope = None if data["scope"] is None else Scope.from_json(account, _check_shape(data["scope"], {}))
+        scope = (
+            None
+            if data["scope"] is None
+            else Scope.from_json(account, _check_shape(data["scope"], {}))
+        )
         verb = _decode_verb(sort, _check_shape(data["body"], BODY_SHAPES[sort]))
         return Draft(verb, scope, str(data["author"]), str(data["policy"]))
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -297,7 +327,10 @@ def upcast_envelope(sort: str, data: dict[str, Any]) -> dict[str, Any]:
             raise StoreVersion(f"No reader for entries of version {data['v']}.")
         data = {**step(sort, data), "v": data["v"] + 1}
     if data["v"] > VERSION:
-        raise StoreVersion(f"The entry has version {data['v']}; this told reads up to {VERSION}.", hint="Upgrade told.")
+        raise StoreVersion(
+            f"The entry has version {data['v']}; this told reads up to {VERSION}.",
+            hint="Upgrade told.",
+        )
     return data
 
 
@@ -313,9 +346,15 @@ def _encode_members(verb: Verb) -> list[str]:
             if since is not None:
                 members.append(_encode_member("since", since))
         case Erased(seqs=seqs, why=why, was=was):
-            members = [_encode_member("seqs", seqs), _encode_member("why", why), _encode_member("was", dict(was))]
+            members = [
+                _encode_member("seqs", seqs),
+                _encode_member("why", why),
+                _encode_member("was", dict(was)),
+            ]
         case Retracted() | Linked() | Ruled():
-            members = [_encode_member(name, getattr(verb, name)) for name in verb.__dataclass_fields__]
+            members = [
+                _encode_member(name, getattr(verb, name)) for name in verb.__dataclass_fields__
+            ]
         case _:
             assert_never(verb)
     return sorted(members)  # a quotation mark, which ends a name, comes before every letter
@@ -349,10 +388,21 @@ def _sparse_encoder(cls: type[Any]) -> Callable[[list[str], Any], list[str]]:
 
     It is written out, as an `__init__` is: to go through the fields in a loop takes twice as long.
     """
-    defaults, field_names = cls(object()), [field.name for field in fields(cls) if field.name != "valid"]
-    tests = (f"if (held := value.{name}) is not _{name} and held != _{name}" for name in field_names)
-    lines = (f"{test}: members.append(_member({name!r}, held))" for test, name in zip(tests, field_names, strict=True))
-    names: dict[str, Any] = {"_member": _encode_member, **{f"_{name}": getattr(defaults, name) for name in field_names}}
-    exec("\n  ".join(("def sparse(members, value):", *lines, "return members")), names)  # noqa: S102 - our own fields
+    defaults, field_names = (
+        cls(object()),
+        [field.name for field in fields(cls) if field.name != "valid"],
+    )
+    tests = (
+        f"if (held := value.{name}) is not _{name} and held != _{name}" for name in field_names
+    )
+    lines = (
+        f"{test}: members.append(_member({name!r}, held))"
+        for test, name in zip(tests, field_names, strict=True)
+    )
+    names: dict[str, Any] = {
+        "_member": _encode_member,
+        **{f"_{name}": getattr(defaults, name) for name in field_names},
+    }
+    exec("\n  ".join(("def sparse(members, value):", *lines, "return members")), names)
     encoder: Callable[[list[str], Any], list[str]] = names["sparse"]
     return encoder

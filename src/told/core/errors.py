@@ -48,7 +48,9 @@ class ToldError(Exception):
     status: ClassVar[int] = 500
     default_hint: ClassVar[str] = ""
 
-    def __init__(self, message: str | None = None, *, hint: str | None = None, **detail: Any) -> None:
+    def __init__(
+        self, message: str | None = None, *, hint: str | None = None, **detail: Any
+    ) -> None:
         self.message = message or (type(self).__doc__ or "").strip()
         self.hint = self.default_hint if hint is None else hint
         self.detail = detail
@@ -59,7 +61,11 @@ class ToldError(Exception):
 
     def as_dict(self) -> dict[str, Any]:
         """The error as one JSON object, the same in every face."""
-        body: dict[str, Any] = {"code": f"TOLD-{self.code}", "error": type(self).__name__, "message": self.message}
+        body: dict[str, Any] = {
+            "code": f"TOLD-{self.code}",
+            "error": type(self).__name__,
+            "message": self.message,
+        }
         if self.hint:
             body["hint"] = self.hint
         if self.detail:
@@ -74,7 +80,7 @@ class InvalidInput(ToldError, ValueError):
 
 
 class ScopeError(InvalidInput):
-    """At least one of user_id, agent_id, or run_id must be provided"""  # noqa: D415 - the message callers match on
+    """At least one of user_id, agent_id, or run_id must be provided"""
 
     code = "E101"
 
@@ -243,6 +249,10 @@ def format_rebuild_command(accounts: Sequence[str]) -> str:
     """What to type so that accounts are put right; what is of none of them, any account's rebuild clears away."""
     from shlex import quote
 
-    commands = [f"`told rebuild --account {quote(name)}`" for name in accounts[:MAX_NAMED_ACCOUNTS]] or ["`told rebuild`"]
+    commands = [
+        f"`told rebuild --account {quote(name)}`" for name in accounts[:MAX_NAMED_ACCOUNTS]
+    ] or ["`told rebuild`"]
     remaining = len(accounts) - MAX_NAMED_ACCOUNTS
-    return " and ".join([*commands, *([f"so for {remaining} more accounts"] if remaining > 0 else [])])
+    return " and ".join(
+        [*commands, *([f"so for {remaining} more accounts"] if remaining > 0 else [])]
+    )

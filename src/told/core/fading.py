@@ -16,7 +16,14 @@ from told.core.belief import SUPPORTS
 from told.core.fact import Fact, Link, Tick
 from told.core.ids import uuid7_created_at
 from told.core.kind import Kind
-from told.core.salience import DEFAULT_PRUNE_THRESHOLD, DecayClock, DecayCurve, sample_curve, find_fade_time, compute_salience
+from told.core.salience import (
+    DEFAULT_PRUNE_THRESHOLD,
+    DecayClock,
+    DecayCurve,
+    compute_salience,
+    find_fade_time,
+    sample_curve,
+)
 from told.core.trust import TRUST_KEY, Trust, trust_of_source
 
 DAY_US: Final = 86_400_000_000
@@ -52,9 +59,14 @@ class ClockReadings:
 
     @classmethod
     def from_counts(
-        cls, counts: Mapping[int, tuple[int, int]], at: int, recent: Sequence[Tick] = (), *,
-        turn_events: float = 1.0, turn_tokens: float = 200.0,
-    ) -> ClockReadings:  # fmt: skip
+        cls,
+        counts: Mapping[int, tuple[int, int]],
+        at: int,
+        recent: Sequence[Tick] = (),
+        *,
+        turn_events: float = 1.0,
+        turn_tokens: float = 200.0,
+    ) -> ClockReadings:
         """The clocks that so many turns and tokens up to each position have moved; the pace is that of the recent."""
         seqs = tuple(sorted(counts))
         turns = tuple(counts[seq][0] / turn_events for seq in seqs)
@@ -64,7 +76,11 @@ class ClockReadings:
             DecayClock.TURNS: sum(tick.turns for tick in recent[1:]) / turn_events,
             DecayClock.TOKENS: sum(tick.tokens for tick in recent[1:]) / turn_tokens,
         }
-        pace_us = {clock: elapsed / distance for clock, distance in progress.items() if distance and elapsed > 0}
+        pace_us = {
+            clock: elapsed / distance
+            for clock, distance in progress.items()
+            if distance and elapsed > 0
+        }
         return cls(at, seqs, turns, tokens, pace_us)
 
     def reading_at(self, clock: DecayClock, seq: int, at: int) -> float:
@@ -85,7 +101,11 @@ class ClockReadings:
         """The instant at which a clock will have moved so far: by its pace of late, if it is not that of time."""
         if clock is DecayClock.TIME:
             return self.at + round(distance * DAY_US)
-        return self.at + round(distance * self.pace_us[clock]) if clock in self.pace_us and distance >= 0 else None
+        return (
+            self.at + round(distance * self.pace_us[clock])
+            if clock in self.pace_us and distance >= 0
+            else None
+        )
 
     def _readings_of(self, clock: DecayClock) -> tuple[float, ...]:
         return self.turns if clock is DecayClock.TURNS else self.tokens
@@ -135,11 +155,24 @@ class Strength:
     def sample_curve(self, points: int) -> Iterator[tuple[float, float]]:
         """The curve from when it was first said until it has faded, or a while on; counted from the first."""
         start, remaining = self.mention_readings[0], self.remaining
-        end = self.current_reading + (max(self.age, PLOT_AHEAD) if remaining is None else max(remaining, 0.0))
-        return ((reading - start, weight) for reading, weight in sample_curve(self.curve, self.mention_readings, start, end, points))
+        end = self.current_reading + (
+            max(self.age, PLOT_AHEAD) if remaining is None else max(remaining, 0.0)
+        )
+        return (
+            (reading - start, weight)
+            for reading, weight in sample_curve(
+                self.curve, self.mention_readings, start, end, points
+            )
+        )
 
 
-def compute_strength(fact: Fact, kind: Kind | None, clocks: ClockReadings, mentions: Sequence[FactMention], floor: float = DEFAULT_PRUNE_THRESHOLD) -> Strength:
+def compute_strength(
+    fact: Fact,
+    kind: Kind | None,
+    clocks: ClockReadings,
+    mentions: Sequence[FactMention],
+    floor: float = DEFAULT_PRUNE_THRESHOLD,
+) -> Strength:
     """How strong a memory is by the clock of its kind; one of a kind that nobody declared does not fade."""
     clock = DecayClock.TIME if kind is None else kind.decay_clock
     curve = _FLAT_CURVE if kind is None else kind.build_curve(fact.confidence, floor)
@@ -147,24 +180,38 @@ def compute_strength(fact: Fact, kind: Kind | None, clocks: ClockReadings, menti
     return Strength(clock, curve, (first, *sorted(max(first, item) for item in later)), clocks)
 
 
-def list_mentions(fact: Fact, repetitions: Iterable[Link] = (), versions: Iterable[Fact] = ()) -> list[FactMention]:
+def list_mentions(
+    fact: Fact, repetitions: Iterable[Link] = (), versions: Iterable[Fact] = ()
+) -> list[FactMention]:
     """Where a memory was said: where what it says was last changed by a user, and wherever it was said again since.
 
     A version that says the same with other metadata, confidence or validity is no saying, and a change that no user
     stands behind is none either; the versions before `fact` are among the `tellings` of its thread.
     """
-    earlier_versions = sorted((item for item in versions if item.seq < fact.seq), key=lambda item: item.seq)
+    earlier_versions = sorted(
+        (item for item in versions if item.seq < fact.seq), key=lambda item: item.seq
+    )
     mentions: list[FactMention] = []
     previous: Fact | None = None
     for version in (*earlier_versions, fact):
         mention = FactMention(version.seq, version.updated_at, version.evidence)
-        if previous is None or (_proposition(version) != _proposition(previous) and trust_of_source(version) is Trust.USER):
+        if previous is None or (
+            _proposition(version) != _proposition(previous)
+            and trust_of_source(version) is Trust.USER
+        ):
             mentions = [mention]
-        elif version.evidence not in (None, previous.evidence) and trust_of_source(version) is Trust.USER:
+        elif (
+            version.evidence not in (None, previous.evidence)
+            and trust_of_source(version) is Trust.USER
+        ):
             mentions.append(mention)
         previous = version
     first, *rest = mentions
-    later = [FactMention(link.seq, uuid7_created_at(link.src) or first.at, link.src) for link in repetitions if link.seq > first.seq]
+    later = [
+        FactMention(link.seq, uuid7_created_at(link.src) or first.at, link.src)
+        for link in repetitions
+        if link.seq > first.seq
+    ]
     return [first, *sorted((*rest, *later), key=lambda item: item.seq)]
 
 
@@ -177,6 +224,10 @@ def group_repetitions(links: Iterable[Link]) -> Mapping[str, list[Link]]:
     """The links by which memories were said again; only what users say counts, so that nobody keeps alive his own."""
     by_fact: dict[str, list[Link]] = {}
     for link in links:
-        if link.rel == SUPPORTS and link.meta.get("said") == REPEATED and TRUST_KEY not in link.meta:
+        if (
+            link.rel == SUPPORTS
+            and link.meta.get("said") == REPEATED
+            and TRUST_KEY not in link.meta
+        ):
             by_fact.setdefault(link.dst, []).append(link)
     return by_fact

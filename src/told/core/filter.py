@@ -52,7 +52,14 @@ BUILT_IN_FIELDS: Final = SCOPE_FIELDS | TIME_FIELDS | TEXT_FIELDS
 METADATA_PREFIX: Final = "metadata."
 
 _ALIASES: Final = {"data": "memory", "text": "memory"}
-_CONNECTIVES: Final = {"AND": "AND", "OR": "OR", "NOT": "NOT", "$and": "AND", "$or": "OR", "$not": "NOT"}
+_CONNECTIVES: Final = {
+    "AND": "AND",
+    "OR": "OR",
+    "NOT": "NOT",
+    "$and": "AND",
+    "$or": "OR",
+    "$not": "NOT",
+}
 _ORDERINGS: Final = frozenset({"gt", "gte", "lt", "lte"})
 _LONG_FORM: Final = {"field", "operator", "value"}
 _EXAMPLE: Final = 'Write {"tag": "work"}, {"priority": {"gte": 3}} or {"OR": [{…}, {…}]}.'
@@ -148,20 +155,31 @@ def matches_filter(condition: Filter, record: Mapping[str, JSON]) -> bool:
 def to_record(fact: Fact) -> dict[str, JSON]:
     """A fact as filters see it."""
     return {
-        "id": fact.id, "memory": fact.text, "hash": fact.md5, "kind": fact.kind, "role": fact.role,
-        "actor_id": fact.actor, "source": fact.source,
-        "user_id": fact.scope.user_id, "agent_id": fact.scope.agent_id, "run_id": fact.scope.run_id,
-        "created_at": fact.created_at, "updated_at": fact.updated_at, "said_at": fact.said_at,
+        "id": fact.id,
+        "memory": fact.text,
+        "hash": fact.md5,
+        "kind": fact.kind,
+        "role": fact.role,
+        "actor_id": fact.actor,
+        "source": fact.source,
+        "user_id": fact.scope.user_id,
+        "agent_id": fact.scope.agent_id,
+        "run_id": fact.scope.run_id,
+        "created_at": fact.created_at,
+        "updated_at": fact.updated_at,
+        "said_at": fact.said_at,
         "expiration_date": None if fact.expires == NEVER else fact.expires,
         **{METADATA_PREFIX + key: value for key, value in fact.meta.items()},
-    }  # fmt: skip
+    }
 
 
 def _is_equal(actual: Any, value: Any) -> bool:
     if isinstance(actual, bool) or isinstance(value, bool):
         return actual is value
     if isinstance(actual, Mapping) and isinstance(value, Mapping):
-        return actual.keys() == value.keys() and all(_is_equal(actual[key], value[key]) for key in value)
+        return actual.keys() == value.keys() and all(
+            _is_equal(actual[key], value[key]) for key in value
+        )
     if isinstance(actual, list | tuple) and isinstance(value, list | tuple):
         return len(actual) == len(value) and all(map(_is_equal, actual, value))
     return bool(actual == value)
@@ -173,7 +191,9 @@ def _is_number(value: Any) -> bool:
 
 def _ordering_test(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
     def is_in_order(actual: Any, value: Any) -> bool:
-        comparable = (isinstance(actual, str) and isinstance(value, str)) or (_is_number(actual) and _is_number(value))
+        comparable = (isinstance(actual, str) and isinstance(value, str)) or (
+            _is_number(actual) and _is_number(value)
+        )
         return comparable and compare(actual, value)
 
     return is_in_order
@@ -230,7 +250,9 @@ def split_scope(expression: FilterExpression) -> tuple[dict[str, str], Filter]:
     for part in split_conjuncts(parse_filter(expression)):
         match part:
             # A second, different id for the same field stays behind as a filter, which nothing can match.
-            case Comparison(field, "eq", str(value)) if field in SCOPE_FIELDS and ids.setdefault(field, value) == value:
+            case Comparison(field, "eq", str(value)) if (
+                field in SCOPE_FIELDS and ids.setdefault(field, value) == value
+            ):
                 continue
             case _:
                 remaining.append(part)
@@ -247,7 +269,9 @@ class _FilterParser:
         if not isinstance(raw, Mapping):
             raise FilterError(f"A filter is an object, not {_type_name(raw)}.", hint=_EXAMPLE)
         if depth > MAX_DEPTH:
-            raise FilterError(f"The filter is nested more than {MAX_DEPTH} levels deep.", hint="Flatten it.")
+            raise FilterError(
+                f"The filter is nested more than {MAX_DEPTH} levels deep.", hint="Flatten it."
+            )
         if raw.keys() >= {"field", "operator"}:
             return self.parse_condition(raw)
         return combine_all([self.parse_member(key, value, depth) for key, value in raw.items()])
@@ -255,7 +279,9 @@ class _FilterParser:
     def parse_condition(self, raw: Mapping[str, Any]) -> Filter:
         if raw.keys() != _LONG_FORM:
             hint = 'Combine conditions with {"AND": […]}.'
-            raise FilterError("A condition has exactly the keys field, operator and value.", hint=hint)
+            raise FilterError(
+                "A condition has exactly the keys field, operator and value.", hint=hint
+            )
         return self.parse_comparison(_parse_field_name(raw["field"]), raw["operator"], raw["value"])
 
     def parse_member(self, key: Any, value: Any, depth: int) -> Filter:
@@ -265,14 +291,20 @@ class _FilterParser:
         if not isinstance(value, Mapping):
             return self.parse_comparison(field, "eq", value)
         if not value:
-            raise FilterError(f"The field {field!r} has an empty object for its test.", hint=_EXAMPLE)
-        return combine_all([self.parse_comparison(field, op, operand) for op, operand in value.items()])
+            raise FilterError(
+                f"The field {field!r} has an empty object for its test.", hint=_EXAMPLE
+            )
+        return combine_all(
+            [self.parse_comparison(field, op, operand) for op, operand in value.items()]
+        )
 
     def parse_combination(self, connective: str, raw: Any, depth: int) -> Filter:
         self.count_node()
         items = [raw] if connective == "NOT" and isinstance(raw, Mapping) else raw
         if not isinstance(items, list | tuple):
-            raise FilterError(f"{connective} takes a list of filters, not {_type_name(raw)}.", hint=_EXAMPLE)
+            raise FilterError(
+                f"{connective} takes a list of filters, not {_type_name(raw)}.", hint=_EXAMPLE
+            )
         parts = [self.parse_expression(part, depth + 1) for part in items]
         match connective:
             case "AND":
@@ -285,12 +317,21 @@ class _FilterParser:
     def parse_comparison(self, field: str, op: Any, value: Any) -> Filter:
         self.count_node()
         name = _parse_operator(op)
-        return Comparison(field, name, _parse_operands(field, value) if name in ("in", "nin") else _parse_operand(field, name, value))
+        return Comparison(
+            field,
+            name,
+            _parse_operands(field, value)
+            if name in ("in", "nin")
+            else _parse_operand(field, name, value),
+        )
 
     def count_node(self) -> None:
         self.nodes += 1
         if self.nodes > MAX_NODES:
-            raise FilterError(f"The filter has more than {MAX_NODES} conditions.", hint='Use "in" for many values.')
+            raise FilterError(
+                f"The filter has more than {MAX_NODES} conditions.",
+                hint='Use "in" for many values.',
+            )
 
 
 def _type_name(value: Any) -> str:
@@ -313,7 +354,9 @@ def _parse_operator(name: Any) -> str:
         return bare_name
     near = difflib.get_close_matches(bare_name.lower(), OPERATORS, n=1)
     guess = f"Did you mean {near[0]!r}? " if near else ""
-    raise FilterError(f"{name!r} is not an operator.", hint=f"{guess}The operators are {', '.join(OPERATORS)}.")
+    raise FilterError(
+        f"{name!r} is not an operator.", hint=f"{guess}The operators are {', '.join(OPERATORS)}."
+    )
 
 
 def _parse_field_name(name: Any) -> str:
@@ -338,7 +381,9 @@ def _parse_operands(field: str, raw: Any) -> JSON:
     if not isinstance(raw, list | tuple | set | frozenset):
         _reject_operand(field, "in", "a list of values", raw)
     if len(raw) > MAX_VALUES:
-        raise FilterError(f"The list for {field!r} has {len(raw)} values; {MAX_VALUES} are allowed.")
+        raise FilterError(
+            f"The list for {field!r} has {len(raw)} values; {MAX_VALUES} are allowed."
+        )
     return tuple(_parse_operand(field, "eq", value) for value in raw)
 
 
@@ -360,12 +405,16 @@ def _parse_operand(field: str, op: str, raw: Any) -> JSON:
 
 
 def _reject_operand(field: str, op: str, expected: str, raw: Any) -> NoReturn:
-    raise FilterError(f"{field} {op} compares with {expected}, not {_type_name(raw)}.", field=field, operator=op)
+    raise FilterError(
+        f"{field} {op} compares with {expected}, not {_type_name(raw)}.", field=field, operator=op
+    )
 
 
 def _parse_time(field: str, op: str, raw: Any) -> int:
     if op in ("contains", "icontains"):
-        raise FilterError(f"{field} is an instant and cannot {op}.", hint="Use gte and lt for a stretch of time.")
+        raise FilterError(
+            f"{field} is an instant and cannot {op}.", hint="Use gte and lt for a stretch of time."
+        )
     if isinstance(raw, bool) or not isinstance(raw, str | int | float | date):
         _reject_operand(field, op, "a time, such as 2026-03-01", raw)
     try:
@@ -402,9 +451,14 @@ def _copy_literal(raw: Any, budget: Iterator[int], depth: int = 1) -> JSON:
         case Mapping():
             if not all(isinstance(key, str) for key in raw):
                 raise FilterError("The keys of an object are strings.")
-            return {_check_text(key): _copy_literal(value, budget, depth + 1) for key, value in raw.items()}
+            return {
+                _check_text(key): _copy_literal(value, budget, depth + 1)
+                for key, value in raw.items()
+            }
         case _:
-            raise FilterError(f"A value is a string, number, boolean, null, list or object, not {_type_name(raw)}.")
+            raise FilterError(
+                f"A value is a string, number, boolean, null, list or object, not {_type_name(raw)}."
+            )
 
 
 def _check_text(raw: str) -> str:

@@ -54,4 +54,6 @@ def _run_hooks(moment: str) -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(**{moment: partial(_run_hooks, moment) for moment in (BEFORE, IN_PARENT, IN_CHILD)})
+    os.register_at_fork(
+        **{moment: partial(_run_hooks, moment) for moment in (BEFORE, IN_PARENT, IN_CHILD)}
+    )

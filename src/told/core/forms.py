@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple, TypeAlias
 
-from told.core.almanac import SLOT_DIGITS, DATE_FORMS, SLOT_WORDS
+from told.core.almanac import DATE_FORMS, SLOT_DIGITS, SLOT_WORDS
 from told.core.lazy import lazy_regex
 
 _SlotSpan: TypeAlias = tuple[str, int, int]
@@ -42,17 +42,25 @@ class DateTemplate:
     def from_template(cls, template: str) -> DateTemplate:
         """A template over the slots, for plain texts."""
         expanded = _SLOT_PATTERN.sub(_expand_digit_slot, template)
-        steps = [part if index % 2 else _compile_pattern(part) for index, part in enumerate(_SLOT_PATTERN.split(expanded)) if part]
+        steps = [
+            part if index % 2 else _compile_pattern(part)
+            for index, part in enumerate(_SLOT_PATTERN.split(expanded))
+            if part
+        ]
         required_words = _REQUIRED_WORD.findall(_VARIABLE_PART.sub(" ", template))
         return cls(tuple(steps), tuple(required_words), r"\d" in _OPTIONAL_GROUP.sub("", expanded))
 
     def match(self, text: str, start: int = 0, *, full: bool = False) -> DateMatch | None:
         """Where it fits a text from a place on; as a whole, all that the text has from there."""
-        if not self.can_match(text) or not (matched := _match_steps(self.steps, text, start, full, ())):
+        if not self.can_match(text) or not (
+            matched := _match_steps(self.steps, text, start, full, ())
+        ):
             return None
         end, spans = matched
         slots = {slot.partition("_")[0]: text[first:last] for slot, first, last in spans}
-        return DateMatch(start, end, text[start:end], slots, {slot: first for slot, first, _ in spans})
+        return DateMatch(
+            start, end, text[start:end], slots, {slot: first for slot, first, _ in spans}
+        )
 
     def can_match(self, text: str) -> bool:
         """Whether a text has what the template cannot do without."""
@@ -62,11 +70,19 @@ class DateTemplate:
     def can_start_with(self, letter: str) -> bool:
         """Whether what it fits may begin with a letter, as far as its first slot tells."""
         first = self.steps[0]
-        return first not in SLOT_WORDS or letter in _slot_words_by_letter(str(first)) or (letter in _DIGIT_CHARS and first in SLOT_DIGITS)
+        return (
+            first not in SLOT_WORDS
+            or letter in _slot_words_by_letter(str(first))
+            or (letter in _DIGIT_CHARS and first in SLOT_DIGITS)
+        )
 
 
 def _match_steps(
-    steps: tuple[_TemplateStep, ...], text: str, position: int, full: bool, spans: tuple[_SlotSpan, ...]
+    steps: tuple[_TemplateStep, ...],
+    text: str,
+    position: int,
+    full: bool,
+    spans: tuple[_SlotSpan, ...],
 ) -> tuple[int, tuple[_SlotSpan, ...]] | None:
     """Where the last of the steps ends if they fit from here on, and where the slots are filled."""
     if not steps:
@@ -74,10 +90,16 @@ def _match_steps(
     step, remaining_steps = steps[0], steps[1:]
     if isinstance(step, str):
         for end in _slot_ends(step, text, position):
-            if matched := _match_steps(remaining_steps, text, end, full, (*spans, (step, position, end))):
+            if matched := _match_steps(
+                remaining_steps, text, end, full, (*spans, (step, position, end))
+            ):
                 return matched
         return None
-    match = step.match(text, position) if remaining_steps or not full else step.fullmatch(text, position)
+    match = (
+        step.match(text, position)
+        if remaining_steps or not full
+        else step.fullmatch(text, position)
+    )
     if match is None:
         return None
     groups = ((name, *match.span(name)) for name in step.groupindex) if step.groups else ()
@@ -93,8 +115,16 @@ def _slot_ends(slot: str, text: str, position: int) -> Sequence[int]:
     if slot == "rest":
         return range(position + 1, len(text) + 1)
     first = text[position : position + 1]
-    figures = (_compile_pattern(figures).match(text, position) for figures in SLOT_DIGITS.get(slot, ()) if first in _DIGIT_CHARS)
-    words = (position + len(word) for word in _slot_words_by_letter(slot).get(first, ()) if text.startswith(word, position))
+    figures = (
+        _compile_pattern(figures).match(text, position)
+        for figures in SLOT_DIGITS.get(slot, ())
+        if first in _DIGIT_CHARS
+    )
+    words = (
+        position + len(word)
+        for word in _slot_words_by_letter(slot).get(first, ())
+        if text.startswith(word, position)
+    )
     return *(match.end() for match in figures if match), *words
 
 
@@ -109,7 +139,11 @@ def _slot_words_by_letter(slot: str) -> Mapping[str, Sequence[str]]:
 
 def _expand_digit_slot(slot: re.Match[str]) -> str:
     """What a slot that only figures fill is in a pattern."""
-    return slot[0] if slot[1] in SLOT_WORDS or slot[1] == "rest" else f"(?P<{slot[1]}>{'|'.join(SLOT_DIGITS[slot[1]])})"
+    return (
+        slot[0]
+        if slot[1] in SLOT_WORDS or slot[1] == "rest"
+        else f"(?P<{slot[1]}>{'|'.join(SLOT_DIGITS[slot[1]])})"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -144,7 +178,11 @@ class DateRule(NamedTuple):
 @cache
 def list_date_rules() -> tuple[DateRule, ...]:
     """The forms as rules, in the order in which they are tried."""
-    return tuple(DateRule(form, DateTemplate.from_template(template)) for form, templates in DATE_FORMS.items() for template in templates)
+    return tuple(
+        DateRule(form, DateTemplate.from_template(template))
+        for form, templates in DATE_FORMS.items()
+        for template in templates
+    )
 
 
 @lru_cache(maxsize=256)

@@ -18,7 +18,9 @@ OCR_SOURCE, DESCRIPTION_SOURCE = "OCR text from", "Description of"
 IMAGE_MARK: Final = "image #"
 """What a text holds that has the words of an image in it, or the mark of one."""
 
-_IMAGE_HEADING: Final = lazy_regex(rf"^[^\S\n]*\[(?:{OCR_SOURCE}|{DESCRIPTION_SOURCE}) image #\d+\]", re.MULTILINE)
+_IMAGE_HEADING: Final = lazy_regex(
+    rf"^[^\S\n]*\[(?:{OCR_SOURCE}|{DESCRIPTION_SOURCE}) image #\d+\]", re.MULTILINE
+)
 _QUOTED_BLOCK: Final = lazy_regex(
     r"^[^\S\n]*(?P<fence>```|~~~)(?![^\n]*(?P=fence)).*?(?:^[^\S\n]*(?P=fence)[^\S\n]*$|\Z)|^[^\S\n]*>[^\n]*",
     re.MULTILINE | re.DOTALL,
@@ -55,4 +57,8 @@ def find_quoted_spans(text: str) -> tuple[Span, ...]:
 
 def blank_quoted_spans(text: str) -> str:
     """The text in the same length, blank where it is quoted."""
-    return _QUOTED_BLOCK.sub(lambda match: " " * len(match[0]), text) if find_quoted_spans(text) else text
+    return (
+        _QUOTED_BLOCK.sub(lambda match: " " * len(match[0]), text)
+        if find_quoted_spans(text)
+        else text
+    )

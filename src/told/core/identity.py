@@ -56,14 +56,26 @@ def resolve_identities(lens: Lens, links: Iterable[Link]) -> Mapping[str, str]:
     Surer edges join first; none joins two groups that hold a pair known to be distinct.
     """
     active = [link for link in links if link.until == NEVER]
-    distinct_pairs = {frozenset((link.src, link.dst)): link.weight for link in active if _is_distinct_edge(lens, link)}
+    distinct_pairs = {
+        frozenset((link.src, link.dst)): link.weight
+        for link in active
+        if _is_distinct_edge(lens, link)
+    }
     groups: dict[str, frozenset[str]] = {}
     same = [link for link in active if link.rel == SAME_AS and link.weight >= lens.same]
     for link in sorted(same, key=lambda link: (-link.weight, link.seq)):
-        left_group, right_group = (groups.get(node, frozenset((node,))) for node in (link.src, link.dst))
+        left_group, right_group = (
+            groups.get(node, frozenset((node,))) for node in (link.src, link.dst)
+        )
         pair = frozenset((link.src, link.dst))
         is_overriding = lens.overrides and link.weight > distinct_pairs.get(pair, 1.0)
-        blocking_pairs = [distinct_pair for distinct_pair in distinct_pairs if distinct_pair & left_group and distinct_pair & right_group and not (is_overriding and distinct_pair == pair)]
+        blocking_pairs = [
+            distinct_pair
+            for distinct_pair in distinct_pairs
+            if distinct_pair & left_group
+            and distinct_pair & right_group
+            and not (is_overriding and distinct_pair == pair)
+        ]
         if left_group is not right_group and not blocking_pairs:
             merged = left_group | right_group
             groups.update(dict.fromkeys(merged, merged))
@@ -71,4 +83,8 @@ def resolve_identities(lens: Lens, links: Iterable[Link]) -> Mapping[str, str]:
 
 
 def _is_distinct_edge(lens: Lens, link: Link) -> bool:
-    return link.rel == DISTINCT_REFERENT and link.src != link.dst and link.weight >= 1.0 - lens.distinct - 1e-9
+    return (
+        link.rel == DISTINCT_REFERENT
+        and link.src != link.dst
+        and link.weight >= 1.0 - lens.distinct - 1e-9
+    )

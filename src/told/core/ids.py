@@ -30,7 +30,15 @@ def _make_json_encoder() -> Callable[[Any, int], Iterable[str]]:
     if make_encoder is None:
         return lambda value, _: _json_encoder.iterencode(value)
     encode: Callable[[Any, int], Iterable[str]] = make_encoder(
-        None, _json_encoder.default, json.encoder.encode_basestring, None, ":", ",", True, False, False
+        None,
+        _json_encoder.default,
+        json.encoder.encode_basestring,
+        None,
+        ":",
+        ",",
+        True,
+        False,
+        False,
     )
     return encode
 
@@ -61,7 +69,9 @@ def encode_utf8(text: str) -> bytes:
 
 
 def _json_error(error: Exception) -> InvalidInput:
-    return InvalidInput(f"The value cannot be written as JSON: {error}.", hint="Use plain JSON values.")
+    return InvalidInput(
+        f"The value cannot be written as JSON: {error}.", hint="Use plain JSON values."
+    )
 
 
 def hash_content(data: bytes) -> str:

@@ -48,12 +48,16 @@ def score_importance(text: str, role: str = "user") -> float:
     if not signals:
         return NEUTRAL_SCORE
     score = INFORMATIVE_SCORE + SIGNAL_BONUS * (signals - 1)
-    return round(max(min(score, 1.0) - (ASSISTANT_PENALTY if role == "assistant" else 0.0), TOPICAL_SCORE), 2)
+    return round(
+        max(min(score, 1.0) - (ASSISTANT_PENALTY if role == "assistant" else 0.0), TOPICAL_SCORE), 2
+    )
 
 
 def is_question(text: str) -> bool:
     """Whether a text does nothing but ask."""
-    parts = [part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD_CHARS].strip()) if part.strip()]
+    parts = [
+        part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD_CHARS].strip()) if part.strip()
+    ]
     return bool(parts) and all(part.endswith(("?", "？")) for part in parts)
 
 
@@ -89,10 +93,8 @@ _SMALL_TALK_PHRASES: Final = lazy_regex(
       | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see|i\ know|you\ know|i\ guess
     )(?:\b|(?=\W|$))"""
 )
-_SMALL_TALK_WORDS: Final = (
-    STOP_WORDS
-    | frozenset(
-        """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright sure cool nice
+_SMALL_TALK_WORDS: Final = STOP_WORDS | frozenset(
+    """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright sure cool nice
         great awesome perfect amazing wonderful lovely fantastic good fine funny hilarious interesting boring bored
         wow haha hahaha lol lmao rofl hehe hmm hm uh um ah aha oh ooh huh ugh meh well anyway anyways yes yeah yep yup
         no nope nah today tonight morning afternoon evening night day again really pretty super quite kinda sorta maybe
@@ -101,7 +103,6 @@ _SMALL_TALK_WORDS: Final = (
         i'm i'll i'd i've you're you'll you've it's that's there's what's how's let's we're they're don't didn't can't
         won't isn't wasn't thing things something anything nothing stuff like love feel feeling going go come back
         getting get got let see look looks sound sounds seem seems true right fun""".split()
-    )
 )
 _MAX_SMALL_TALK_CHARS: Final = 160
 _WORD: Final = lazy_regex(r"[^\W_]+(?:['-][^\W_]+)*")
@@ -119,7 +120,9 @@ def is_small_talk(text: str) -> bool:
     return all(word in _SMALL_TALK_WORDS for word in words)
 
 
-_CHAT_MARKERS: Final = frozenset("haha hahaha lol lmao rofl hehe hello hi hey wow bored boring funny joke weather".split())
+_CHAT_MARKERS: Final = frozenset(
+    "haha hahaha lol lmao rofl hehe hello hi hey wow bored boring funny joke weather".split()
+)
 
 
 def _has_chat_marker(words: list[str]) -> bool:
@@ -161,14 +164,24 @@ _DEADLINE_SIGNAL: Final = lazy_regex(
 _NUMBER_SIGNAL: Final = lazy_regex(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
 _NAME_PATTERN: Final = lazy_regex(r"(?<=[\w,;:)] )[A-Z][\w'-]+|\b[A-Z][a-z]+[A-Z]\w*|\b[A-Z]{2,}\b")
 _SIGNAL_CUES: Final = (DECISION_CUE, OPEN_ITEM_CUE)
-_SIGNAL_PATTERNS: Final = (_RULE_SIGNAL, _CHOICE_SIGNAL, _FACT_SIGNAL, _DEADLINE_SIGNAL, _NUMBER_SIGNAL)
+_SIGNAL_PATTERNS: Final = (
+    _RULE_SIGNAL,
+    _CHOICE_SIGNAL,
+    _FACT_SIGNAL,
+    _DEADLINE_SIGNAL,
+    _NUMBER_SIGNAL,
+)
 
 
 def _count_signals(text: str) -> int:
     """How many sorts of things a text holds that are worth keeping."""
     head = text[:HEAD_CHARS].replace("\u2019", "'")
     cue_count = sum(cue.matches(head.lower()) for cue in _SIGNAL_CUES)
-    return cue_count + sum(pattern.search(head) is not None for pattern in _SIGNAL_PATTERNS) + _has_name(head)
+    return (
+        cue_count
+        + sum(pattern.search(head) is not None for pattern in _SIGNAL_PATTERNS)
+        + _has_name(head)
+    )
 
 
 def _has_name(text: str) -> bool:

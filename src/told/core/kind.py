@@ -20,7 +20,19 @@ from typing import Any, TypeAlias
 
 from told.core import address
 from told.core.errors import ConfigError, InvalidInput
-from told.core.reading import ValueParser, ConfigLocation, parse_flag, list_parser, parse_mapping, suggest_option, parse_number, choice_parser, parse_json, parse_fraction, parse_text
+from told.core.reading import (
+    ConfigLocation,
+    ValueParser,
+    choice_parser,
+    list_parser,
+    parse_flag,
+    parse_fraction,
+    parse_json,
+    parse_mapping,
+    parse_number,
+    parse_text,
+    suggest_option,
+)
 from told.core.salience import DEFAULT_PRUNE_THRESHOLD, DecayClock, DecayCurve, Tier, decay_per_day
 from told.core.scope import Scope, Uri
 
@@ -146,7 +158,9 @@ class Kind:
         """The clock by which its memories fade."""
         return self.clock or (DecayClock.TURNS if self.half_life_days is None else DecayClock.TIME)
 
-    def build_curve(self, confidence: float = 1.0, floor: float = DEFAULT_PRUNE_THRESHOLD) -> DecayCurve:
+    def build_curve(
+        self, confidence: float = 1.0, floor: float = DEFAULT_PRUNE_THRESHOLD
+    ) -> DecayCurve:
         """How a memory of this kind fades that is held with so much confidence."""
         by_time = self.decay_clock is DecayClock.TIME and self.half_life is not None
         decay = decay_per_day(self.half_life or 0.0) if by_time else self.tier.decay
@@ -160,8 +174,17 @@ class Kind:
     @property
     def template(self) -> str:
         """The template of the kind's ctx:// names."""
-        directory = self.directory or f"ctx://{{{{account_id}}}}/{{{{owner_space}}}}/memories/{address.slugify(self.name)}"
-        default_filename = f"{{{{{self.key}}}}}" if self.is_keyed else "current" if self.write is WriteMode.MERGE else "{{id}}"
+        directory = (
+            self.directory
+            or f"ctx://{{{{account_id}}}}/{{{{owner_space}}}}/memories/{address.slugify(self.name)}"
+        )
+        default_filename = (
+            f"{{{{{self.key}}}}}"
+            if self.is_keyed
+            else "current"
+            if self.write is WriteMode.MERGE
+            else "{{id}}"
+        )
         return f"{directory.rstrip('/')}/{self.filename or default_filename}"
 
     def build_uri(self, scope: Scope, values: Mapping[str, object]) -> Uri:
@@ -185,7 +208,9 @@ class Ontology(Mapping[str, Kind]):
     def __post_init__(self) -> None:
         object.__setattr__(self, "_named", {kind.name: kind for kind in self.kinds})
         if len(self._named) < len(self.kinds):
-            raise ConfigError("Two kinds of an ontology have the same name.", hint="Use plus() to replace a kind.")
+            raise ConfigError(
+                "Two kinds of an ontology have the same name.", hint="Use plus() to replace a kind."
+            )
 
     def __getitem__(self, name: str) -> Kind:
         return self._named[name]
@@ -205,7 +230,10 @@ class Ontology(Mapping[str, Kind]):
         """The kind of this name, or an error that says which there are."""
         if name not in self._named:
             available = ", ".join(self.names) or "none"
-            raise InvalidInput(f"There is no kind {name!r}; there are: {available}.", hint=suggest_option(name, self.names))
+            raise InvalidInput(
+                f"There is no kind {name!r}; there are: {available}.",
+                hint=suggest_option(name, self.names),
+            )
         return self._named[name]
 
     def with_kinds(self, *kinds: Kind) -> Ontology:
@@ -222,25 +250,37 @@ def _validate_kind(kind: Kind) -> None:
     _parse_cardinality(kind.cardinality, spot.child("cardinality"))
     _parse_days(kind.half_life_days, spot.child("half_life_days"))
     if kind.tier is Tier.PERMANENT and kind.half_life_days is not None:
-        raise spot.child("half_life_days").value_error(kind.half_life_days, "nothing, because a permanent kind does not fade")
+        raise spot.child("half_life_days").value_error(
+            kind.half_life_days, "nothing, because a permanent kind does not fade"
+        )
     names = [item.name for item in kind.fields]
     if duplicates := {name for name in names if names.count(name) > 1}:
         raise spot.child("fields").value_error(sorted(duplicates), "each name once")
     if kind.key is None and kind.is_keyed:
-        raise spot.missing_key_error("key", f"the field that routes a memory to its thread, because write is {kind.write}")
+        raise spot.missing_key_error(
+            "key", f"the field that routes a memory to its thread, because write is {kind.write}"
+        )
     if kind.key not in (None, *names, *address.SCOPE_PLACEHOLDERS):
         raise spot.child("key").choice_error(kind.key, (*names, *address.SCOPE_PLACEHOLDERS))
     address.validate_template(kind.template, names, spot.child("directory/filename"))
     placeholders = address.list_placeholders(kind.template)
     if kind.is_keyed and kind.key not in placeholders:
-        raise spot.child("filename").value_error(kind.filename, f"a name with {{{{{kind.key}}}}}, the routing key")
+        raise spot.child("filename").value_error(
+            kind.filename, f"a name with {{{{{kind.key}}}}}, the routing key"
+        )
     if kind.write is WriteMode.APPEND and not set(placeholders) & set(address.UNIQUE_PLACEHOLDERS):
-        raise spot.child("filename").value_error(kind.filename, "a name with {{ts}} or {{id}}, because append never overwrites")
+        raise spot.child("filename").value_error(
+            kind.filename, "a name with {{ts}} or {{id}}, because append never overwrites"
+        )
 
 
 def _to_sparse_json(instance: Kind | Field, defaults: Kind | Field) -> dict[str, Any]:
     values = {item.name: getattr(instance, item.name) for item in fields(instance)}
-    return {name: _to_plain_json(value) for name, value in values.items() if name == "name" or value != getattr(defaults, name)}
+    return {
+        name: _to_plain_json(value)
+        for name, value in values.items()
+        if name == "name" or value != getattr(defaults, name)
+    }
 
 
 def _to_plain_json(value: Any) -> Any:
@@ -278,8 +318,18 @@ def load_ontology(source: KindSource) -> Ontology:
     if "concepts" not in values:
         raise spot.missing_key_error("concepts", "a mapping of concept ids to their rules")
     concepts = values.pop("concepts")
-    _warn_deprecated([f"concepts.{name}.update_policy" for name, rules in concepts.items() if "update_policy" in rules], spot)
-    kinds = [_parse_concept(name, rules, spot.child("concepts").child(name)) for name, rules in concepts.items()]
+    _warn_deprecated(
+        [
+            f"concepts.{name}.update_policy"
+            for name, rules in concepts.items()
+            if "update_policy" in rules
+        ],
+        spot,
+    )
+    kinds = [
+        _parse_concept(name, rules, spot.child("concepts").child(name))
+        for name, rules in concepts.items()
+    ]
     return Ontology(tuple(kinds), **values)
 
 
@@ -301,10 +351,16 @@ def _load_folder(folder: Path) -> Ontology:
     for file in sorted((*folder.glob("*.yaml"), *folder.glob("*.yml"))):
         kind = load_kind(file)
         if kind.name in kinds:
-            raise ConfigLocation(str(file), "name").value_error(kind.name, "a name no other file of the folder has")
+            raise ConfigLocation(str(file), "name").value_error(
+                kind.name, "a name no other file of the folder has"
+            )
         kinds[kind.name] = kind
     if not kinds:
-        raise ConfigError(f"{folder}: holds no kind.", hint="Put one YAML file for each kind there.", file=str(folder))
+        raise ConfigError(
+            f"{folder}: holds no kind.",
+            hint="Put one YAML file for each kind there.",
+            file=str(folder),
+        )
     return Ontology(tuple(kinds.values()))
 
 
@@ -314,8 +370,18 @@ def _parse_kind_values(data: Any, spot: ConfigLocation) -> dict[str, Any]:
     implied = dict(values.pop("update_policy", {}))
     if mode := values.pop("operation_mode", None):
         declared = {item.name for item in values.get("fields", ())}
-        key = next((name for name in address.list_placeholders(values.get("filename", "")) if name in declared), None)
-        implied |= {"write": WriteMode.MERGE if mode is WriteMode.AGGREGATE and key is None else mode, "key": key}
+        key = next(
+            (
+                name
+                for name in address.list_placeholders(values.get("filename", ""))
+                if name in declared
+            ),
+            None,
+        )
+        implied |= {
+            "write": WriteMode.MERGE if mode is WriteMode.AGGREGATE and key is None else mode,
+            "key": key,
+        }
     return implied | values
 
 
@@ -348,7 +414,11 @@ def _build_kind(values: Mapping[str, Any], spot: ConfigLocation) -> Kind:
 def _warn_deprecated(keys: list[str], spot: ConfigLocation) -> None:
     if keys:
         advice = "say cardinality and eviction instead: superseded is 1 and recency, the others unlimited and salience"
-        warnings.warn(f"{spot.file}: {', '.join(keys)}: deprecated; {advice}.", DeprecationWarning, stacklevel=3)
+        warnings.warn(
+            f"{spot.file}: {', '.join(keys)}: deprecated; {advice}.",
+            DeprecationWarning,
+            stacklevel=3,
+        )
 
 
 def _parse_field(value: Any, spot: ConfigLocation) -> Field:
@@ -358,7 +428,9 @@ def _parse_field(value: Any, spot: ConfigLocation) -> Field:
     parsed = Field(**values)
     for index, item in enumerate(parsed.enum):
         if not parsed.type.accepts(item):
-            raise spot.child("enum").child(index).value_error(item, f"a value of type {parsed.type}")
+            raise (
+                spot.child("enum").child(index).value_error(item, f"a value of type {parsed.type}")
+            )
     if parsed.default is not None and not parsed.type.accepts(parsed.default):
         raise spot.child("default").value_error(parsed.default, f"a value of type {parsed.type}")
     if parsed.default is not None and parsed.enum and parsed.default not in parsed.enum:
@@ -368,7 +440,11 @@ def _parse_field(value: Any, spot: ConfigLocation) -> Field:
 
 def _parse_days(value: Any, spot: ConfigLocation) -> float | None:
     allowed = "a number of days above 0"
-    return None if value is None else parse_number(value, spot, allowed, lambda days: 0 < days < float("inf"))
+    return (
+        None
+        if value is None
+        else parse_number(value, spot, allowed, lambda days: 0 < days < float("inf"))
+    )
 
 
 def _parse_cardinality(value: Any, spot: ConfigLocation) -> int | None:
@@ -426,9 +502,14 @@ _KEY_ALIASES = {
     "memory_type": "name", "filename_template": "filename", "owner_scope": "owner",
     "persistence_class": "tier", "salience_weight": "weight",
 }  # fmt: skip
-_ONTOLOGY_READERS: Mapping[str, ValueParser] = {"version": _parse_version, "description": parse_text, "concepts": _parse_concepts}
+_ONTOLOGY_READERS: Mapping[str, ValueParser] = {
+    "version": _parse_version,
+    "description": parse_text,
+    "concepts": _parse_concepts,
+}
 
 # Files ----------------------------------------------------------------------------------------------------------------
+
 
 def _open_source(source: KindSource, default_name: str) -> tuple[Any, ConfigLocation]:
     """What a source holds, and the place to point at when it is wrong."""
@@ -437,7 +518,9 @@ def _open_source(source: KindSource, default_name: str) -> tuple[Any, ConfigLoca
     file = str(source)
     try:
         content = Path(source).read_text(encoding="utf-8-sig")
-        return (parse_json if file.endswith(".json") else _parse_yaml)(content), ConfigLocation(file)
+        return (parse_json if file.endswith(".json") else _parse_yaml)(content), ConfigLocation(
+            file
+        )
     except OSError as error:
         hint = "Check the path and its permissions."
         raise ConfigError(f"{file}: {error.strerror}.", hint=hint, file=file) from error

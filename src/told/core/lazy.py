@@ -9,7 +9,7 @@ from typing import Any, AnyStr, Generic, TypeVar, cast
 T = TypeVar("T")
 
 
-class cached_property(Generic[T]):  # noqa: N801 - used as the one of functools is
+class cached_property(Generic[T]):
     """A property that is worked out once for each object, or by several threads at once if they come together.
 
     The one of functools lets only one thread work at a time before Python 3.12, for all objects there are, and a child

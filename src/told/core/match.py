@@ -11,7 +11,16 @@ from typing import Any, Generic, TypeVar
 
 from told.core.query import Candidate
 from told.core.question import QueryStatistics
-from told.core.score import NEIGHBOUR_WEIGHTS, centred_cosine, bm25, cosine, query_coverage, norm, fixed_point_weight, query_cosine
+from told.core.score import (
+    NEIGHBOUR_WEIGHTS,
+    bm25,
+    centred_cosine,
+    cosine,
+    fixed_point_weight,
+    norm,
+    query_cosine,
+    query_coverage,
+)
 
 K = TypeVar("K", int, tuple[int, int])
 UNRANKED = 1 << 62
@@ -91,14 +100,25 @@ class PassageScorer(Generic[K]):
         query_code, centroid = self.stats.query_code, self.stats.centroid
         codes = {key: code for key, code in self.codes.items() if any(code)} if query_code else {}
         self.cosines = {key: query_cosine(query_code, code) for key, code in codes.items()}
-        self.hubness = {key: centroid.hubness(cosine(centroid.code, code)) for key, code in codes.items() if centroid.length}
+        self.hubness = {
+            key: centroid.hubness(cosine(centroid.code, code))
+            for key, code in codes.items()
+            if centroid.length
+        }
         centring = self.stats.centring
-        self.centred_cosines = {key: centred_cosine(raw_cosine, self.hubness.get(key, 0.0), centring) for key, raw_cosine in self.cosines.items()}
+        self.centred_cosines = {
+            key: centred_cosine(raw_cosine, self.hubness.get(key, 0.0), centring)
+            for key, raw_cosine in self.cosines.items()
+        }
         self.bm25_scores = {key: self._score_bm25(key) for key in self.term_counts}
 
     def _score_bm25(self, key: K) -> float:
         """A passage's score by its words; each term counts once, in the order it was asked in."""
-        counts, length, average = self.term_counts[key], self.lengths[key], self.stats.average_length
+        counts, length, average = (
+            self.term_counts[key],
+            self.lengths[key],
+            self.stats.average_length,
+        )
         score = 0.0
         for term, weight in self.stats.term_weights.items():
             if term in counts:
@@ -109,7 +129,14 @@ class PassageScorer(Generic[K]):
         """What the terms tell that stand in a turn or near it, each counted where it counts most."""
         window, total = self.turn_order.weighted_window(key), 0.0
         for term, weight in self.stats.term_weights.items():
-            total += weight * max((factor for neighbour, factor in window if term in self.term_counts.get(neighbour, ())), default=0.0)
+            total += weight * max(
+                (
+                    factor
+                    for neighbour, factor in window
+                    if term in self.term_counts.get(neighbour, ())
+                ),
+                default=0.0,
+            )
         return total
 
     def dense_score(self, key: K) -> float | None:
@@ -125,29 +152,52 @@ class PassageScorer(Generic[K]):
         ranked = [(scores[key], key) for key in selected if key in scores]
         return sorted(ranked, reverse=True)[: self.stats.index_query.depth]
 
-    def select_candidates(self, best_ranks_by_key: Mapping[K, int], selected: Mapping[K, PassageOrigin]) -> list[K]:
+    def select_candidates(
+        self, best_ranks_by_key: Mapping[K, int], selected: Mapping[K, PassageOrigin]
+    ) -> list[K]:
         """What is offered of the chosen: what is listed, the turns around the first, and what the probe asks for."""
         index_query = self.stats.index_query
         offered = set(best_ranks_by_key)
         for key, rank in best_ranks_by_key.items():
             if rank <= index_query.neighbour_depth:
                 offered.update(neighbour for neighbour, _ in self.turn_order.weighted_window(key))
-        offered.update(key for key, origin in selected.items() if origin.seq in index_query.extra_seqs)
-        in_spans = [key for key, origin in selected.items() if any(a <= origin.said_at < b for a, b in index_query.time_spans)]
+        offered.update(
+            key for key, origin in selected.items() if origin.seq in index_query.extra_seqs
+        )
+        in_spans = [
+            key
+            for key, origin in selected.items()
+            if any(a <= origin.said_at < b for a, b in index_query.time_spans)
+        ]
         offered.update(sorted(in_spans)[-index_query.depth :])
         return sorted(key for key in offered if key in selected)
 
-    def build_candidate(self, key: K, origin: PassageOrigin, vector_rank: int | None, word_rank: int | None) -> Candidate:
+    def build_candidate(
+        self, key: K, origin: PassageOrigin, vector_rank: int | None, word_rank: int | None
+    ) -> Candidate:
         """Everything known of a passage."""
         code: Any = self.codes.get(key, b"") if self.stats.query_code else b""
         return Candidate(
-            origin.seq, origin.slot, origin.said_at, origin.talk, origin.role, origin.actor, self.cosines.get(key),
+            origin.seq,
+            origin.slot,
+            origin.said_at,
+            origin.talk,
+            origin.role,
+            origin.actor,
+            self.cosines.get(key),
             self.dense_score(key),
-            self.hubness.get(key, 0.0), self.bm25_scores.get(key, 0.0), query_coverage(self.matched_weight(key), self.stats.total_weight),
-            vector_rank, word_rank, bytes(code),
-        )  # fmt: skip
+            self.hubness.get(key, 0.0),
+            self.bm25_scores.get(key, 0.0),
+            query_coverage(self.matched_weight(key), self.stats.total_weight),
+            vector_rank,
+            word_rank,
+            bytes(code),
+        )
 
 
 def best_ranks(vector_ranks: Mapping[K, int], word_ranks: Mapping[K, int]) -> dict[K, int]:
     """The better of the places each passage has in the two lists."""
-    return {key: min(vector_ranks.get(key, UNRANKED), word_ranks.get(key, UNRANKED)) for key in vector_ranks.keys() | word_ranks.keys()}
+    return {
+        key: min(vector_ranks.get(key, UNRANKED), word_ranks.get(key, UNRANKED))
+        for key in vector_ranks.keys() | word_ranks.keys()
+    }

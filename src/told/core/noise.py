@@ -53,7 +53,9 @@ _VERBS: Final = frozenset(
 )
 """What makes a sentence of stop-words; without one they may be a title, such as "The Who"."""
 
-_REACTIONS: Final = frozenset("👍👎👌🙏👏🙌💪🤝❤💕😀😁😂🤣😃😄😅😆😉😊😋😎😍🥰😘🙂🤗🤔😐😢😭😡🎉🔥💯✅✨🤷\ufe0f\u200d")
+_REACTIONS: Final = frozenset(
+    "👍👎👌🙏👏🙌💪🤝❤💕😀😁😂🤣😃😄😅😆😉😊😋😎😍🥰😘🙂🤗🤔😐😢😭😡🎉🔥💯✅✨🤷\ufe0f\u200d"
+)
 _MAX_FILLER_LENGTH: Final = 80
 """Who says this much says something."""
 
@@ -90,7 +92,9 @@ def _is_empty_sentence(words: list[str], text: str) -> bool:
     """Whether stop-words make a sentence ("it is what it is") or a question ("and you?")."""
     if len(words) == 1:
         return words[0] in _BARE_QUESTIONS
-    return ("?" in text or not _VERBS.isdisjoint(words)) and all(word in STOP_WORDS for word in words)
+    return ("?" in text or not _VERBS.isdisjoint(words)) and all(
+        word in STOP_WORDS for word in words
+    )
 
 
 _CAPITAL: Final = lazy_regex(r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
@@ -153,7 +157,9 @@ _TOOL_LINES: Final = (
     r"(?i:done|finished|completed|built|compiled)(?: successfully)? in \d+(?:\.\d+)? ?m?s(?:ec(?:onds)?)?[.!]?",
     r"[\[|]?[#=>.█▓▒░ -]{4,}[\]|]?\s{0,3}\d{1,3}(?:\.\d+)?%.{0,100}",
 )
-_CODE_LOCATION: Final = r"(?:[\w./\\:@-]{1,300}:\d+(?::\d+)?|native|Native Method|Unknown Source|<anonymous>)"
+_CODE_LOCATION: Final = (
+    r"(?:[\w./\\:@-]{1,300}:\d+(?::\d+)?|native|Native Method|Unknown Source|<anonymous>)"
+)
 _STACK_LINES: Final = (
     r"Traceback \(most recent call last\):",
     r"File \"[^\"]{1,300}\", line \d+(?:, in \S{1,200})?",
@@ -164,9 +170,18 @@ _STACK_LINES: Final = (
     r"(?:goroutine \d+ \[[\w ,]{1,40}\]:|panic: .{0,500}|thread '[^']{1,80}' panicked at .{0,500})",
     r"[~^]+",
 )
-_NOISE: Final = lazy_regex("|".join(f"(?:{line})" for line in (*_HEARTBEAT_LINES, *_LOG_LINES, *_ERROR_LINES, *_TOOL_LINES, *_STACK_LINES)))
-_TRACEBACK: Final = lazy_regex(r"Traceback \(most recent call last\)|^\s+at \S|^\s+File \"|^goroutine \d", re.MULTILINE)
-_EXCEPTION_LINE: Final = lazy_regex(r"(?:Uncaught )?(?:Error|Exception)(?: in thread \S{1,80})?(?:: .{0,1000})?")
+_NOISE: Final = lazy_regex(
+    "|".join(
+        f"(?:{line})"
+        for line in (*_HEARTBEAT_LINES, *_LOG_LINES, *_ERROR_LINES, *_TOOL_LINES, *_STACK_LINES)
+    )
+)
+_TRACEBACK: Final = lazy_regex(
+    r"Traceback \(most recent call last\)|^\s+at \S|^\s+File \"|^goroutine \d", re.MULTILINE
+)
+_EXCEPTION_LINE: Final = lazy_regex(
+    r"(?:Uncaught )?(?:Error|Exception)(?: in thread \S{1,80})?(?:: .{0,1000})?"
+)
 _ALIVE_VALUES: Final = frozenset(
     "ping pong heartbeat ok okay ack alive healthy success up true pass green ready keepalive keep-alive noop".split()
 )
@@ -194,7 +209,9 @@ def is_noise(text: str) -> bool:
     if not (is_noise_line or is_traceback):
         return False
     lines = (line for line in rest.splitlines() if line.strip())
-    return all((is_traceback and line[0].isspace()) or _NOISE.fullmatch(line.strip()) for line in lines)
+    return all(
+        (is_traceback and line[0].isspace()) or _NOISE.fullmatch(line.strip()) for line in lines
+    )
 
 
 def _is_ping(text: str) -> bool:
@@ -214,8 +231,14 @@ def _is_ping(text: str) -> bool:
 
 def _is_alive_member(name: str, value: Any) -> bool:
     """Whether a member of an object says "alive", or is a number where one means that."""
-    is_alive = value is None or value is True or (isinstance(value, str) and value.lower() in _ALIVE_VALUES)
-    return name in _STATUS_KEYS and (is_alive or (name in _NUMERIC_STATUS_KEYS and isinstance(value, int)))
+    is_alive = (
+        value is None
+        or value is True
+        or (isinstance(value, str) and value.lower() in _ALIVE_VALUES)
+    )
+    return name in _STATUS_KEYS and (
+        is_alive or (name in _NUMERIC_STATUS_KEYS and isinstance(value, int))
+    )
 
 
 # ------------------------------------------------------------------------------------------------ prompts for models
@@ -239,7 +262,9 @@ _PERSONA: Final = lazy_regex(
            (?:assistant|agent|ai|chatbot|bot|language\ model|llm|copilot|assistent|asistente)
           |you\ are\ (?:chatgpt|claude|gemini|copilot))\b"""
 )
-_FIRST_PERSON: Final = lazy_regex(r"(?i)\b(?:i|i'm|i've|i'd|i'll|my|mine|ich|mein\w*|yo|mis?|je|j'ai|mon|ma)\b")
+_FIRST_PERSON: Final = lazy_regex(
+    r"(?i)\b(?:i|i'm|i've|i'd|i'll|my|mine|ich|mein\w*|yo|mis?|je|j'ai|mon|ma)\b"
+)
 
 
 def is_prompt(text: str) -> bool:
@@ -249,4 +274,6 @@ def is_prompt(text: str) -> bool:
     """
     if _BOOT_FILE.match(text) or _GUIDANCE_PHRASE in text[:_GUIDANCE_SEARCH_LENGTH].lower():
         return True
-    return _PERSONA.match(text) is not None and not _FIRST_PERSON.search(text.replace("\u2019", "'"))
+    return _PERSONA.match(text) is not None and not _FIRST_PERSON.search(
+        text.replace("\u2019", "'")
+    )

@@ -122,13 +122,18 @@ def parse_enum(enum_type: type[EnumT], value: Any, name: str) -> EnumT:
         return enum_type(value)
     except ValueError:
         allowed = [str(choice) for choice in enum_type]
-        raise InvalidInput(f"{name} is {value!r}; allowed: {', '.join(allowed)}.", hint=suggest_option(value, allowed)) from None
+        raise InvalidInput(
+            f"{name} is {value!r}; allowed: {', '.join(allowed)}.",
+            hint=suggest_option(value, allowed),
+        ) from None
 
 
 def parse_actions(names: str | Iterable[str]) -> frozenset[Action]:
     """The actions of these names; "all" stands for every action an attestation may give."""
     if not isinstance(names, Iterable):
-        raise InvalidInput(f"Actions are a list of names, not {names!r}.", hint='Name them, or give "all".')
+        raise InvalidInput(
+            f"Actions are a list of names, not {names!r}.", hint='Name them, or give "all".'
+        )
     name_list = [names] if isinstance(names, str) else list(names)
     parsed = {parse_enum(Action, name, "An action") for name in name_list if name != "all"}
     return GRANTABLE_ACTIONS | parsed if "all" in name_list else frozenset(parsed)
@@ -136,7 +141,10 @@ def parse_actions(names: str | Iterable[str]) -> frozenset[Action]:
 
 def _check_expiry(value: Any) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
-        raise InvalidInput(f"expires is {value!r}.", hint="Give microseconds since 1970 as a whole number, or null.")
+        raise InvalidInput(
+            f"expires is {value!r}.",
+            hint="Give microseconds since 1970 as a whole number, or null.",
+        )
     return value
 
 
@@ -158,10 +166,14 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not self.name.strip() or ("+" in self.name and not self.parts):
-            raise InvalidInput(f"A policy cannot be called {self.name!r}.", hint="Use a name without '+'.")
+            raise InvalidInput(
+                f"A policy cannot be called {self.name!r}.", hint="Use a name without '+'."
+            )
         if not_forbiddable := self.forbids & UNDENIABLE_ACTIONS:
             listed = ", ".join(sorted(not_forbiddable))
-            raise InvalidInput(f"Policy {self.name!r} may not forbid {listed}: that would lock the owner out.")
+            raise InvalidInput(
+                f"Policy {self.name!r} may not forbid {listed}: that would lock the owner out."
+            )
 
     def is_in_force(self, now: int) -> bool:
         """Whether the policy's own permissions and its grants count."""
@@ -186,7 +198,9 @@ class Policy:
             parse_enum(PolicyKind, rule.get("kind", PolicyKind.UNKNOWN), "kind"),
             parse_actions(rule.get("allows", METADATA_ACTIONS)),
             parse_actions(rule.get("forbids", NO_ACTIONS)),
-            parse_enum(Inheritance, rule.get("inheritance", Inheritance.MAX_RESTRICTION), "inheritance"),
+            parse_enum(
+                Inheritance, rule.get("inheritance", Inheritance.MAX_RESTRICTION), "inheritance"
+            ),
             _check_expiry(rule.get("expires")),
             parse_enum(PolicyState, rule.get("state", PolicyState.ACTIVE), "state"),
         )
@@ -208,9 +222,13 @@ class Grant:
     def __post_init__(self) -> None:
         for name in ("holder", "issuer", "policy", "rationale"):
             if not getattr(self, name).strip():
-                raise InvalidInput(f"A grant needs a {name}.", hint="Say who may do what, who says so, and why.")
+                raise InvalidInput(
+                    f"A grant needs a {name}.", hint="Say who may do what, who says so, and why."
+                )
         if not self.actions:
-            raise InvalidInput("A grant needs at least one action.", hint='Name them, or give "all".')
+            raise InvalidInput(
+                "A grant needs at least one action.", hint='Name them, or give "all".'
+            )
 
     def is_in_force(self, now: int) -> bool:
         """Whether the grant counts."""
@@ -260,18 +278,24 @@ class PolicyDecision:
         return self.allowed
 
 
-def decide_access(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> PolicyDecision:
+def decide_access(
+    policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int
+) -> PolicyDecision:
     """Whether the holder may do the action with a memory under this policy; see the order at the top of the module."""
     if not policy.parts:
         return _decide_single(policy, grants, holder, action, owner=owner, now=now)
-    decisions = [_decide_single(part, grants, holder, action, owner=owner, now=now) for part in policy.parts]
+    decisions = [
+        _decide_single(part, grants, holder, action, owner=owner, now=now) for part in policy.parts
+    ]
     for decision in decisions:
         if not decision:
             return decision
     return PolicyDecision(True, " ".join(dict.fromkeys(decision.reason for decision in decisions)))
 
 
-def _decide_single(policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int) -> PolicyDecision:
+def _decide_single(
+    policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int
+) -> PolicyDecision:
     if action in policy.forbids:
         return PolicyDecision(False, f"Policy {policy.name!r} forbids {action} to everybody.")
     if owner:
@@ -291,7 +315,9 @@ def _decide_single(policy: Policy, grants: Sequence[Grant], holder: str, action:
 
 def combine_strictest(a: Policy, b: Policy) -> Policy:
     """The policy that allows an action exactly when both do, to the same holder with the same grants."""
-    parts = sorted(dict.fromkeys((*(a.parts or (a,)), *(b.parts or (b,)))), key=lambda part: part.name)
+    parts = sorted(
+        dict.fromkeys((*(a.parts or (a,)), *(b.parts or (b,)))), key=lambda part: part.name
+    )
     if len(parts) == 1:
         return parts[0]
     return Policy(
@@ -301,7 +327,10 @@ def combine_strictest(a: Policy, b: Policy) -> Policy:
         frozenset.union(*(part.forbids for part in parts)),
         max((part.inheritance for part in parts), key=list(Inheritance).index),
         min((part.expires for part in parts if part.expires is not None), default=None),
-        next((part.state for part in parts if part.state is not PolicyState.ACTIVE), PolicyState.ACTIVE),
+        next(
+            (part.state for part in parts if part.state is not PolicyState.ACTIVE),
+            PolicyState.ACTIVE,
+        ),
         tuple(parts),
     )
 
@@ -318,16 +347,23 @@ METADATA_ONLY_KINDS = (
     PolicyKind.EMBARGOED, PolicyKind.REGULATED, PolicyKind.UNKNOWN,
 )  # fmt: skip
 
-DEFAULT_POLICIES: Mapping[str, Policy] = MappingProxyType({
-    policy.name: policy
-    for policy in (
-        Policy("public", PolicyKind.PUBLIC, USE_ACTIONS - {Action.TRAIN_MODEL}),
-        *(Policy(kind.value, kind) for kind in METADATA_ONLY_KINDS),
-        Policy("sealed", PolicyKind.SEALED, forbids=ALL_ACTIONS - UNDENIABLE_ACTIONS, inheritance=Inheritance.AUTHORITY_OVERRIDE_ONLY),
-        Policy("private_research", PolicyKind.PRIVATE, USE_ACTIONS - EXPORTING_ACTIONS),
-        Policy("restricted_pending_review", PolicyKind.UNKNOWN),
-    )
-})  # fmt: skip
+DEFAULT_POLICIES: Mapping[str, Policy] = MappingProxyType(
+    {
+        policy.name: policy
+        for policy in (
+            Policy("public", PolicyKind.PUBLIC, USE_ACTIONS - {Action.TRAIN_MODEL}),
+            *(Policy(kind.value, kind) for kind in METADATA_ONLY_KINDS),
+            Policy(
+                "sealed",
+                PolicyKind.SEALED,
+                forbids=ALL_ACTIONS - UNDENIABLE_ACTIONS,
+                inheritance=Inheritance.AUTHORITY_OVERRIDE_ONLY,
+            ),
+            Policy("private_research", PolicyKind.PRIVATE, USE_ACTIONS - EXPORTING_ACTIONS),
+            Policy("restricted_pending_review", PolicyKind.UNKNOWN),
+        )
+    }
+)
 """The policies every account begins with: one of each sort, named after it, and the two that carry names of their own.
 
 `public` opens every use but training. `private_research` opens every use that stays inside the account. `sealed` shuts
@@ -339,4 +375,7 @@ not for the other callers of the account.
 
 def resolve_policy(name: str, policies: Mapping[str, Policy] = DEFAULT_POLICIES) -> Policy:
     """The policy an entry carries by name, combinations included; a name nobody ruled is restricted."""
-    return reduce(combine_strictest, (policies.get(part, DEFAULT_POLICIES["unknown_restricted"]) for part in name.split("+")))
+    return reduce(
+        combine_strictest,
+        (policies.get(part, DEFAULT_POLICIES["unknown_restricted"]) for part in name.split("+")),
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, TypeVar, overload
 
 from told.core.fact import NEVER, UNLISTED_KINDS, Fact
-from told.core.filter import MATCH_ALL, Filter, Comparison, combine_all, has_field
+from told.core.filter import MATCH_ALL, Comparison, Filter, combine_all, has_field
 from told.core.lazy import cached_property
 from told.core.scope import Scope
 from told.core.text import extract_query_terms
@@ -39,7 +39,11 @@ def select_version(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
     if valid_at is None:
         candidates = [fact for fact in versions if fact.seq <= seq < fact.until]
     else:
-        candidates = [fact for fact in versions if fact.seq <= seq < fact.gone and fact.valid_from <= valid_at < fact.valid_to]
+        candidates = [
+            fact
+            for fact in versions
+            if fact.seq <= seq < fact.gone and fact.valid_from <= valid_at < fact.valid_to
+        ]
     return max(candidates, key=lambda fact: fact.seq, default=None)
 
 
@@ -61,7 +65,12 @@ def exclude_unlisted(query: FactQuery) -> FactQuery:
     """The same read without the kinds that stand behind memories, unless its filter speaks of kinds itself."""
     if has_field(query.filter, "kind"):
         return query
-    return replace(query, filter=combine_all((query.filter, Comparison("kind", "nin", tuple(sorted(UNLISTED_KINDS))))))
+    return replace(
+        query,
+        filter=combine_all(
+            (query.filter, Comparison("kind", "nin", tuple(sorted(UNLISTED_KINDS))))
+        ),
+    )
 
 
 class QueryWord(NamedTuple):
@@ -268,10 +277,16 @@ class TracedCandidate:
     def as_dict(self) -> dict[str, Any]:
         """The candidate as JSON."""
         return {
-            "id": self.id, "memory": self.text, "score": self.score, "parts": dict(self.parts),
-            "sources": list(self.sources), "level": self.level,
-            "stage": self.stage, "kept": self.kept, "reason": self.reason,
-        }  # fmt: skip
+            "id": self.id,
+            "memory": self.text,
+            "score": self.score,
+            "parts": dict(self.parts),
+            "sources": list(self.sources),
+            "level": self.level,
+            "stage": self.stage,
+            "kept": self.kept,
+            "reason": self.reason,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,10 +304,19 @@ class Trace:
         return {
             "query": self.query,
             "asked": dict(self.asked),
-            "as_of": {"seq": None if self.as_of.seq >= LATEST else self.as_of.seq, "at": format_iso(self.as_of.at)},
+            "as_of": {
+                "seq": None if self.as_of.seq >= LATEST else self.as_of.seq,
+                "at": format_iso(self.as_of.at),
+            },
             "valid_at": None if self.as_of.valid_at is None else format_iso(self.as_of.valid_at),
             "steps": [
-                {"stage": s.stage, "kept": s.kept, "dropped": s.dropped, "micros": round(s.micros, 1), "note": s.note}
+                {
+                    "stage": s.stage,
+                    "kept": s.kept,
+                    "dropped": s.dropped,
+                    "micros": round(s.micros, 1),
+                    "note": s.note,
+                }
                 for s in self.steps
             ],
             "candidates": [candidate.as_dict() for candidate in self.candidates],
@@ -361,9 +385,12 @@ class Certificate:
         """The certificate as JSON."""
         return {
             "tombstone": {"seq": self.seq, "at": format_iso(self.at), "hash": self.hash},
-            "entries": self.entries, "memories": list(self.memories), "evidence": self.evidence,
-            "destroyed": dict(self.destroyed), "warnings": list(self.warnings),
-        }  # fmt: skip
+            "entries": self.entries,
+            "memories": list(self.memories),
+            "evidence": self.evidence,
+            "destroyed": dict(self.destroyed),
+            "warnings": list(self.warnings),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,7 +406,12 @@ class VerifyResult:
 
     def as_dict(self) -> dict[str, Any]:
         """The verdict as JSON."""
-        body: dict[str, Any] = {"ok": self.ok, "entries": self.entries, "erased": self.erased, "head": self.head}
+        body: dict[str, Any] = {
+            "ok": self.ok,
+            "entries": self.entries,
+            "erased": self.erased,
+            "head": self.head,
+        }
         return body if self.ok else {**body, "first_bad_seq": self.seq, "problem": self.problem}
 
 

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from told.core.query import IndexQuery
-from told.core.score import Centroid, CorpusStatistics, select_query_terms, idf, expected_cosine, find_named_speakers, query_cosine, sample_confidence
+from told.core.score import (
+    Centroid,
+    CorpusStatistics,
+    expected_cosine,
+    find_named_speakers,
+    idf,
+    query_cosine,
+    sample_confidence,
+    select_query_terms,
+)
 from told.core.value import fast_frozen_init
 
 
@@ -35,20 +44,46 @@ class QueryStatistics:
 
 
 def build_query_statistics(
-    index_query: IndexQuery, query_code: bytes, corpus: CorpusStatistics, document_frequencies: Sequence[int], speakers: Iterable[str],
-    centroid: Centroid, vector_count: int, cosine_fn: Callable[[bytes, bytes], float] = query_cosine,
-) -> QueryStatistics:  # fmt: skip
+    index_query: IndexQuery,
+    query_code: bytes,
+    corpus: CorpusStatistics,
+    document_frequencies: Sequence[int],
+    speakers: Iterable[str],
+    centroid: Centroid,
+    vector_count: int,
+    cosine_fn: Callable[[bytes, bytes], float] = query_cosine,
+) -> QueryStatistics:
     """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where.
 
     The last is the centre of so many vectors; `toward` is what the cosine of a query with a code is found by.
     """
     terms = tuple(dict.fromkeys(index_query.terms))
-    named_speakers, name_terms = find_named_speakers(speakers, index_query.words) if index_query.words else ((), frozenset())
+    named_speakers, name_terms = (
+        find_named_speakers(speakers, index_query.words) if index_query.words else ((), frozenset())
+    )
     counted_terms = select_query_terms(terms, name_terms)
     pairs = zip(terms, document_frequencies, strict=True)
-    term_weights = {term: idf(corpus, frequency) if term in counted_terms else 0.0 for term, frequency in pairs}
+    term_weights = {
+        term: idf(corpus, frequency) if term in counted_terms else 0.0 for term, frequency in pairs
+    }
     confidence = sample_confidence(vector_count)
     centring = index_query.centre * confidence
-    centroid_cosine = cosine_fn(query_code, centroid.code) if query_code and centroid.length else 0.0
-    expected = expected_cosine(centroid_cosine, centroid, centring, index_query.usual, confidence) if query_code else 0.0
-    return QueryStatistics(index_query, term_weights, corpus.average_length, named_speakers, query_code, centroid, centring, expected, corpus.passage_count)
+    centroid_cosine = (
+        cosine_fn(query_code, centroid.code) if query_code and centroid.length else 0.0
+    )
+    expected = (
+        expected_cosine(centroid_cosine, centroid, centring, index_query.usual, confidence)
+        if query_code
+        else 0.0
+    )
+    return QueryStatistics(
+        index_query,
+        term_weights,
+        corpus.average_length,
+        named_speakers,
+        query_code,
+        centroid,
+        centring,
+        expected,
+        corpus.passage_count,
+    )

@@ -32,7 +32,9 @@ class ConfigLocation:
 
     def value_error(self, value: object, allowed: str, options: Iterable[str] = ()) -> ConfigError:
         """The error for a value that cannot be used."""
-        return self.build_error(f"found {reprlib.repr(value)}", allowed, suggest_option(value, options))
+        return self.build_error(
+            f"found {reprlib.repr(value)}", allowed, suggest_option(value, options)
+        )
 
     def choice_error(self, value: object, options: Iterable[str]) -> ConfigError:
         """The error for a value that is none of the options."""
@@ -45,8 +47,12 @@ class ConfigLocation:
 
     def build_error(self, problem: str, allowed: str, hint: str = "") -> ConfigError:
         """The error for what was found here."""
-        message = ": ".join(part for part in (self.file, self.key, f"{problem}; allowed: {allowed}.") if part)
-        return ConfigError(message, hint=hint, file=self.file, key=self.key, found=problem, allowed=allowed)
+        message = ": ".join(
+            part for part in (self.file, self.key, f"{problem}; allowed: {allowed}.") if part
+        )
+        return ConfigError(
+            message, hint=hint, file=self.file, key=self.key, found=problem, allowed=allowed
+        )
 
 
 ValueParser: TypeAlias = Callable[[Any, ConfigLocation], Any]
@@ -66,7 +72,9 @@ def parse_flag(value: Any, location: ConfigLocation) -> bool:
     return value
 
 
-def parse_number(value: Any, location: ConfigLocation, allowed: str, is_valid: Callable[[float], bool]) -> float:
+def parse_number(
+    value: Any, location: ConfigLocation, allowed: str, is_valid: Callable[[float], bool]
+) -> float:
     """A number that fits; true and false are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not is_valid(value):
         raise location.value_error(value, allowed)
@@ -102,7 +110,11 @@ def list_parser(parse_item: ValueParser) -> ValueParser:
 
 
 def parse_mapping(
-    data: Any, parsers: Mapping[str, ValueParser], location: ConfigLocation, *, aliases: Mapping[str, str] | None = None
+    data: Any,
+    parsers: Mapping[str, ValueParser],
+    location: ConfigLocation,
+    *,
+    aliases: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """The values of a mapping, each read by the reader of its key; an alias is a second spelling of a key."""
     if not isinstance(data, Mapping):

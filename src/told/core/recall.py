@@ -68,7 +68,11 @@ class AccessState:
 
     def next_state(self, at: int) -> AccessState:
         """The state one more recall begins; one that is told late begins no earlier than this one."""
-        strength = 1.0 if self.strength == 1.0 else min(1.0, round(self.strength + ACCESS_STRENGTH_GAIN, 9))
+        strength = (
+            1.0
+            if self.strength == 1.0
+            else min(1.0, round(self.strength + ACCESS_STRENGTH_GAIN, 9))
+        )
         return AccessState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
 
 

@@ -48,7 +48,12 @@ class Tier(StrEnum):
 
 
 _DECAY = {Tier.PERMANENT: 1.00, Tier.LONG_TERM: 0.99, Tier.SESSION: 0.85, Tier.EPHEMERAL: 0.55}
-_HALF_LIFE_DAYS = {Tier.PERMANENT: None, Tier.LONG_TERM: 180.0, Tier.SESSION: 1.0, Tier.EPHEMERAL: 0.05}
+_HALF_LIFE_DAYS = {
+    Tier.PERMANENT: None,
+    Tier.LONG_TERM: 180.0,
+    Tier.SESSION: 1.0,
+    Tier.EPHEMERAL: 0.05,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +89,11 @@ def compute_salience(curve: DecayCurve, mentions: Iterable[float], now: float) -
 def reinforce(curve: DecayCurve, remaining: float) -> float:
     """What a memory weighs when it is said and so much of it was left."""
     starts_over = not remaining or curve.is_faded(remaining)
-    return min(curve.base, MAX_SALIENCE) if starts_over else min(remaining + curve.repeat_gain * curve.base, MAX_SALIENCE)
+    return (
+        min(curve.base, MAX_SALIENCE)
+        if starts_over
+        else min(remaining + curve.repeat_gain * curve.base, MAX_SALIENCE)
+    )
 
 
 def find_fade_time(curve: DecayCurve, mentions: Iterable[float], now: float) -> float | None:

@@ -42,7 +42,9 @@ _CAPITAL_ARTICLES: Final = frozenset("A")
 
 _CONJUNCTIONS: Final = frozenset("and und y e et or oder o u ou".split())
 _CONTRACTIONS: Final = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would"}
-_IS_CONTRACTION_HEADS: Final = frozenset("he she it that there what who where here how this everything everyone".split())
+_IS_CONTRACTION_HEADS: Final = frozenset(
+    "he she it that there what who where here how this everything everyone".split()
+)
 _NEGATIVE_CONTRACTIONS: Final = {
     "can't": "can not",
     "cannot": "can not",
@@ -78,14 +80,23 @@ class TextContent:
 def has_same_content(a: str, b: str) -> bool:
     """Whether two texts say the same, up to filler words and the order of their parts."""
     first, second = extract_content(a), extract_content(b)
-    if not first.words or first.is_question != second.is_question or first.singular & second.plural or first.plural & second.singular:
+    if (
+        not first.words
+        or first.is_question != second.is_question
+        or first.singular & second.plural
+        or first.plural & second.singular
+    ):
         return False
     return first.words == second.words or _is_rotation(first.words, second.words)
 
 
 def _is_rotation(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
     """Whether one begins in the middle of the other, goes round, and ends where it began."""
-    if len(a) != len(b) or not _MIN_ROTATED_WORDS <= len(a) <= _MAX_ROTATED_WORDS or sorted(a) != sorted(b):
+    if (
+        len(a) != len(b)
+        or not _MIN_ROTATED_WORDS <= len(a) <= _MAX_ROTATED_WORDS
+        or sorted(a) != sorted(b)
+    ):
         return False
     return any(a[start:] + a[:start] == b for start in range(1, len(a)))
 
@@ -97,23 +108,47 @@ def extract_content(text: str) -> TextContent:
     filler, numbers = _load_filler_words(lang), _load_number_words(lang)
     is_english, is_upper = lang == "en" or (not lang and text.isascii()), text.isupper()
     tokens = _tokenize_content(text)
-    names = _CAPITAL_ARTICLES.intersection(tokens[1:]) | {token for token in tokens if _is_initials(token)}
-    expanded = ([token] if token in names and not is_upper else _expand_content_token(token, english=is_english) for token in tokens)
+    names = _CAPITAL_ARTICLES.intersection(tokens[1:]) | {
+        token for token in tokens if _is_initials(token)
+    }
+    expanded = (
+        [token]
+        if token in names and not is_upper
+        else _expand_content_token(token, english=is_english)
+        for token in tokens
+    )
     words = [word for token_words in expanded for word in token_words]
     kept = [numbers.get(word, word) for word in words if word not in filler]
-    pairs = [(token, _normalise_word(token.casefold(), english=True)) for token in tokens] if is_english else []
-    with_article = {word for (before, _), (_, word) in pairwise(pairs) if before.casefold() in ("a", "an", "one")}
+    pairs = (
+        [(token, _normalise_word(token.casefold(), english=True)) for token in tokens]
+        if is_english
+        else []
+    )
+    with_article = {
+        word
+        for (before, _), (_, word) in pairwise(pairs)
+        if before.casefold() in ("a", "an", "one")
+    }
     capitalised = {word for token, word in pairs[1:] if token[:1].isupper() and not is_upper}
-    plural = {word for token, word in pairs if token.casefold().endswith("s") and not word.endswith("s")}
+    plural = {
+        word for token, word in pairs if token.casefold().endswith("s") and not word.endswith("s")
+    }
     return TextContent(
-        tuple(_sort_edge_lists(kept)), frozenset(with_article | capitalised) - plural, frozenset(plural), _QUESTION_MARK.search(text) is not None
+        tuple(_sort_edge_lists(kept)),
+        frozenset(with_article | capitalised) - plural,
+        frozenset(plural),
+        _QUESTION_MARK.search(text) is not None,
     )
 
 
 def _tokenize_content(text: str) -> list[str]:
     plain = unicodedata.normalize("NFKC", text).translate(_QUOTES)
     joined = _DECIMAL.sub(_DECIMAL_PLACEHOLDER, _THOUSANDS.sub("", plain))
-    return [token for token in _PUNCTUATION.sub(" ", _HYPHEN.sub(" ", joined)).split() if token.strip("'")]
+    return [
+        token
+        for token in _PUNCTUATION.sub(" ", _HYPHEN.sub(" ", joined)).split()
+        if token.strip("'")
+    ]
 
 
 def _is_initials(token: str) -> bool:
@@ -132,7 +167,11 @@ def _expand_content_token(token: str, *, english: bool) -> list[str]:
     if mark and f"'{tail}" in _CONTRACTIONS:
         return [head, _CONTRACTIONS[f"'{tail}"]]
     if mark and tail == "s":
-        return [head, "is"] if head in _IS_CONTRACTION_HEADS else [_normalise_word(head, english=english), "'s"]
+        return (
+            [head, "is"]
+            if head in _IS_CONTRACTION_HEADS
+            else [_normalise_word(head, english=english), "'s"]
+        )
     return [_normalise_word(lowered, english=english)]
 
 
@@ -164,7 +203,9 @@ def _sort_edge_lists(words: list[str]) -> list[str]:
 def _measure_list_prefix(words: list[str]) -> int:
     """How far a list reaches from the beginning: word, "and", word, "and", word, and so on."""
     end = 1
-    while end + 1 < len(words) and words[end] in _CONJUNCTIONS and words[end + 1] not in _CONJUNCTIONS:
+    while (
+        end + 1 < len(words) and words[end] in _CONJUNCTIONS and words[end + 1] not in _CONJUNCTIONS
+    ):
         end += 2
     return end if end > 1 else 0
 

@@ -32,8 +32,12 @@ def validate_identifier(value: Any, name: str) -> str:
     if len(text) > ID_LIMIT:
         raise ScopeError(f"{name} is longer than {ID_LIMIT} characters.")
     if not WILDCARDS.isdisjoint(text):
-        raise ScopeError(f"{name} looks like a pattern: {text!r}.", hint="Ids are compared exactly.")
-    if not is_plain and any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text):
+        raise ScopeError(
+            f"{name} looks like a pattern: {text!r}.", hint="Ids are compared exactly."
+        )
+    if not is_plain and any(
+        unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text
+    ):
         raise ScopeError(f"{name} holds a control or invisible character: {text!r}.")
     return text
 
@@ -49,7 +53,13 @@ class Scope:
     run_id: str | None = None
 
     @classmethod
-    def create(cls, user_id: Any = None, agent_id: Any = None, run_id: Any = None, account: Any = DEFAULT_ACCOUNT) -> Scope:
+    def create(
+        cls,
+        user_id: Any = None,
+        agent_id: Any = None,
+        run_id: Any = None,
+        account: Any = DEFAULT_ACCOUNT,
+    ) -> Scope:
         """A checked scope; at least one of the three ids is required."""
         scope = cls(
             validate_identifier(account, "account"),
@@ -122,7 +132,9 @@ class Uri:
         if not isinstance(text, str) or not text.startswith("ctx://"):
             raise UriError(f"An address starts with ctx://, unlike {text!r}.")
         account, *path = text.removeprefix("ctx://").split("/")
-        return cls(_check_segment(account, text), tuple(_check_segment(part, text) for part in path))
+        return cls(
+            _check_segment(account, text), tuple(_check_segment(part, text) for part in path)
+        )
 
     def __post_init__(self) -> None:
         for part in (self.account, *self.path):
@@ -140,11 +152,16 @@ def _check_segment(part: str, address: str) -> str:
     if part in ("", ".", ".."):
         raise UriError(f"The address {address!r} has an empty or dotted segment.")
     if unicodedata.normalize("NFC", part) != part:
-        raise UriError(f"The address {address!r} is not in Unicode normal form C.", hint="Normalise it to NFC first.")
+        raise UriError(
+            f"The address {address!r} is not in Unicode normal form C.",
+            hint="Normalise it to NFC first.",
+        )
     folded = unicodedata.normalize("NFKC", part)
     if folded in (".", "..") or any(char in "/\\%" for char in part + folded):
         raise UriError(f"The segment {part!r} of {address!r} hides a separator.")
-    if part != part.strip() or any(unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in part):
+    if part != part.strip() or any(
+        unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in part
+    ):
         raise UriError(f"The segment {part!r} of {address!r} holds an invisible character.")
     if len(part) > ID_LIMIT:
         raise UriError(f"A segment of {address[:40]!r}… is longer than {ID_LIMIT} characters.")

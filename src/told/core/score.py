@@ -99,7 +99,11 @@ def query_cosine(query_code: bytes, code: bytes) -> float:
     """The cosine of a query, as `fine` has it, with a quantised vector; zero when that is empty."""
     values, square = _decode_query(query_code)
     norms = sqrt(square) * norm(code)
-    return _dot_from_distance(dist(values, _decode_biased(code)), square, _squared_norm(code)) / norms if norms else 0.0
+    return (
+        _dot_from_distance(dist(values, _decode_biased(code)), square, _squared_norm(code)) / norms
+        if norms
+        else 0.0
+    )
 
 
 def cosine(a: bytes, b: bytes) -> float:
@@ -142,7 +146,9 @@ def _decode_biased(code: bytes) -> tuple[float, ...]:
 def _dot_product(a: bytes, b: bytes) -> int:
     """The product of two codes."""
     a, b = a[: len(b)], b[: len(a)]
-    return _dot_from_distance(dist(_decode_biased(a), _decode_biased(b)), _squared_norm(a), _squared_norm(b))
+    return _dot_from_distance(
+        dist(_decode_biased(a), _decode_biased(b)), _squared_norm(a), _squared_norm(b)
+    )
 
 
 def _dot_from_distance(distance: float, square_a: int, square_b: int) -> int:
@@ -170,13 +176,17 @@ def fixed_point_weight(norm: float) -> int:
     return round(FIXED_POINT_ONE / norm)
 
 
-def compute_centroid(total: Sequence[int], count: int, encode: Callable[[Sequence[float]], bytes] = quantise) -> Centroid:
+def compute_centroid(
+    total: Sequence[int], count: int, encode: Callable[[Sequence[float]], bytes] = quantise
+) -> Centroid:
     """The centre of so many vectors, given the sum of their codes, each times its share; `code` quantises it."""
     return _cached_centroid(tuple(total), count, encode) if count and any(total) else Centroid()
 
 
 @lru_cache(maxsize=256)
-def _cached_centroid(total: tuple[int, ...], count: int, encode: Callable[[Sequence[float]], bytes]) -> Centroid:
+def _cached_centroid(
+    total: tuple[int, ...], count: int, encode: Callable[[Sequence[float]], bytes]
+) -> Centroid:
     """The same, remembered: it changes with every write and with no read."""
     return Centroid(encode(total), sqrt(sum(map(mul, total, total))) / (FIXED_POINT_ONE * count))
 
@@ -191,12 +201,18 @@ def sample_confidence(count: int) -> float:
     return count / (count + PRIOR_COUNT)
 
 
-def expected_cosine(centroid_cosine: float, centroid: Centroid, centring: float, usual: float, confidence: float) -> float:
+def expected_cosine(
+    centroid_cosine: float, centroid: Centroid, centring: float, usual: float, confidence: float
+) -> float:
     """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual.
 
     `near` is the cosine of the query with the centre.
     """
-    return centred_cosine(confidence * centroid.hubness(centroid_cosine) + (1.0 - confidence) * usual, centroid.length * centroid.length, centring)
+    return centred_cosine(
+        confidence * centroid.hubness(centroid_cosine) + (1.0 - confidence) * usual,
+        centroid.length * centroid.length,
+        centring,
+    )
 
 
 def query_coverage(matched_weight: float, total_weight: float) -> float:
@@ -204,7 +220,9 @@ def query_coverage(matched_weight: float, total_weight: float) -> float:
     return matched_weight / sqrt(total_weight) if total_weight else 0.0
 
 
-def find_named_speakers(speakers: Iterable[str], words: Sequence[QueryWord]) -> tuple[tuple[str, ...], frozenset[str]]:
+def find_named_speakers(
+    speakers: Iterable[str], words: Sequence[QueryWord]
+) -> tuple[tuple[str, ...], frozenset[str]]:
     """The speakers a query names, by a name of theirs or the capitalised beginning of one, and the terms that do."""
     named_speakers: dict[str, None] = {}
     terms: set[str] = set()
@@ -212,7 +230,10 @@ def find_named_speakers(speakers: Iterable[str], words: Sequence[QueryWord]) -> 
         names = speaker.casefold().split()
         for word in words:
             may_abbreviate = word.is_capitalised and len(word.text) > 2
-            if any(name == word.text or (may_abbreviate and name.startswith(word.text)) for name in names):
+            if any(
+                name == word.text or (may_abbreviate and name.startswith(word.text))
+                for name in names
+            ):
                 named_speakers[speaker] = None
                 terms.update(word.terms)
     return tuple(named_speakers), frozenset(terms)

@@ -31,8 +31,14 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
     lowered = text.lower()
     longest = max(map(len, text.split()), default=0)
     secrets: list[Secret] = []
-    if patterns := [pattern for hint, pattern in _list_hints(min(longest, _MAX_MIN_WORD_LENGTH)) if hint in lowered]:
-        secrets += (secret for pattern in dict.fromkeys(patterns) for secret in pattern.find_matches(text))
+    if patterns := [
+        pattern
+        for hint, pattern in _list_hints(min(longest, _MAX_MIN_WORD_LENGTH))
+        if hint in lowered
+    ]:
+        secrets += (
+            secret for pattern in dict.fromkeys(patterns) for secret in pattern.find_matches(text)
+        )
     if _CARD_OR_IBAN_START.search(text):
         secrets += _find_cards(text)
         secrets += _find_ibans(text)
@@ -90,7 +96,11 @@ def compute_entropy(text: str) -> float:
 def _is_random(value: str) -> bool:
     """Whether a machine made it: letters and digits mixed, and no words joined together."""
     is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
-    return is_mixed and not (_PLACEHOLDER.search(value) or _JOINED_WORDS.fullmatch(value)) and compute_entropy(value) >= RANDOM_BITS
+    return (
+        is_mixed
+        and not (_PLACEHOLDER.search(value) or _JOINED_WORDS.fullmatch(value))
+        and compute_entropy(value) >= RANDOM_BITS
+    )
 
 
 def _is_password(value: str) -> bool:
@@ -183,14 +193,16 @@ _KEY_NAME: Final = (
     r"|(?:(?:auth|access|refresh|session|bot|api|bearer|id)[ _-]?)?(?<![a-z])token"
     r"|(?:(?:client|app|webhook|signing|shared|jwt)[ _-]?)?(?<![a-z])secret|(?<![a-z])credentials?)"
 )
-_LOGIN_NAME: Final = (
-    r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contrase\u00f1a|mot de passe|(?<![a-z])pwd)"
-)
+_LOGIN_NAME: Final = r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contrase\u00f1a|mot de passe|(?<![a-z])pwd)"
 _ASSIGNMENT: Final = r"[\"'`*]{0,3}(?:\s{0,3}(?:={1,2}>?|:=?)|\s{1,3}(?:is|ist|lautet|es|est)\s?:?(?=\s))\*{0,2}\s{0,3}[\"'`]?"
 # A name with a bracket after it is a call that gives the password, not the password.
-_PASSWORD_VALUE: Final = r"(?P<secret>(?![\w.]{1,128}\()[^\s\"'`,;<>()\[\]{}]{3,128}[^\s\"'`,;<>()\[\]{}.!?:*])"
+_PASSWORD_VALUE: Final = (
+    r"(?P<secret>(?![\w.]{1,128}\()[^\s\"'`,;<>()\[\]{}]{3,128}[^\s\"'`,;<>()\[\]{}.!?:*])"
+)
 _DATABASES: Final = "postgres(?:ql)?|mysql|mariadb|mongodb|rediss?|amqps?|mssql|sqlserver|oracle|clickhouse|neo4j|bolt"
-_URL_PASSWORD: Final = r"(?:\+[a-z0-9]{1,16})?://[^\s:/@?#]{0,128}:(?P<secret>[^\s/@?#]{1,256})@(?=[\w\[])"
+_URL_PASSWORD: Final = (
+    r"(?:\+[a-z0-9]{1,16})?://[^\s:/@?#]{0,128}:(?P<secret>[^\s/@?#]{1,256})@(?=[\w\[])"
+)
 _FENCE_BODY: Final = r"[^-]*+(?:-(?!----)[^-]*+)*"
 
 _PATTERNS: Final = (
@@ -267,12 +279,19 @@ _MAX_MIN_WORD_LENGTH: Final = max(shape.min_word_length for shape in _PATTERNS)
 @lru_cache(maxsize=_MAX_MIN_WORD_LENGTH + 1)
 def _list_hints(longest: int) -> tuple[tuple[str, _SecretPattern], ...]:
     """What hints at which shape in a text whose longest word is so long."""
-    return tuple((hint, shape) for shape in _PATTERNS if shape.min_word_length <= longest for hint in shape.hints)
+    return tuple(
+        (hint, shape)
+        for shape in _PATTERNS
+        if shape.min_word_length <= longest
+        for hint in shape.hints
+    )
 
 
 # ------------------------------------------------------------------------------------------- payment cards and accounts
 
-_CARD_OR_IBAN_START: Final = re.compile("[0-9][0-9](?:[0-9][0-9][ -]?[0-9]{4}[0-9 -]{4}|(?<=[A-Z][A-Z]..))")
+_CARD_OR_IBAN_START: Final = re.compile(
+    "[0-9][0-9](?:[0-9][0-9][ -]?[0-9]{4}[0-9 -]{4}|(?<=[A-Z][A-Z]..))"
+)
 """What every card begins with, or every account: twelve digits but for what parts them, or two behind two letters."""
 
 # A pattern that begins with a set of characters is skipped through faster than one that begins by looking back.
@@ -306,7 +325,9 @@ _IBAN_LENGTHS: Final = {
         LI21 LT20 LU20 LV21 LY25 MC27 MD24 ME22 MK19 MR27 MT31 MU30 NL18 NO15 PK24 PL28 PS29 PT25 QA29 RO24 RS22 SA24
         SC31 SD18 SE24 SI19 SK24 SM27 ST25 SV28 TL23 TN24 TR26 UA29 VA22 VG24 XK20""".split()
 }
-_IBAN: Final = re.compile(r"[A-Z](?<![A-Za-z0-9].)[A-Z]\d{2}(?=(?P<rest>(?: ?[A-Z0-9]){11,28}))", re.ASCII)
+_IBAN: Final = re.compile(
+    r"[A-Z](?<![A-Za-z0-9].)[A-Z]\d{2}(?=(?P<rest>(?: ?[A-Z0-9]){11,28}))", re.ASCII
+)
 
 
 def _find_ibans(text: str) -> Iterator[Secret]:
@@ -321,7 +342,9 @@ def _find_iban_end(text: str, length: int) -> int:
     """Where an account number of so many characters ends, spaces not counted; 0 if they make none."""
     positions = [i for i, char in enumerate(text) if char != " "][:length]
     number = "".join(text[i] for i in positions)
-    return positions[-1] + 1 if length and len(positions) == length and is_mod97_valid(number) else 0
+    return (
+        positions[-1] + 1 if length and len(positions) == length and is_mod97_valid(number) else 0
+    )
 
 
 def is_mod97_valid(number: str) -> bool:

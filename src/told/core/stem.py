@@ -21,7 +21,9 @@ send sent; sing sang sung; sit sat; ski skis skied; sleep slept; speak spoke spo
 swim swam swum; take took taken; teach taught; tell told; think thought; throw threw thrown; tooth teeth;
 wake woke woken; wear wore worn; wife wives; win won; woman women; write wrote written
 """
-IRREGULAR_STEMS: Final = {form: base for base, *forms in map(str.split, _IRREGULAR_FORMS.split(";")) for form in forms}
+IRREGULAR_STEMS: Final = {
+    form: base for base, *forms in map(str.split, _IRREGULAR_FORMS.split(";")) for form in forms
+}
 
 _INFLECTED_ENDINGS: Final = frozenset("sdgyel")
 """How a word ends of which anything is cut."""
@@ -35,7 +37,11 @@ _SHORT_SYLLABLE: Final = re.compile("[^aeiou][aeiouy][^aeiouwxy]")
 def stem_word(word: str) -> str:
     """The stem of one lower-case ASCII word; anything else comes back unchanged."""
     word = IRREGULAR_STEMS.get(word, word)
-    if len(word) < 4 or word[-1] not in _INFLECTED_ENDINGS or not (word.isascii() and word.isalpha()):
+    if (
+        len(word) < 4
+        or word[-1] not in _INFLECTED_ENDINGS
+        or not (word.isascii() and word.isalpha())
+    ):
         return word
     return _normalise_ending(_strip_adverb(_strip_participle(_strip_plural(word))))
 
@@ -65,7 +71,9 @@ def _restore_verb(root: str) -> str:
     if root[-1] == root[-2] and root[-1] not in "aeiouylsz" and len(root) > 3:
         return root[:-1]
     lost_e = root.endswith(("at", "bl", "iz")) if len(root) > 2 else root[0] in "aeiou"
-    return root + "e" if lost_e or (_is_short_syllable(root) and _count_syllables(root) == 1) else root
+    return (
+        root + "e" if lost_e or (_is_short_syllable(root) and _count_syllables(root) == 1) else root
+    )
 
 
 def _strip_adverb(word: str) -> str:

@@ -36,7 +36,9 @@ STOP_WORDS: Final = frozenset(
 # Most characters end a token: what follows is looked at before what stands in front, and nothing is tried twice.
 _JOINT: Final = r"(?:[-.@&']|,(?<=\d,)(?=\d{3}(?!\d)))"
 _SHARP_SUFFIX: Final = r"(?:(?:#(?<=\b\w#)|\+\+(?<=\b\w\+\+))(?!\w))?"
-_ASCII_TOKEN: Final = re.compile(rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}{_SHARP_SUFFIX}", re.ASCII)
+_ASCII_TOKEN: Final = re.compile(
+    rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}{_SHARP_SUFFIX}", re.ASCII
+)
 
 # `\w` leaves out combining marks; without them an Indic, Arabic or Hebrew word would fall apart.
 _MARKS: Final = (
@@ -64,7 +66,15 @@ _SEPARATOR: Final = re.compile(r"[-_.@&',]+")
 _CAMEL_HUMP: Final = re.compile("(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z]{2})")
 _DECIMAL: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)*", re.ASCII)
 _PLAIN_LATIN: Final = str.maketrans(
-    {"\u0111": "d", "\u00f0": "d", "\u00f8": "o", "\u0142": "l", "\u0131": "i", "\u00e6": "ae", "\u0153": "oe"}
+    {
+        "\u0111": "d",
+        "\u00f0": "d",
+        "\u00f8": "o",
+        "\u0142": "l",
+        "\u0131": "i",
+        "\u00e6": "ae",
+        "\u0153": "oe",
+    }
 )
 _FIRST_INDIC: Final = "\u0900"
 
@@ -145,7 +155,11 @@ def _expand_token(token: str) -> tuple[str, ...]:
     parts = [hump for part in _SEPARATOR.split(bare) for hump in _CAMEL_HUMP.split(part) if hump]
     if len(parts) < 2:
         return _stem_content_words(parts)
-    whole = _fold_word(bare) if any(mark in bare for mark in ".@&") else stem_word(_fold_word("".join(parts)))
+    whole = (
+        _fold_word(bare)
+        if any(mark in bare for mark in ".@&")
+        else stem_word(_fold_word("".join(parts)))
+    )
     return whole, *_stem_content_words(part for part in parts if len(part) > 1 or part.isdigit())
 
 
@@ -159,7 +173,9 @@ def _fold_word(word: str) -> str:
         return word.lower()
     decomposed = unicodedata.normalize("NFD", word.casefold())
     if max(decomposed, default="") < _FIRST_INDIC:
-        return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(_PLAIN_LATIN)
+        return "".join(c for c in decomposed if not unicodedata.combining(c)).translate(
+            _PLAIN_LATIN
+        )
     return unicodedata.normalize("NFKC", decomposed)
 
 
@@ -180,7 +196,9 @@ def normalise_text(text: str) -> str:
     if not text.isascii():
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
         return " ".join(text.split())
-    if "  " not in text and len(text.encode().translate(None, _ASCII_WHITESPACE)) == len(text):  # single spaces only
+    if "  " not in text and len(text.encode().translate(None, _ASCII_WHITESPACE)) == len(
+        text
+    ):  # single spaces only
         return text.lower().strip()
     return " ".join(text.lower().split())
 
@@ -201,7 +219,9 @@ _BOUNDARY: Final = lazy_regex(
 
 def split_sentences(text: str) -> list[str]:
     """The sentences of a text, each an exact slice of it without the white space around."""
-    return [sentence for start, end in _sentence_spans(text) if (sentence := text[start:end].strip())]
+    return [
+        sentence for start, end in _sentence_spans(text) if (sentence := text[start:end].strip())
+    ]
 
 
 def split_pieces(text: str, size: int) -> list[str]:
@@ -214,7 +234,11 @@ def split_pieces(text: str, size: int) -> list[str]:
 
 def get_piece(text: str, size: int, number: int) -> str:
     """One of the pieces of a text, without cutting what comes after it."""
-    return text if len(text) <= size else next(islice(_iter_pieces(text, size), number, None), text[:size])
+    return (
+        text
+        if len(text) <= size
+        else next(islice(_iter_pieces(text, size), number, None), text[:size])
+    )
 
 
 def _iter_pieces(text: str, size: int) -> Iterator[str]:
@@ -275,7 +299,9 @@ def _is_mid_character(line: str, index: int) -> bool:
     return line[index - 1] == "\u200d" or _COMBINING.match(line, index) is not None
 
 
-_COMBINING: Final = lazy_regex("[\u0300-\u036f\u200d\u20d0-\u20f0\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]")
+_COMBINING: Final = lazy_regex(
+    "[\u0300-\u036f\u200d\u20d0-\u20f0\ufe00-\ufe0f\U0001f3fb-\U0001f3ff]"
+)
 
 
 # ---------------------------------------------------------------------------------------------------------- clean input
@@ -324,7 +350,10 @@ def validate_label(value: Any, name: str, *, limit: int) -> str:
     if not text:
         raise InvalidInput(f"{name} is empty.", hint="Leave it out, or give a real one.")
     if len(text) > limit:
-        raise TooLarge(f"{name} has {len(text):,} characters; at most {limit:,} are accepted.", hint="Shorten it.")
+        raise TooLarge(
+            f"{name} has {len(text):,} characters; at most {limit:,} are accepted.",
+            hint="Shorten it.",
+        )
     return validate_text(text, limit=limit)
 
 
@@ -387,7 +416,11 @@ def parse_reply(text: str) -> JsonReply:
             return JsonReply(value)
         if spans := list(_find_json_spans(part)):
             return _choose_reply(spans, part)
-    raise InvalidInput("The reply holds no JSON.", hint="Ask the model again for JSON only.", reply=make_snippet(text, 200))
+    raise InvalidInput(
+        "The reply holds no JSON.",
+        hint="Ask the model again for JSON only.",
+        reply=make_snippet(text, 200),
+    )
 
 
 def _parse_json_or_literal(text: str) -> object:
@@ -422,7 +455,9 @@ def _find_json_spans(text: str) -> Iterator[_JsonSpan]:
     position, attempts, may_be_torn = 0, 0, True
     while attempts < _MAX_ATTEMPTS and (opening := _OPENING.search(text, position)):
         span = _scan_json_span(text, opening.start())
-        value = _parse_json_or_literal(span.text) if may_be_torn or not span.truncated else _NO_VALUE
+        value = (
+            _parse_json_or_literal(span.text) if may_be_torn or not span.truncated else _NO_VALUE
+        )
         if value is not _NO_VALUE:
             yield replace(span, value=value)
             position = span.end
@@ -464,7 +499,11 @@ def _close_brackets(brackets: str) -> str:
 def _choose_reply(spans: list[_JsonSpan], text: str) -> JsonReply:
     """Objects one after the other make a list (JSON lines); otherwise the longest value is the answer."""
     between = "".join(text[span.end : following.start] for span, following in pairwise(spans))
-    if len(spans) > 1 and not between.strip(" ,;\r\n\t") and all(isinstance(span.value, dict) for span in spans):
+    if (
+        len(spans) > 1
+        and not between.strip(" ,;\r\n\t")
+        and all(isinstance(span.value, dict) for span in spans)
+    ):
         return JsonReply([span.value for span in spans], any(span.truncated for span in spans))
     best = max(spans, key=lambda span: span.end - span.start)
     return JsonReply(best.value, best.truncated)

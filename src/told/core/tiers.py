@@ -18,7 +18,9 @@ def compute_recency(age_us: float, half_life_days: float) -> float:
 
 def is_cold(age_us: float, half_life_days: float, threshold: float, min_age_minutes: float) -> bool:
     """Whether something is ready to leave the index: no longer fresh, and not of the last minutes."""
-    return compute_recency(age_us, half_life_days) < threshold and age_us > min_age_minutes * MINUTE_US
+    return (
+        compute_recency(age_us, half_life_days) < threshold and age_us > min_age_minutes * MINUTE_US
+    )
 
 
 def score_member(similarity: float, recency: float, importance: float) -> float:

@@ -69,7 +69,11 @@ def detect_language(text: str) -> str:
     """The ISO 639-1 code of the language, "" if the text does not tell."""
     lowered = text.lower().replace("\u2019", "'")
     words = _LATIN_WORD.findall(lowered)
-    if not lowered.isascii() and (foreign := _detect_by_script(lowered)) and len(foreign[1]) >= sum(map(len, words)) / 4:
+    if (
+        not lowered.isascii()
+        and (foreign := _detect_by_script(lowered))
+        and len(foreign[1]) >= sum(map(len, words)) / 4
+    ):
         return foreign[0]
     return _detect_by_words(lowered, words)
 
@@ -78,7 +82,14 @@ def _detect_by_script(text: str) -> tuple[str, list[str]] | None:
     """The first script the text has letters of, with all letters that are not Latin."""
     foreign = [c for c in text if c > "\u036f"]
     distinct = set(foreign)
-    script = next((name for name, (first, last) in _SCRIPT_RANGES if any(first <= c <= last for c in distinct)), None)
+    script = next(
+        (
+            name
+            for name, (first, last) in _SCRIPT_RANGES
+            if any(first <= c <= last for c in distinct)
+        ),
+        None,
+    )
     return (script, [*filter(str.isalpha, foreign)]) if script else None
 
 

@@ -16,10 +16,15 @@ from sys import byteorder
 from typing import NamedTuple, TypeAlias
 
 from told.core.lazy import lazy_regex
-from told.core.score import norm, quantise, fixed_point_weight
+from told.core.score import fixed_point_weight, norm, quantise
 from told.core.text import extract_terms
 
-IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = "in_exchange", "in_topic", "abstracted_from", "derived_from"
+IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = (
+    "in_exchange",
+    "in_topic",
+    "abstracted_from",
+    "derived_from",
+)
 EXCHANGE, SUPER = "exchange", "super"
 """The metadata of a link into a topic that names the exchange, and that of a topic of topics."""
 
@@ -80,7 +85,9 @@ class VectorMean:
             return VectorMean(self.total or (0,) * len(code), self.count + sign)
         weight, values = sign * fixed_point_weight(length), memoryview(code).cast("b")
         before = self.total or (0,) * len(code)
-        return VectorMean(tuple([a + weight * b for a, b in zip(before, values, strict=True)]), self.count + sign)
+        return VectorMean(
+            tuple([a + weight * b for a, b in zip(before, values, strict=True)]), self.count + sign
+        )
 
     @property
     def code(self) -> bytes:
@@ -197,7 +204,10 @@ class TopicIndex:
     """
 
     def __init__(
-        self, topics: Mapping[str, bytes] | None = None, dot_fn: DotProducts = dot_products, exact_limit: int = EXACT_SEARCH_LIMIT
+        self,
+        topics: Mapping[str, bytes] | None = None,
+        dot_fn: DotProducts = dot_products,
+        exact_limit: int = EXACT_SEARCH_LIMIT,
     ) -> None:
         self._dot_fn = dot_fn
         self._exact_limit = exact_limit
@@ -214,7 +224,9 @@ class TopicIndex:
 
     def codes(self) -> dict[str, bytes]:
         """Where every topic points to."""
-        return {topic: vector.code for cell in self._cells for topic, vector in cell.vectors.items()}
+        return {
+            topic: vector.code for cell in self._cells for topic, vector in cell.vectors.items()
+        }
 
     def put_topic(self, topic: str, code: bytes) -> None:
         """A topic points this way now."""
@@ -242,7 +254,11 @@ class TopicIndex:
         for cell in self._probe_cells(vector):
             cosines = self._compute_cosines(vector, list(cell.vectors.values()))
             best = max(cosines)
-            matches += [TopicMatch(name, best) for name, cosine in zip(cell.vectors, cosines, strict=True) if cosine == best]
+            matches += [
+                TopicMatch(name, best)
+                for name, cosine in zip(cell.vectors, cosines, strict=True)
+                if cosine == best
+            ]
         return min(matches, key=_topic_sort_key, default=None)
 
     def find_near(self, code: bytes, min_cosine: float) -> list[TopicMatch]:
@@ -250,8 +266,12 @@ class TopicIndex:
         vector = _to_code_vector(code)
         matches: list[TopicMatch] = []
         for cell in self._probe_cells(vector):
-            matches += map(TopicMatch, cell.vectors, self._compute_cosines(vector, list(cell.vectors.values())))
-        return sorted((match for match in matches if match.cosine >= min_cosine), key=_topic_sort_key)
+            matches += map(
+                TopicMatch, cell.vectors, self._compute_cosines(vector, list(cell.vectors.values()))
+            )
+        return sorted(
+            (match for match in matches if match.cosine >= min_cosine), key=_topic_sort_key
+        )
 
     def _probe_cells(self, vector: _CodeVector) -> Sequence[_TopicCell]:
         """The cells that may hold what is near."""
@@ -264,7 +284,10 @@ class TopicIndex:
     def _compute_cosines(self, vector: _CodeVector, others: Sequence[_CodeVector]) -> list[float]:
         products = self._dot_fn(vector.code, [other.code for other in others])
         norms = (vector.length * other.length for other in others)
-        return [product / length if length else 0.0 for product, length in zip(products, norms, strict=True)]
+        return [
+            product / length if length else 0.0
+            for product, length in zip(products, norms, strict=True)
+        ]
 
     def _find_cell(self, vector: _CodeVector) -> _TopicCell:
         """The cell that points most nearly this way."""
@@ -278,7 +301,11 @@ class TopicIndex:
         vectors = list(cell.vectors.values())
         first_pole = self._find_furthest(cell.centroid, vectors)
         second_pole = self._find_furthest(first_pole, vectors)
-        nearer = map(float.__lt__, self._compute_cosines(first_pole, vectors), self._compute_cosines(second_pole, vectors))
+        nearer = map(
+            float.__lt__,
+            self._compute_cosines(first_pole, vectors),
+            self._compute_cosines(second_pole, vectors),
+        )
         halves: tuple[dict[str, _CodeVector], dict[str, _CodeVector]] = ({}, {})
         for (topic, vector), side in zip(cell.vectors.items(), nearer, strict=True):
             halves[side][topic] = vector
@@ -286,7 +313,9 @@ class TopicIndex:
             return
         self._cells.remove(cell)
         for half in halves:
-            new_cell = _TopicCell(_to_code_vector(compute_mean(vector.code for vector in half.values()).code), half)
+            new_cell = _TopicCell(
+                _to_code_vector(compute_mean(vector.code for vector in half.values()).code), half
+            )
             self._cells.append(new_cell)
             self._cell_by_topic.update(dict.fromkeys(half, new_cell))
 
@@ -355,10 +384,18 @@ def extract_common_words(texts: Sequence[str], count: int = 4) -> str:
 
     Words are counted by their terms, and shown as they were first written.
     """
-    frequencies = Counter(term for text in texts for term in dict.fromkeys(extract_terms(text)) if len(term) > 2)
+    frequencies = Counter(
+        term for text in texts for term in dict.fromkeys(extract_terms(text)) if len(term) > 2
+    )
     written: dict[str, str] = {}
     for word in (_WORD_EDGES.sub("", word) for text in texts for word in text.split()):
         if len(word_terms := extract_terms(word)) == 1:
             written.setdefault(word_terms[0], word)
-    shared = (term for term, frequency in frequencies.items() if 2 * frequency > len(texts) and term in written)
-    return ", ".join(written[term] for term in sorted(shared, key=lambda term: -frequencies[term])[:count])
+    shared = (
+        term
+        for term, frequency in frequencies.items()
+        if 2 * frequency > len(texts) and term in written
+    )
+    return ", ".join(
+        written[term] for term in sorted(shared, key=lambda term: -frequencies[term])[:count]
+    )

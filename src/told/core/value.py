@@ -30,9 +30,17 @@ def fast_frozen_init(cls: type[T]) -> type[T]:
 
 def _compile_init(cls: type[Any]) -> Callable[..., None]:
     """The `__init__` of a class, made when it is first needed, for to compile it takes a while."""
-    writable = {"__slots__": (), "__setattr__": object.__setattr__, "__delattr__": object.__delattr__}
+    writable = {
+        "__slots__": (),
+        "__setattr__": object.__setattr__,
+        "__delattr__": object.__delattr__,
+    }
     twin = type(cls.__name__, (cls,), writable)
-    namespace: dict[str, Any] = {"__twin": twin, "__become": _CLASS_DESCRIPTOR.__set__, "__missing": MISSING}
+    namespace: dict[str, Any] = {
+        "__twin": twin,
+        "__become": _CLASS_DESCRIPTOR.__set__,
+        "__missing": MISSING,
+    }
     init_fields = fields(cls)
     lines = (
         f"def __init__(self, {', '.join(map(_format_parameter, init_fields))}):",
@@ -42,8 +50,11 @@ def _compile_init(cls: type[Any]) -> Callable[..., None]:
         "self.__class__ = __kind",
         *(["self.__post_init__()"] if hasattr(cls, "__post_init__") else []),
     )
-    namespace |= {f"_{field.name}": field.default if _has_no_factory(field) else field.default_factory for field in init_fields}
-    exec("\n  ".join(lines), namespace)  # noqa: S102 - dataclasses writes its own the same way
+    namespace |= {
+        f"_{field.name}": field.default if _has_no_factory(field) else field.default_factory
+        for field in init_fields
+    }
+    exec("\n  ".join(lines), namespace)
     init: Callable[..., None] = namespace["__init__"]
     return init
 
@@ -59,5 +70,9 @@ def _format_parameter(field: Field[Any]) -> str:
 
 
 def _format_assignment(field: Field[Any]) -> str:
-    value = field.name if _has_no_factory(field) else f"_{field.name}() if {field.name} is __missing else {field.name}"
+    value = (
+        field.name
+        if _has_no_factory(field)
+        else f"_{field.name}() if {field.name} is __missing else {field.name}"
+    )
     return f"self.{field.name} = {value}"

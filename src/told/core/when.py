@@ -26,7 +26,9 @@ _MIN_US: Final = (datetime.min.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _MAX_US: Final = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MICROSECOND
 _MILLISECONDS_FROM: Final = 10**11
 _MAX_EPOCH: Final = 10**18
-_NAIVE_HINT: Final = "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone='Europe/Berlin'."
+_NAIVE_HINT: Final = (
+    "Add an offset, such as 2026-03-01T09:00:00+01:00 or a final Z, or set zone='Europe/Berlin'."
+)
 _MAX_PHRASE_LENGTH: Final = 80
 _EXAMPLES_HINT: Final = "Try '2026-03-01', 'last tuesday' or '3 days ago'."
 # Added to a local midnight seen in UTC, this lands on the date that was meant, for every zone from -10:30 to +13:30.
@@ -68,7 +70,10 @@ def to_zone(us: int, zone: str | tzinfo | None = None) -> datetime:
 
 
 def parse_instant(
-    value: str | float | date | Interval, *, zone: str | tzinfo | None = None, now: datetime | None = None
+    value: str | float | date | Interval,
+    *,
+    zone: str | tzinfo | None = None,
+    now: datetime | None = None,
 ) -> int:
     """The instant a value names: ISO 8601, a datetime, epoch seconds or milliseconds; a date stands for its start."""
     start = parse_interval(value, zone=zone, now=now).start
@@ -90,9 +95,13 @@ class Interval:
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
-            raise TimeError(f"{self.precision!r} is no precision.", hint=f"Use one of {', '.join(PRECISIONS)}.")
+            raise TimeError(
+                f"{self.precision!r} is no precision.", hint=f"Use one of {', '.join(PRECISIONS)}."
+            )
         if self.start is not None and self.end is not None and self.start >= self.end:
-            raise TimeError("The interval ends before it begins.", hint="Write the earlier time first.")
+            raise TimeError(
+                "The interval ends before it begins.", hint="Write the earlier time first."
+            )
 
     def contains(self, us: int) -> bool:
         """Whether the instant lies inside."""
@@ -115,7 +124,11 @@ class Interval:
         """The interval that `as_json` wrote."""
         start, end = body.get("start"), body.get("end")
         precision = body.get("precision") or "instant"
-        return cls(None if start is None else parse_instant(start), None if end is None else parse_instant(end), precision)
+        return cls(
+            None if start is None else parse_instant(start),
+            None if end is None else parse_instant(end),
+            precision,
+        )
 
     def __str__(self) -> str:
         """The interval at its precision; `interval` reads it back."""
@@ -147,7 +160,10 @@ def _format_time(us: int, precision: str) -> str:
 
 
 def parse_interval(
-    value: str | float | date | Interval, *, zone: str | tzinfo | None = None, now: datetime | None = None
+    value: str | float | date | Interval,
+    *,
+    zone: str | tzinfo | None = None,
+    now: datetime | None = None,
 ) -> Interval:
     """The interval a value names; a partial date keeps its precision.
 
@@ -188,7 +204,9 @@ def _instant_interval(us: int) -> Interval:
 
 def _epoch_to_us(value: float) -> int:
     if not abs(value) < _MAX_EPOCH:  # written so that NaN is refused too
-        raise TimeError("The number is too large to be a time.", hint="Pass seconds or milliseconds since 1970.")
+        raise TimeError(
+            "The number is too large to be a time.", hint="Pass seconds or milliseconds since 1970."
+        )
     unit = 1000 if abs(value) > _MILLISECONDS_FROM else SECOND_US
     return value * unit if isinstance(value, int) else round(value * unit)
 
@@ -202,12 +220,21 @@ def _to_us_in_zone(moment: datetime, tz: tzinfo | None) -> int:
 def _load_zone(name: str) -> tzinfo:
     if name.upper() in ("UTC", "Z"):
         return UTC
-    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError  # it reads the build's configuration: not at import
+    from zoneinfo import (
+        ZoneInfo,
+        ZoneInfoNotFoundError,
+    )  # it reads the build's configuration: not at import
 
     try:
-        return datetime.strptime(name, "%z").tzinfo or UTC if name[:1] in ("+", "-") else ZoneInfo(name)
+        return (
+            datetime.strptime(name, "%z").tzinfo or UTC
+            if name[:1] in ("+", "-")
+            else ZoneInfo(name)
+        )
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise TimeError(f"{_quote(name)} is no time zone.", hint="Use one such as Europe/Berlin or +01:00.") from None
+        raise TimeError(
+            f"{_quote(name)} is no time zone.", hint="Use one such as Europe/Berlin or +01:00."
+        ) from None
 
 
 def _resolve_zone(zone: str | tzinfo | None) -> tzinfo | None:
@@ -232,7 +259,9 @@ def _parse_iso_interval(text: str, tz: tzinfo | None) -> Interval | None:
         if "/" not in text:
             return _parse_iso_point(text, tz)
         sides = [side.strip() for side in text.split("/", 1)]
-        first, last = (ALWAYS if side in ("..", "") else _parse_iso_point(side, tz) for side in sides)
+        first, last = (
+            ALWAYS if side in ("..", "") else _parse_iso_point(side, tz) for side in sides
+        )
     except TimeError:
         raise
     except (ValueError, OverflowError) as problem:
@@ -249,11 +278,17 @@ def _parse_iso_point(text: str, tz: tzinfo | None) -> Interval | None:
     if match := _ISO_DATE.fullmatch(text):
         year, month, day = (match[1] or match[4], match[2] or match[5], match[3] or match[6])
         precision = "day" if day else "month" if month else "year"
-        return _calendar_interval(date(int(year), int(month or 1), int(day or 1)), precision, tz or UTC)
+        return _calendar_interval(
+            date(int(year), int(month or 1), int(day or 1)), precision, tz or UTC
+        )
     if match := _ISO_TIME.fullmatch(text):
         day, hour, minute, second, offset = match.groups(default="")
         written = f"{day}T{hour}{minute or '00'}{second or '00'}{offset.upper()}"
-        return _time_interval(_to_us_in_zone(datetime.fromisoformat(written.replace("-", "", day.count("-"))), tz), minute, second)
+        return _time_interval(
+            _to_us_in_zone(datetime.fromisoformat(written.replace("-", "", day.count("-"))), tz),
+            minute,
+            second,
+        )
     if _EPOCH_TEXT.fullmatch(text):
         return _instant_interval(_epoch_to_us(float(text) if "." in text else int(text)))
     return None
@@ -286,7 +321,10 @@ def _calendar_interval(first: date, unit: str, tz: tzinfo) -> Interval:
     except (ValueError, OverflowError):  # the unit reaches the end of the calendar
         end = None
     if start == end:
-        raise TimeError(f"There was no {first} in {tz}: clocks were put past it.", hint="Name the day before or after.")
+        raise TimeError(
+            f"There was no {first} in {tz}: clocks were put past it.",
+            hint="Name the day before or after.",
+        )
     return Interval(start, end, _PRECISION_BY_UNIT.get(unit, unit))
 
 
@@ -297,7 +335,9 @@ def _midnight_us(day: date, tz: tzinfo) -> int:
 def _shift_time(now: datetime, unit: str, count: int) -> datetime:
     """The instant so many units from now: elapsed time up to hours, the same time by the wall clock from days on."""
     if unit in almanac.UNIT_SECONDS:
-        return (now.astimezone(UTC) + timedelta(seconds=count * almanac.UNIT_SECONDS[unit])).astimezone(now.tzinfo)
+        return (
+            now.astimezone(UTC) + timedelta(seconds=count * almanac.UNIT_SECONDS[unit])
+        ).astimezone(now.tzinfo)
     return datetime.combine(almanac.shift_date(now.date(), unit, count), now.timetz())
 
 
@@ -327,7 +367,9 @@ def parse_moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) 
     return parsed.at
 
 
-def parse_relative(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> Interval | None:
+def parse_relative(
+    text: str, *, now: datetime, zone: str | tzinfo | None = None
+) -> Interval | None:
     """The interval an expression such as "last tuesday" or "vor drei Tagen" names, `None` if it is not understood."""
     local_now, tz = localise(now, zone), _resolve_zone(zone)
     try:
@@ -376,7 +418,9 @@ def _read_phrase(text: str, now: datetime, zone: tzinfo | None) -> _ParsedTime |
     if span := _parse_iso_interval(text, zone):
         if span.precision in _UNIT_US and "/" not in text and span.start is not None:
             return _ParsedTime(span, span.start)
-        return _ParsedTime(span, to_us(now)) if text.endswith(("/", "/..")) else _parsed_period(span)
+        return (
+            _ParsedTime(span, to_us(now)) if text.endswith(("/", "/..")) else _parsed_period(span)
+        )
     candidates = (_READERS[form](slots, now) for form, slots in forms.match_date_forms(text))
     return next((parsed for parsed in candidates if parsed), None)
 
@@ -400,7 +444,9 @@ def _read_ago(slots: _Slots, now: datetime, sign: int = -1) -> _ParsedTime:
 
 
 def _read_window(slots: _Slots, now: datetime) -> _ParsedTime:
-    start = _shift_time(now, almanac.UNIT_WORDS[slots["unit"]], -almanac.parse_number_word(slots.get("n", "1")))
+    start = _shift_time(
+        now, almanac.UNIT_WORDS[slots["unit"]], -almanac.parse_number_word(slots.get("n", "1"))
+    )
     return _ParsedTime(Interval(to_us(start), to_us(now), "instant"), to_us(now))
 
 
@@ -408,7 +454,11 @@ def _read_turn(slots: _Slots, now: datetime) -> _ParsedTime:
     thing, turn = slots["thing"], almanac.RELATIVE_MODIFIERS[slots["turn"]]
     if name := almanac.CALENDAR_NAMES.get(thing):
         return _parsed_unit(name.resolve_start(now.date(), turn), name.unit, now)
-    return _parsed_period(_enclosing_interval(_shift_time(now, almanac.UNIT_WORDS[thing], turn), almanac.UNIT_WORDS[thing]))
+    return _parsed_period(
+        _enclosing_interval(
+            _shift_time(now, almanac.UNIT_WORDS[thing], turn), almanac.UNIT_WORDS[thing]
+        )
+    )
 
 
 def _read_name(slots: _Slots, now: datetime) -> _ParsedTime:
@@ -418,7 +468,9 @@ def _read_name(slots: _Slots, now: datetime) -> _ParsedTime:
 
 def _read_weekday_of_week(slots: _Slots, now: datetime) -> _ParsedTime:
     name = almanac.CALENDAR_NAMES[slots["weekday"]]
-    return _parsed_unit(name.start_in_cycle(now.date(), almanac.RELATIVE_MODIFIERS[slots["turn"]]), name.unit, now)
+    return _parsed_unit(
+        name.start_in_cycle(now.date(), almanac.RELATIVE_MODIFIERS[slots["turn"]]), name.unit, now
+    )
 
 
 def _read_name_of_year(slots: _Slots, now: datetime) -> _ParsedTime:
@@ -431,7 +483,12 @@ def _read_month_of_year(slots: _Slots, now: datetime) -> _ParsedTime:
 
 
 def _read_date(slots: _Slots, now: datetime) -> _ParsedTime:
-    return _resolve_day_of_year(slots["year"], almanac.CALENDAR_NAMES[slots["month"]].position, int(re.sub(r"\D", "", slots["day"])), now)
+    return _resolve_day_of_year(
+        slots["year"],
+        almanac.CALENDAR_NAMES[slots["month"]].position,
+        int(re.sub(r"\D", "", slots["day"])),
+        now,
+    )
 
 
 def _read_numbered_date(slots: _Slots, now: datetime) -> _ParsedTime:
@@ -452,12 +509,16 @@ def _read_years(slots: _Slots, now: datetime, unit: str) -> _ParsedTime:
 
 def _read_edge(slots: _Slots, now: datetime) -> _ParsedTime | None:
     """The first, middle or last day of a period; its beginning, as a moment, is the instant it begins."""
-    period = _read_phrase(slots["rest"], now, now.tzinfo) or _read_phrase(f"this {slots['rest']}", now, now.tzinfo)
+    period = _read_phrase(slots["rest"], now, now.tzinfo) or _read_phrase(
+        f"this {slots['rest']}", now, now.tzinfo
+    )
     if period is None or period.interval.start is None or period.interval.end is None:
         return None
     start, end = period.interval.start, period.interval.end
     fraction = almanac.EDGE_WORDS[slots["edge"]]
-    day = _enclosing_interval(from_us(start + int((end - 1 - start) * fraction)).astimezone(now.tzinfo), "day")
+    day = _enclosing_interval(
+        from_us(start + int((end - 1 - start) * fraction)).astimezone(now.tzinfo), "day"
+    )
     return _ParsedTime(day, start) if fraction == 0 else _parsed_period(day)
 
 
@@ -471,7 +532,11 @@ def _read_clock(slots: _Slots, now: datetime) -> _ParsedTime | None:
 
 def _read_part(slots: _Slots, now: datetime) -> _ParsedTime | None:
     """A part of the day named beside it; "last night" began yesterday."""
-    if (day := _read_day({"last": "yesterday", "this": "today"}.get(slots["rest"], slots["rest"]), now)) is None:
+    if (
+        day := _read_day(
+            {"last": "yesterday", "this": "today"}.get(slots["rest"], slots["rest"]), now
+        )
+    ) is None:
         return None
     first, last = almanac.DAY_PART_WORDS[slots["part"]]
     start = to_us(datetime.combine(day, time(first), now.tzinfo))

@@ -12,12 +12,20 @@ from told.core.belief import BeliefConflicts
 from told.core.blob import Blob, is_blob_hash
 from told.core.entry import Draft, Erased, Linked
 from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
-from told.core.fact import Fact, EvidenceRow
+from told.core.fact import EvidenceRow, Fact
 from told.core.ids import HASH_ALGORITHM, canonical_json, sha256
 from told.core.policy import Action
-from told.core.query import Bundle, Certificate, FactQuery, Receipt, Trace, VerifyResult, exclude_unlisted
+from told.core.query import (
+    Bundle,
+    Certificate,
+    FactQuery,
+    Receipt,
+    Trace,
+    VerifyResult,
+    exclude_unlisted,
+)
 from told.core.scope import Scope
-from told.core.text import validate_text, validate_label, format_value
+from told.core.text import format_value, validate_label, validate_text
 from told.engine.base import VERB_ACTIONS as VERB_ACTIONS
 from told.engine.base import check_memory_id, requires_action
 from told.engine.concepts import ConceptVerbs
@@ -37,7 +45,7 @@ from told.read import bundle, census, kinds, plan, whynot
 from told.read import path as reading
 from told.read.census import OwnerStatistics
 from told.read.guard import find_denials
-from told.read.recall import SearchResult, SearchRequest
+from told.read.recall import SearchRequest, SearchResult
 from told.read.whynot import WhyNot
 from told.tend import judge, reconsolidate
 from told.views import build_fold
@@ -64,50 +72,99 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
 
     @requires_action(Action.WRITE)
     def add(
-        self, content: Any, ids: Mapping[str, Any], *, metadata: Any = None, timestamp: Any = None, expires: Any = None,
-        kind: str = "memory", source: Any = None, key: Any = None, options: ExtractionOptions | None = None,
-    ) -> Flow[Receipt]:  # fmt: skip
+        self,
+        content: Any,
+        ids: Mapping[str, Any],
+        *,
+        metadata: Any = None,
+        timestamp: Any = None,
+        expires: Any = None,
+        kind: str = "memory",
+        source: Any = None,
+        key: Any = None,
+        options: ExtractionOptions | None = None,
+    ) -> Flow[Receipt]:
         """Remember what was said, understood by the usual extractor unless the call names another."""
         scope = self.resolve_scope(ids)
-        parsed = messages.parse_messages(content, metadata=metadata, timestamp=timestamp, source=source, settings=self.settings)
+        parsed = messages.parse_messages(
+            content, metadata=metadata, timestamp=timestamp, source=source, settings=self.settings
+        )
         expires_at = messages.parse_expiry(expires, self.settings)
         resolved_options = self.extraction_options() if options is None else options
         key_name = None if key is None else validate_label(key, "idempotency_key", limit=256)
-        idempotency_key = None if key_name is None else IdempotencyKey(key_name, _request_digest(scope, parsed, expires_at, kind, resolved_options))
+        idempotency_key = (
+            None
+            if key_name is None
+            else IdempotencyKey(
+                key_name, _request_digest(scope, parsed, expires_at, kind, resolved_options)
+            )
+        )
         if parsed.image_count:
             parsed = yield from read_images(parsed, self.image_context)
         ctx = self.write_context
         warnings = yield from self._warn_unknown_kind(scope, kind)
-        request = writing.build_request(ctx, scope, parsed, expires=expires_at, kind=kind, options=resolved_options)
+        request = writing.build_request(
+            ctx, scope, parsed, expires=expires_at, kind=kind, options=resolved_options
+        )
         receipt = yield from writing.write_memories(ctx, request, idempotency_key)
         return add_warnings(receipt, warnings)
 
     @requires_action(Action.WRITE)
     def update(
-        self, id: str, *, text: str | None, metadata: Any, expires: Any, set_expiry: bool, timestamp: Any,
+        self,
+        id: str,
+        *,
+        text: str | None,
+        metadata: Any,
+        expires: Any,
+        set_expiry: bool,
+        timestamp: Any,
         ids: Mapping[str, Any],
-    ) -> Flow[Receipt]:  # fmt: skip
+    ) -> Flow[Receipt]:
         """A new version of a memory."""
         if text is None and metadata is None and timestamp is None and not set_expiry:
-            raise InvalidInput("Nothing to update.", hint="Give a text, metadata, a timestamp or an expiration_date.")
+            raise InvalidInput(
+                "Nothing to update.",
+                hint="Give a text, metadata, a timestamp or an expiration_date.",
+            )
         if text is not None and (not isinstance(text, str) or not text.strip()):
             raise InvalidInput("The new text is empty.", hint="To forget a memory use delete().")
-        new_text, warnings = (None, ()) if text is None else gate.screen_text(
-            validate_text(text, limit=self.settings.text_limit), self.settings
-        )  # fmt: skip
+        new_text, warnings = (
+            (None, ())
+            if text is None
+            else gate.screen_text(
+                validate_text(text, limit=self.settings.text_limit), self.settings
+            )
+        )
         changes = MemoryUpdate(
             new_text,
             None if metadata is None else messages.check_metadata(metadata, self.settings),
-            set_expiry, messages.parse_expiry(expires, self.settings), messages.parse_valid_since(timestamp, self.settings),
-        )  # fmt: skip
-        receipt = yield from change.update_memory(self.write_context, self.account, check_memory_id(id), changes, self.resolve_optional_scope(ids))
+            set_expiry,
+            messages.parse_expiry(expires, self.settings),
+            messages.parse_valid_since(timestamp, self.settings),
+        )
+        receipt = yield from change.update_memory(
+            self.write_context,
+            self.account,
+            check_memory_id(id),
+            changes,
+            self.resolve_optional_scope(ids),
+        )
         return replace(receipt, warnings=(*warnings, *receipt.warnings)) if warnings else receipt
 
     @requires_action(Action.WRITE)
     def retract(self, id: str, *, why: str, ids: Mapping[str, Any]) -> Flow[Receipt]:
         """Give up a memory; the past keeps it."""
         why = validate_text(why, limit=256)
-        return (yield from change.retract_memory(self.write_context, self.account, check_memory_id(id), why, self.resolve_optional_scope(ids)))
+        return (
+            yield from change.retract_memory(
+                self.write_context,
+                self.account,
+                check_memory_id(id),
+                why,
+                self.resolve_optional_scope(ids),
+            )
+        )
 
     @requires_action(Action.WRITE)
     def retract_all(self, ids: Mapping[str, Any], *, why: str) -> Flow[Receipt]:
@@ -125,24 +182,51 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         if isinstance(weight, bool) or not isinstance(weight, int | float) or not 0 <= weight <= 1:
             raise InvalidInput(f"weight must be a number from 0 to 1, not {format_value(weight)}.")
         meta = messages.check_metadata(metadata, self.settings)
-        link = Linked(check_memory_id(src), validate_label(rel, "rel", limit=64), check_memory_id(dst), float(weight), meta)
+        link = Linked(
+            check_memory_id(src),
+            validate_label(rel, "rel", limit=64),
+            check_memory_id(dst),
+            float(weight),
+            meta,
+        )
         return (yield from change.link_memories(self.write_context, self.resolve_scope(ids), link))
 
     @requires_action(Action.WRITE)
     def upload(
-        self, content: Any, ids: Mapping[str, Any], *, name: Any = None, source: Any = None, media_type: Any = None,
-        metadata: Any = None, timestamp: Any = None, expires: Any = None,
-    ) -> Flow[tuple[Receipt, Document]]:  # fmt: skip
+        self,
+        content: Any,
+        ids: Mapping[str, Any],
+        *,
+        name: Any = None,
+        source: Any = None,
+        media_type: Any = None,
+        metadata: Any = None,
+        timestamp: Any = None,
+        expires: Any = None,
+    ) -> Flow[tuple[Receipt, Document]]:
         """Remember a document: add it, revise the one of the same source, or do nothing if that is the same."""
         meta = messages.check_metadata(metadata, self.settings)
-        valid, expires_at = messages.parse_valid_since(timestamp, self.settings), messages.parse_expiry(expires, self.settings)
+        valid, expires_at = (
+            messages.parse_valid_since(timestamp, self.settings),
+            messages.parse_expiry(expires, self.settings),
+        )
         from told.write import documents
 
         images = self.build_image_context(self.settings.document_limit)
-        return (yield from documents.upload_document(
-            self.write_context, self.resolve_scope(ids), content, images, name=name, source=source, media_type=media_type, metadata=meta,
-            valid=valid, expires=expires_at,
-        ))  # fmt: skip
+        return (
+            yield from documents.upload_document(
+                self.write_context,
+                self.resolve_scope(ids),
+                content,
+                images,
+                name=name,
+                source=source,
+                media_type=media_type,
+                metadata=meta,
+                valid=valid,
+                expires=expires_at,
+            )
+        )
 
     # Reading ----------------------------------------------------------------------------------------------------------
 
@@ -154,7 +238,9 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         is_named = is_blob_hash(hash) and hash in holders
         content = (yield from call(self.store.get_blob, self.account, hash)) if is_named else None
         if content is None or not (yield from self._is_evidence_visible(holders[hash])):
-            raise NotFoundError(f"There is no blob {format_value(hash)} here.", hint="List them with blobs().")
+            raise NotFoundError(
+                f"There is no blob {format_value(hash)} here.", hint="List them with blobs()."
+            )
         return content
 
     @requires_action(Action.READ_CONTENT)
@@ -168,16 +254,23 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
     @requires_action(Action.READ_CONTENT)
     def search(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[SearchResult]:
         """The facts that answer a query best."""
-        request, ctx = (yield from self._build_search_request(query, ids, **options)), self.read_context
+        request, ctx = (
+            (yield from self._build_search_request(query, ids, **options)),
+            self.read_context,
+        )
         result = yield from reading.search(ctx, request)
         return add_warnings(result, (yield from kinds.warn_unknown_kinds(ctx, request.fact_query)))
 
     @requires_action(Action.READ_CONTENT)
-    def explain(self, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[tuple[SearchResult, Trace]]:
+    def explain(
+        self, query: str, ids: Mapping[str, Any], **options: Any
+    ) -> Flow[tuple[SearchResult, Trace]]:
         """A search with every candidate accounted for."""
         request = yield from self._build_search_request(query, ids, **options)
         result, trace = yield from reading.explain(self.read_context, request)
-        return add_warnings(result, (yield from kinds.warn_unknown_kinds(self.read_context, request.fact_query))), trace
+        return add_warnings(
+            result, (yield from kinds.warn_unknown_kinds(self.read_context, request.fact_query))
+        ), trace
 
     @requires_action(Action.READ_CONTENT)
     def why_not(self, query: str, id: str, ids: Mapping[str, Any], **options: Any) -> Flow[WhyNot]:
@@ -187,28 +280,60 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
 
     @requires_action(Action.READ_CONTENT)
     def context(
-        self, query: str | None, ids: Mapping[str, Any], *, budget: Any = None, format: Any = None, tail: Any = None,
-        limit: Any = None, top_k: Any = None, **options: Any,
-    ) -> Flow[Bundle]:  # fmt: skip
+        self,
+        query: str | None,
+        ids: Mapping[str, Any],
+        *,
+        budget: Any = None,
+        format: Any = None,
+        tail: Any = None,
+        limit: Any = None,
+        top_k: Any = None,
+        **options: Any,
+    ) -> Flow[Bundle]:
         """A block of memories that fits a token budget."""
         context_request = plan.parse_context_request(budget, format, tail, self.settings)
         is_unlimited = limit is None and top_k is None
-        size = bundle.estimate_max_items(context_request.budget) if is_unlimited else plan.parse_limit(limit, top_k, self.settings)
+        size = (
+            bundle.estimate_max_items(context_request.budget)
+            if is_unlimited
+            else plan.parse_limit(limit, top_k, self.settings)
+        )
         if query is None:
-            request, (fact_query, _) = None, (yield from self._build_fact_query(ids, limit=size, **plan.drop_query_options(options)))
+            request, (fact_query, _) = (
+                None,
+                (
+                    yield from self._build_fact_query(
+                        ids, limit=size, **plan.drop_query_options(options)
+                    )
+                ),
+            )
         else:
-            request = replace((yield from self._build_search_request(query, ids, limit=size, **options)), deep=False)
+            request = replace(
+                (yield from self._build_search_request(query, ids, limit=size, **options)),
+                deep=False,
+            )
             fact_query = request.fact_query
-        result = yield from bundle.build_context(self.read_context, request, fact_query, context_request)
-        return add_warnings(result, (yield from kinds.warn_unknown_kinds(self.read_context, fact_query)))
+        result = yield from bundle.build_context(
+            self.read_context, request, fact_query, context_request
+        )
+        return add_warnings(
+            result, (yield from kinds.warn_unknown_kinds(self.read_context, fact_query))
+        )
 
     @requires_action(Action.READ_CONTENT)
-    def get(self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]) -> Flow[Fact | None]:
+    def get(
+        self, id: str, *, as_of: Any, valid_at: Any, ids: Mapping[str, Any]
+    ) -> Flow[Fact | None]:
         """One memory, now or as it was."""
         at = yield from self.resolve_point(as_of, valid_at)
         fact = yield from call(self.store.get_fact, self.account, check_memory_id(id), at)
         scope = self.resolve_optional_scope(ids)
-        is_hidden = fact is None or (scope and not scope.covers(fact.scope)) or find_denials([fact], self.read_context.guards)
+        is_hidden = (
+            fact is None
+            or (scope and not scope.covers(fact.scope))
+            or find_denials([fact], self.read_context.guards)
+        )
         return None if is_hidden else fact
 
     @requires_action(Action.READ_CONTENT)
@@ -218,18 +343,26 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         """Everything a scope holds, but for what only stands behind it; and what of it contradicts what."""
         fact_query, _ = yield from self._build_fact_query(ids, offset=offset, **options)
         side = None if belief is None else plan.parse_belief(belief)
-        facts, sides = yield from reading.list_facts(self.read_context, exclude_unlisted(fact_query), side)
+        facts, sides = yield from reading.list_facts(
+            self.read_context, exclude_unlisted(fact_query), side
+        )
         return facts, sides, (yield from kinds.warn_unknown_kinds(self.read_context, fact_query))
 
     @requires_action(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.ThreadChange]]:
         """Everything that happened to a memory."""
-        changes = yield from past.load_history(self.store, self.account, check_memory_id(id), self.resolve_optional_scope(ids))
-        versions = yield from call(self.store.facts_by_seq, self.account, [change.seq for change in changes])
+        changes = yield from past.load_history(
+            self.store, self.account, check_memory_id(id), self.resolve_optional_scope(ids)
+        )
+        versions = yield from call(
+            self.store.facts_by_seq, self.account, [change.seq for change in changes]
+        )
         return [] if find_denials(versions.values(), self.read_context.guards) else changes
 
     @requires_action(Action.READ_CONTENT)
-    def timeline(self, ids: Mapping[str, Any], *, limit: Any = None) -> Flow[Sequence[past.ThreadChange]]:
+    def timeline(
+        self, ids: Mapping[str, Any], *, limit: Any = None
+    ) -> Flow[Sequence[past.ThreadChange]]:
         """Everything a scope came to believe or gave up; with a limit, the newest of it."""
         newest = 0 if limit is None else plan.parse_int(limit, "limit", 1, plan.MAX_CHANGES)
         scope = self.resolve_scope(ids)
@@ -242,7 +375,10 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         """What changed in a scope between two moments."""
         scope = self.resolve_scope(ids)
         hidden = yield from self._find_hidden_ids(scope)
-        first, last = (yield from self.resolve_point(before)), (yield from self.resolve_point(after))
+        first, last = (
+            (yield from self.resolve_point(before)),
+            (yield from self.resolve_point(after)),
+        )
         return (yield from past.diff_beliefs(self.store, scope, first, last, hidden))
 
     # Forgetting -------------------------------------------------------------------------------------------------------
@@ -252,11 +388,17 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         """What an erasure would destroy: the target, its evidence and everything derived from it."""
         scoped = {name: value for name, value in ids.items() if value is not None}
         if (id is not None) + bool(scoped) + (source is not None) != 1:
-            raise InvalidInput("Say what to erase: a memory id, a scope or a source, and only one of them.")
+            raise InvalidInput(
+                "Say what to erase: a memory id, a scope or a source, and only one of them."
+            )
         if id is not None:
-            closure = yield from erasing.collect_thread_closure(self.store, self.account, check_memory_id(id))
+            closure = yield from erasing.collect_thread_closure(
+                self.store, self.account, check_memory_id(id)
+            )
         elif source is not None:
-            closure = yield from erasing.collect_source_closure(self.store, self.account, messages.check_source(source))
+            closure = yield from erasing.collect_source_closure(
+                self.store, self.account, messages.check_source(source)
+            )
         else:
             closure = yield from erasing.collect_scope_closure(self.store, self.resolve_scope(ids))
         if not closure.seqs:
@@ -265,7 +407,9 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         return closure
 
     @requires_action(Action.REQUEST_DELETION)
-    def erase(self, id: str | None, ids: Mapping[str, Any], *, source: Any, why: str) -> Flow[Certificate]:
+    def erase(
+        self, id: str | None, ids: Mapping[str, Any], *, source: Any, why: str
+    ) -> Flow[Certificate]:
         """Destroy content and everything derived from it, and certify it."""
         why = validate_text(why, limit=256)
         closure = yield from self.reach(id, ids, source=source)
@@ -277,7 +421,10 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
             certificate = yield from erasing.destroy_closure(self.store, self.account, closure, why)
         finally:
             self.hot_buffers.drop_threads(self.account, closure.threads)
-        warnings = (*(yield from self._embed_missing()), *(yield from self._repair_topics(damage, closure.threads)))
+        warnings = (
+            *(yield from self._embed_missing()),
+            *(yield from self._repair_topics(damage, closure.threads)),
+        )
         return replace(certificate, warnings=(*certificate.warnings, *warnings))
 
     @requires_action(Action.REQUEST_DELETION)
@@ -285,7 +432,11 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         """Destroy the account's ledger and begin a new chain that remembers only how long the old one was."""
         head = yield from call(self.store.get_head, self.account)
         summary = {"entries": head.seq, "head": f"{HASH_ALGORITHM}:{head.hash.hex()}"}
-        yield from call(self.store.reset, self.account, Draft(Erased((), "reset", summary), None, self.caller.name))
+        yield from call(
+            self.store.reset,
+            self.account,
+            Draft(Erased((), "reset", summary), None, self.caller.name),
+        )
         self.hot_buffers.forget_account(self.account)
         self.extraction.echoes.forget_account(self.account)
         yield from call(self.store.scrub)
@@ -298,7 +449,9 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         yield from call(self.store.scrub)
         first_hash = yield from self._read_first_hash()
         result = yield from self._verify_once()
-        while not _is_intact(result) and first_hash != (first_hash := (yield from self._read_first_hash())):  # it was reset meanwhile
+        while not _is_intact(result) and first_hash != (
+            first_hash := (yield from self._read_first_hash())
+        ):  # it was reset meanwhile
             result = yield from self._verify_once()
         return result
 
@@ -306,14 +459,18 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
     def rebuild(self, views: Sequence[View] | None = None) -> Flow[Mapping[str, int]]:
         """Drop views and fold them again from the ledger; no model is asked."""
         selected = VIEWS if views is None else _check_views(views)
-        row_counts = yield from call(self.store.rebuild, self.account, selected, build_fold(selected))
+        row_counts = yield from call(
+            self.store.rebuild, self.account, selected, build_fold(selected)
+        )
         yield from self._rebuild_topics()
         return row_counts
 
     @requires_action(Action.DERIVE_EMBEDDINGS)
     def reindex(self, embedder: Embedder) -> Flow[int]:
         """Embed everything with a model while searches go on with the old one, then switch."""
-        outcome = yield from catch_failure(embed.reindex(self.store, embedder, self.settings.conflict_retries))
+        outcome = yield from catch_failure(
+            embed.reindex(self.store, embedder, self.settings.conflict_retries)
+        )
         return unwrap_embedding(embedder.model, outcome)
 
     @requires_action(Action.READ_METADATA)
@@ -323,13 +480,20 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         spent = {} if self.meter is None else self.meter.by_operation
         usage = {"usage": {name: cost.as_dict() for name, cost in spent.items()}} if spent else {}
         waiting = yield from self.waiting()
-        return {**counts, "recalls": counts["recalls"] + self.hot_buffers.count_pending(self.account), "pending": waiting, **usage}
+        return {
+            **counts,
+            "recalls": counts["recalls"] + self.hot_buffers.count_pending(self.account),
+            "pending": waiting,
+            **usage,
+        }
 
     @requires_action(Action.READ_METADATA)
     def users(self, *, type: Any = None) -> Flow[Sequence[OwnerStatistics]]:
         """Whose memories there are, how many, and since when; never what they say."""
         types = census.parse_owner_types(type)
-        return census.summarise_owners((yield from call(self.store.scope_tallies, self.account)), types)
+        return census.summarise_owners(
+            (yield from call(self.store.scope_tallies, self.account)), types
+        )
 
     @requires_action(Action.EXPORT_CLAIMS)
     def export(self, write: Callable[[bytes], Any]) -> Flow[int]:
@@ -347,7 +511,11 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
             self.hot_buffers.forget_account(self.account)
         yield from self._invalidate_topics(before.seq)
         yield from call(self.store.scrub)
-        return imported, (*warnings, *missing, *((yield from self._embed_missing()) if imported else ()))
+        return imported, (
+            *warnings,
+            *missing,
+            *((yield from self._embed_missing()) if imported else ()),
+        )
 
     @requires_action(Action.ADMINISTER)
     def backup(
@@ -358,18 +526,24 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
 
     # Shared -----------------------------------------------------------------------------------------------------------
 
-    def _copy_to(self, target: Path, staging: Callable[[Path], AbstractContextManager[Path]]) -> Flow[None]:
+    def _copy_to(
+        self, target: Path, staging: Callable[[Path], AbstractContextManager[Path]]
+    ) -> Flow[None]:
         """Copy and clear up, as one effect: whoever is cancelled meanwhile leaves no half of it."""
         with staging(target) as partial:
             yield from call(self.store.backup, partial)
 
     def _read_first_hash(self) -> Flow[list[bytes]]:
         """The mark of the ledger's first entry, which a reset changes and nothing else does."""
-        return [entry.hash for entry in (yield from call(self.store.scan_entries, self.account, 0, 1))]
+        return [
+            entry.hash for entry in (yield from call(self.store.scan_entries, self.account, 0, 1))
+        ]
 
     def _verify_once(self) -> Flow[tuple[VerifyResult, Sequence[str]]]:
         fates = agree.LedgerReplay()
-        verify_result = yield from proof.verify_ledger(self.store, self.account, fates.apply_entries)
+        verify_result = yield from proof.verify_ledger(
+            self.store, self.account, fates.apply_entries
+        )
         problems = yield from call(self.store.check_integrity)
         if verify_result.ok and not problems:
             problems = yield from agree.find_view_mismatches(self.store, self.account, fates)
@@ -380,7 +554,11 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         if self.embedder is None:
             return ()
         outcome = yield from catch_failure(embed.embed_pending(self.store, self.embedder))
-        return (f"Not embedded yet, found by words only: {outcome}",) if isinstance(outcome, Failure) else ()
+        return (
+            (f"Not embedded yet, found by words only: {outcome}",)
+            if isinstance(outcome, Failure)
+            else ()
+        )
 
     def _find_hidden_ids(self, scope: Scope) -> Flow[frozenset[str]]:
         """The memories of a scope of which some version may not be shown."""
@@ -394,7 +572,11 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         guards = self.read_context.guards
         if not guards:
             return True
-        for thread in (yield from call(self.store.threads_from_evidence, self.account, [row.id for row in evidence])):
+        for thread in (
+            yield from call(
+                self.store.threads_from_evidence, self.account, [row.id for row in evidence]
+            )
+        ):
             fact = yield from call(self.store.get_fact, self.account, thread)
             if fact is not None and not find_denials([fact], guards):
                 return True
@@ -408,25 +590,58 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         return (yield from kinds.warn_new_kind(self.read_context, scope, now, kind))
 
     def _build_fact_query(
-        self, ids: Mapping[str, Any], *, filters: Any = None, kinds: Any = None, limit: Any = None, top_k: Any = None,
-        as_of: Any = None, valid_at: Any = None, show_expired: Any = False, offset: Any = 0,
-    ) -> Flow[tuple[FactQuery, int]]:  # fmt: skip
+        self,
+        ids: Mapping[str, Any],
+        *,
+        filters: Any = None,
+        kinds: Any = None,
+        limit: Any = None,
+        top_k: Any = None,
+        as_of: Any = None,
+        valid_at: Any = None,
+        show_expired: Any = False,
+        offset: Any = 0,
+    ) -> Flow[tuple[FactQuery, int]]:
         scope, rest = plan.resolve_scope_and_filter(ids, filters, self.account)
         at = yield from self.resolve_point(as_of, valid_at)
         size = plan.parse_limit(limit, top_k, self.settings)
-        fact_query = plan.build_fact_query(scope, at, rest, limit=size, offset=offset, show_expired=show_expired)
+        fact_query = plan.build_fact_query(
+            scope, at, rest, limit=size, offset=offset, show_expired=show_expired
+        )
         return plan.restrict_to_kinds(fact_query, kinds), size
 
     def _build_search_request(
-        self, query: str, ids: Mapping[str, Any], *, threshold: Any = None, min_score: Any = None, rerank: Any = False,
-        reference_date: Any = None, belief: Any = None, lens: Any = None, **options: Any,
-    ) -> Flow[SearchRequest]:  # fmt: skip
+        self,
+        query: str,
+        ids: Mapping[str, Any],
+        *,
+        threshold: Any = None,
+        min_score: Any = None,
+        rerank: Any = False,
+        reference_date: Any = None,
+        belief: Any = None,
+        lens: Any = None,
+        **options: Any,
+    ) -> Flow[SearchRequest]:
         side, name_lens = plan.parse_belief(belief), plan.parse_lens(lens)
         fact_query, limit = yield from self._build_fact_query(ids, **options)
         now = plan.parse_reference_date(reference_date, fact_query.as_of, self.settings)
-        score_floor, use_reranker = plan.parse_min_score(threshold, min_score), plan.parse_flag(rerank, "rerank")
+        score_floor, use_reranker = (
+            plan.parse_min_score(threshold, min_score),
+            plan.parse_flag(rerank, "rerank"),
+        )
         deep = limit > self.settings.depth
-        return SearchRequest(query, fact_query, limit, score_floor, use_reranker, now, deep, belief=side, lens=name_lens)
+        return SearchRequest(
+            query,
+            fact_query,
+            limit,
+            score_floor,
+            use_reranker,
+            now,
+            deep,
+            belief=side,
+            lens=name_lens,
+        )
 
 
 def add_warnings(result: W, warnings: tuple[str, ...]) -> W:
@@ -454,14 +669,27 @@ def _check_views(names: Any) -> tuple[View, ...]:
     return tuple(view for view in VIEWS if view in names)
 
 
-def _request_digest(scope: Scope, parsed: messages.ParsedMessages, expires: int | None, kind: str, options: ExtractionOptions) -> bytes:
+def _request_digest(
+    scope: Scope,
+    parsed: messages.ParsedMessages,
+    expires: int | None,
+    kind: str,
+    options: ExtractionOptions,
+) -> bytes:
     """What a request comes to, whichever way it was spelled."""
     turns = [
-        [turn.evidence.digest().hex(), dict(turn.meta), turn.valid.as_json(), *(image.compute_identity() for image in turn.images)]
+        [
+            turn.evidence.digest().hex(),
+            dict(turn.meta),
+            turn.valid.as_json(),
+            *(image.compute_identity() for image in turn.images),
+        ]
         for turn in parsed.turns
     ]
     extraction = [options.extractor, options.prompt, list(options.facts)]
-    return sha256(canonical_json([scope.ids(), turns, list(parsed.skipped), expires, kind, *extraction]))
+    return sha256(
+        canonical_json([scope.ids(), turns, list(parsed.skipped), expires, kind, *extraction])
+    )
 
 
 def _is_intact(result: tuple[VerifyResult, Sequence[str]]) -> bool:

@@ -22,7 +22,7 @@ from told.settings import Settings
 from told.tend.shelves import TopicCache
 from told.write.desk import WriteContext
 from told.write.media.see import ImageContext
-from told.write.mind import ExtractionOptions, ExtractionConfig
+from told.write.mind import ExtractionConfig, ExtractionOptions
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
 VERB_ACTIONS: dict[str, Action] = {}
@@ -80,12 +80,28 @@ class EngineBase:
         guards = (*subscriptions, *self.guards)
         remember_echo = self.extraction.echoes.record_prompt
         kinds = self.extraction.ontology
-        return ReadContext(self.store, self.settings, self.embedder, self.hot_buffers, guards, self.reranker, remember_echo, kinds)
+        return ReadContext(
+            self.store,
+            self.settings,
+            self.embedder,
+            self.hot_buffers,
+            guards,
+            self.reranker,
+            remember_echo,
+            kinds,
+        )
 
     @property
     def write_context(self) -> WriteContext:
         """What writes work with."""
-        return WriteContext(self.store, self.store.mint, self.settings, self.extraction, self.embedder, self.caller.name)
+        return WriteContext(
+            self.store,
+            self.store.mint,
+            self.settings,
+            self.extraction,
+            self.embedder,
+            self.caller.name,
+        )
 
     @property
     def image_context(self) -> ImageContext:
@@ -98,11 +114,15 @@ class EngineBase:
             return ImageContext(self.readers, self.settings)
         from told.write.media.fetch import Fetcher
 
-        return ImageContext(self.readers, self.settings, Fetcher(self.settings.fetch_timeout, limit))
+        return ImageContext(
+            self.readers, self.settings, Fetcher(self.settings.fetch_timeout, limit)
+        )
 
     def check_allowed(self, action: Action) -> None:
         """Raise `Denied` unless the caller may do this in its account."""
-        decision = _decide_without_grant(self.caller.name, action, owner="owner" in self.caller.roles)
+        decision = _decide_without_grant(
+            self.caller.name, action, owner="owner" in self.caller.roles
+        )
         if not decision.allowed:
             raise Denied(decision.reason)
 
@@ -112,9 +132,13 @@ class EngineBase:
 
     def resolve_point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
         """A point on both time axes."""
-        return plan.resolve_as_of(self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at)
+        return plan.resolve_as_of(
+            self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at
+        )
 
-    def extraction_options(self, by: Any = None, *, prompt: Any = None, facts: Any = None, later: Any = None) -> ExtractionOptions:
+    def extraction_options(
+        self, by: Any = None, *, prompt: Any = None, facts: Any = None, later: Any = None
+    ) -> ExtractionOptions:
         """How a write is to be understood; with nothing said, by the usual extractor, and later if that is far away."""
         return self.extraction.build_options(by, prompt=prompt, facts=facts, deferred=later)
 

@@ -24,11 +24,17 @@ class ConceptVerbs(EngineBase):
     __slots__ = ()
 
     @requires_action(Action.WRITE)
-    def upsert(self, shelf: ConceptScopes, rules: ConceptRules, statement: ConceptStatement) -> Flow[Receipt]:
+    def upsert(
+        self, shelf: ConceptScopes, rules: ConceptRules, statement: ConceptStatement
+    ) -> Flow[Receipt]:
         """Hold a value of a concept, hold it more firmly, or give it up."""
         limit, settings = self.settings.text_limit, self.settings
-        value, value_warnings = gate.screen_text(validate_text(statement.value, limit=limit), settings)
-        quote, quote_warnings = gate.screen_text(validate_text(statement.quote, limit=limit), settings)
+        value, value_warnings = gate.screen_text(
+            validate_text(statement.value, limit=limit), settings
+        )
+        quote, quote_warnings = gate.screen_text(
+            validate_text(statement.quote, limit=limit), settings
+        )
         screened = replace(statement, value=value, quote=quote)
         receipt = yield from concepts.upsert_value(self.write_context, shelf, rules, screened)
         warnings = dict.fromkeys((*value_warnings, *quote_warnings, *receipt.warnings))
@@ -37,11 +43,20 @@ class ConceptVerbs(EngineBase):
     @requires_action(Action.WRITE)
     def tick(self, ids: Mapping[str, Any], *, turns: int, tokens: int | None) -> Flow[Receipt]:
         """Let turns of a conversation pass that nothing else counts."""
-        return (yield from concepts.record_turns(self.write_context, self.resolve_scope(ids), turns, tokens))
+        return (
+            yield from concepts.record_turns(
+                self.write_context, self.resolve_scope(ids), turns, tokens
+            )
+        )
 
     @requires_action(Action.READ_CONTENT)
     def beliefs(
-        self, shelf: ConceptScopes, rules: ConceptRules, concepts: Sequence[str] | None = None, *, archived: bool = False
+        self,
+        shelf: ConceptScopes,
+        rules: ConceptRules,
+        concepts: Sequence[str] | None = None,
+        *,
+        archived: bool = False,
     ) -> Flow[Sequence[ConceptBelief]]:
         """What is held under some concepts, or all, faded or not; or what was given up because it had faded."""
         load_beliefs = holding.load_archived_beliefs if archived else holding.load_beliefs
@@ -57,4 +72,8 @@ class ConceptVerbs(EngineBase):
     @requires_action(Action.WRITE)
     def let_go(self, shelf: ConceptScopes, threads: Sequence[str]) -> Flow[Receipt]:
         """Give up beliefs, held or faded, so that nothing recalls them."""
-        return (yield from concepts.forget_beliefs(self.write_context, shelf, [check_memory_id(thread) for thread in threads]))
+        return (
+            yield from concepts.forget_beliefs(
+                self.write_context, shelf, [check_memory_id(thread) for thread in threads]
+            )
+        )

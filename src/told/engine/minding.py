@@ -11,7 +11,7 @@ from told.core.fact import QUARANTINE, Fact
 from told.core.filter import parse_filter
 from told.core.policy import Action
 from told.core.query import Receipt
-from told.core.text import validate_text, validate_label, format_value
+from told.core.text import format_value, validate_label, validate_text
 from told.engine.base import EngineBase, check_memory_id, requires_action
 from told.flow import Flow, call
 from told.ports import Fault
@@ -41,17 +41,27 @@ class ExtractionVerbs(EngineBase):
         attempts, mutex = self.settings.consumer_attempts, self.extraction.mutex
         if self.extraction.llm is None:
             return DrainResult({})
-        return (yield from understand.drain_queue(self.store, self.account, make_job_handler(self.write_context), attempts, mutex))
+        return (
+            yield from understand.drain_queue(
+                self.store, self.account, make_job_handler(self.write_context), attempts, mutex
+            )
+        )
 
     @requires_action(Action.READ_METADATA)
     def enough(self) -> Flow[bool]:
         """Whether so much waits for a model that it is worth a question."""
-        return (yield from understand.is_threshold_reached(self.store, self.account, self.settings.extract_threshold))
+        return (
+            yield from understand.is_threshold_reached(
+                self.store, self.account, self.settings.extract_threshold
+            )
+        )
 
     @requires_action(Action.READ_METADATA)
     def waiting(self) -> Flow[int]:
         """How many pieces of evidence wait for a model; none where no model was ever asked."""
-        has_model = self.extraction.llm is not None or (yield from call(self.store.get_cursor, self.account, understand.CONSUMER))
+        has_model = self.extraction.llm is not None or (
+            yield from call(self.store.get_cursor, self.account, understand.CONSUMER)
+        )
         return (yield from understand.count_pending(self.store, self.account)) if has_model else 0
 
     @requires_action(Action.READ_CONTENT)
@@ -65,7 +75,12 @@ class ExtractionVerbs(EngineBase):
         ids = _check_fault_ids(chosen)
         yield from self._find_fault_ids(ids)
         totals = yield from understand.retry_faults(
-            self.store, self.account, make_job_handler(self.write_context), ids, self.settings.consumer_attempts, self.extraction.mutex
+            self.store,
+            self.account,
+            make_job_handler(self.write_context),
+            ids,
+            self.settings.consumer_attempts,
+            self.extraction.mutex,
         )
         for retry in (judge.retry_faults, summarise.retry_faults):
             mended, remaining = yield from retry(self.write_context, self.account, ids)
@@ -76,7 +91,11 @@ class ExtractionVerbs(EngineBase):
     def drop_faults(self, chosen: Any = None) -> Flow[int]:
         """Forget what failed; the words are kept."""
         ids = _check_fault_ids(chosen)
-        return (yield from call(self.store.clear_faults, self.account, (yield from self._find_fault_ids(ids))))
+        return (
+            yield from call(
+                self.store.clear_faults, self.account, (yield from self._find_fault_ids(ids))
+            )
+        )
 
     def _find_fault_ids(self, ids: Sequence[int]) -> Flow[list[int]]:
         """The faults of these ids, or all; one of them at least must be there."""
@@ -89,39 +108,71 @@ class ExtractionVerbs(EngineBase):
     @requires_action(Action.READ_CONTENT)
     def contradictions(self, ids: Mapping[str, Any]) -> Flow[Sequence[Contradiction]]:
         """Memories that say different things of the same."""
-        conflicts = yield from disputes.load_contradictions(self.store, self.resolve_scope(ids), self.store.mint.now())
-        return [conflict for conflict in conflicts if not find_denials(conflict.facts, self.read_context.guards)]
+        conflicts = yield from disputes.load_contradictions(
+            self.store, self.resolve_scope(ids), self.store.mint.now()
+        )
+        return [
+            conflict
+            for conflict in conflicts
+            if not find_denials(conflict.facts, self.read_context.guards)
+        ]
 
     @requires_action(Action.READ_CONTENT)
     def entities(self, ids: Mapping[str, Any]) -> Flow[Sequence[Fact]]:
         """Whom and what a scope speaks of."""
-        return self._filter_visible((yield from entities.list_nodes(self.store, self.resolve_scope(ids), self.store.mint.now())))
+        return self._filter_visible(
+            (
+                yield from entities.list_nodes(
+                    self.store, self.resolve_scope(ids), self.store.mint.now()
+                )
+            )
+        )
 
     @requires_action(Action.READ_CONTENT)
     def relations(self, name: str, ids: Mapping[str, Any]) -> Flow[Sequence[EntityRelation]]:
         """How one that is spoken of bears on others."""
         entity_name = validate_label(name, "name", limit=256)
-        results = yield from entities.list_relations(self.store, self.resolve_scope(ids), entity_name, self.store.mint.now())
-        return [relation for relation in results if not find_denials((relation.source, relation.target), self.read_context.guards)]
+        results = yield from entities.list_relations(
+            self.store, self.resolve_scope(ids), entity_name, self.store.mint.now()
+        )
+        return [
+            relation
+            for relation in results
+            if not find_denials((relation.source, relation.target), self.read_context.guards)
+        ]
 
     @requires_action(Action.DERIVE_CLAIMS)
     def identify(self, ids: Mapping[str, Any]) -> Flow[Sequence[IdentityMatch]]:
         """Draw edges between names of a scope that may mean the same."""
-        return (yield from identity.record_identity_edges(self.write_context, self.resolve_scope(ids)))
+        return (
+            yield from identity.record_identity_edges(self.write_context, self.resolve_scope(ids))
+        )
 
     @requires_action(Action.READ_CONTENT)
     def quarantine(self, ids: Mapping[str, Any]) -> Flow[Sequence[Fact]]:
         """The claims that wait for a review."""
         at = yield from self.resolve_point()
         only = parse_filter({"kind": QUARANTINE})
-        return self._filter_visible((yield from call(self.store.find_facts, plan.build_fact_query(self.resolve_scope(ids), at, only, limit=None))))
+        return self._filter_visible(
+            (
+                yield from call(
+                    self.store.find_facts,
+                    plan.build_fact_query(self.resolve_scope(ids), at, only, limit=None),
+                )
+            )
+        )
 
     @requires_action(Action.ADMINISTER)
     def reveal(self, id: str, *, ids: Mapping[str, Any]) -> Flow[str]:
         """What a memory says with the secrets in it that are kept encrypted."""
-        fact = yield from require_fact(self.store, self.account, check_memory_id(id), self.resolve_optional_scope(ids))
+        fact = yield from require_fact(
+            self.store, self.account, check_memory_id(id), self.resolve_optional_scope(ids)
+        )
         if self.extraction.vault is None:
-            raise ConfigError("There is no vault here.", hint='Open the memory with secrets="encrypt" and its key.')
+            raise ConfigError(
+                "There is no vault here.",
+                hint='Open the memory with secrets="encrypt" and its key.',
+            )
         return gate.reveal_secrets(fact.text, fact.meta, self.extraction.vault)
 
     @requires_action(Action.WRITE)
@@ -129,22 +180,40 @@ class ExtractionVerbs(EngineBase):
         """Let a claim out of quarantine, or give it up."""
         if not isinstance(accept, bool):
             raise InvalidInput(f"accept must be True or False, not {format_value(accept)}.")
-        return (yield from review.review_quarantined(self.write_context, self.account, check_memory_id(id), self.resolve_optional_scope(ids), accept=accept))
+        return (
+            yield from review.review_quarantined(
+                self.write_context,
+                self.account,
+                check_memory_id(id),
+                self.resolve_optional_scope(ids),
+                accept=accept,
+            )
+        )
 
     @requires_action(Action.WRITE)
-    def tool_result(self, text: Any, ids: Mapping[str, Any], *, tool: Any, source: Any) -> Flow[ToolOutput]:
+    def tool_result(
+        self, text: Any, ids: Mapping[str, Any], *, tool: Any, source: Any
+    ) -> Flow[ToolOutput]:
         """Keep a tool's output whole, and give back as much of it as an agent needs."""
         if not isinstance(text, str):
             raise InvalidInput(f"A tool's output is text, not {format_value(text)}.")
         name = None if tool is None else validate_label(tool, "tool", limit=256)
         origin = None if source is None else messages.check_source(source)
         words = validate_text(text, limit=self.settings.document_limit)
-        return (yield from tools.keep_output(self.write_context, self.resolve_scope(ids), words, name, origin))
+        return (
+            yield from tools.keep_output(
+                self.write_context, self.resolve_scope(ids), words, name, origin
+            )
+        )
 
     @requires_action(Action.WRITE)
     def revoke(self, source: Any) -> Flow[Receipt]:
         """Give up everything that was taken from a source."""
-        return (yield from revoking.revoke_source(self.write_context, self.account, messages.check_source(source)))
+        return (
+            yield from revoking.revoke_source(
+                self.write_context, self.account, messages.check_source(source)
+            )
+        )
 
     def _filter_visible(self, facts: Sequence[Fact]) -> Sequence[Fact]:
         """Those that no guard stops."""
@@ -155,5 +224,8 @@ class ExtractionVerbs(EngineBase):
 def _check_fault_ids(selection: Any) -> list[int]:
     numbers = [] if selection is None else [selection] if isinstance(selection, int) else selection
     if not isinstance(numbers, list | tuple) or not all(type(item) is int for item in numbers):
-        raise InvalidInput(f"Faults are named by their numbers, not {format_value(selection)}.", hint="See faults().")
+        raise InvalidInput(
+            f"Faults are named by their numbers, not {format_value(selection)}.",
+            hint="See faults().",
+        )
     return list(numbers)

@@ -9,7 +9,7 @@ from typing import Any
 from told.core.errors import InvalidInput, NotFoundError
 from told.core.fact import Fact
 from told.core.policy import Action
-from told.core.recall import ReviewReason, AccessRecord, AccessState, ReviewTask
+from told.core.recall import AccessRecord, AccessState, ReviewReason, ReviewTask
 from told.core.text import format_value
 from told.engine.base import check_memory_id, requires_action
 from told.engine.minding import ExtractionVerbs
@@ -18,7 +18,7 @@ from told.read import plan
 from told.read.guard import find_denials
 from told.tend import apply as applying
 from told.tend import reconsolidate
-from told.tend.apply import DeltaResult, DeltaAuthor
+from told.tend.apply import DeltaAuthor, DeltaResult
 from told.tend.delta import DeltaClock, parse_delta
 from told.tend.reconsolidate import ReconsolidationResult
 from told.write.change import require_fact
@@ -41,7 +41,9 @@ class ReflectionVerbs(ExtractionVerbs):
     __slots__ = ()
 
     @requires_action(Action.READ_CONTENT)
-    def recalls(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[Sequence[AccessRecord], Sequence[AccessState]]]:
+    def recalls(
+        self, id: str, *, ids: Mapping[str, Any]
+    ) -> Flow[tuple[Sequence[AccessRecord], Sequence[AccessState]]]:
         """The recalls of a memory one by one, and how much it was in use from when until when."""
         fact = yield from self._get_visible_memory(check_memory_id(id), ids)
         yield from self.flush_accesses()
@@ -52,9 +54,18 @@ class ReflectionVerbs(ExtractionVerbs):
     def enqueue(self, id: str, *, reason: Any, priority: Any, ids: Mapping[str, Any]) -> Flow[int]:
         """Queue a memory to be thought over; how many tasks are new."""
         if not isinstance(reason, str) or reason not in list(ReviewReason):
-            raise InvalidInput(f"There is no reason {format_value(reason)}.", hint=f"Use one of {', '.join(ReviewReason)}.")
-        if isinstance(priority, bool) or not isinstance(priority, int | float) or not 0 <= priority <= 1:
-            raise InvalidInput(f"priority must be a number from 0 to 1, not {format_value(priority)}.")
+            raise InvalidInput(
+                f"There is no reason {format_value(reason)}.",
+                hint=f"Use one of {', '.join(ReviewReason)}.",
+            )
+        if (
+            isinstance(priority, bool)
+            or not isinstance(priority, int | float)
+            or not 0 <= priority <= 1
+        ):
+            raise InvalidInput(
+                f"priority must be a number from 0 to 1, not {format_value(priority)}."
+            )
         fact = yield from self._get_visible_memory(check_memory_id(id), ids)
         task = ReviewTask(fact.id, ReviewReason(reason), float(priority), self.store.mint.now())
         window = self.settings.reconsolidate_window * SECOND_US
@@ -66,7 +77,9 @@ class ReflectionVerbs(ExtractionVerbs):
         size = plan.parse_limit(limit, None, self.settings)
         yield from self.flush_accesses()
         tasks = yield from call(self.store.list_tasks, self.account, size)
-        links = yield from call(self.store.find_links, self.account, list({task.thread for task in tasks}))
+        links = yield from call(
+            self.store.find_links, self.account, list({task.thread for task in tasks})
+        )
         reasons_by_id = reconsolidate.collect_review_reasons(links)
         queued: list[QueuedReview] = []
         for task in tasks:
@@ -88,11 +101,17 @@ class ReflectionVerbs(ExtractionVerbs):
         clock = DeltaClock(self.store.mint.now(), self.settings.zone or None)
         operations = parse_delta(delta, clock).require_complete()
         hand = DeltaAuthor(self.caller.name, scope=self.resolve_optional_scope(ids))
-        return (yield from applying.apply_operations(self.write_context, self.account, operations, hand))
+        return (
+            yield from applying.apply_operations(self.write_context, self.account, operations, hand)
+        )
 
     def _get_visible_memory(self, thread: str, ids: Mapping[str, Any]) -> Flow[Fact]:
         """A memory that the caller may see."""
-        fact = yield from require_fact(self.store, self.account, thread, self.resolve_optional_scope(ids))
+        fact = yield from require_fact(
+            self.store, self.account, thread, self.resolve_optional_scope(ids)
+        )
         if find_denials([fact], self.read_context.guards):
-            raise NotFoundError(f"There is no memory {thread!r} here.", hint="List them with get_all().")
+            raise NotFoundError(
+                f"There is no memory {thread!r} here.", hint="List them with get_all()."
+            )
         return fact

@@ -30,9 +30,15 @@ class TierVerbs(FadingVerbs, TopicVerbs):
     def consolidate(self, ids: Mapping[str, Any], *, force: Any = False) -> Flow[SweepResult]:
         """Weigh what has left the tail and file what is cold, in a scope or, with no id, in the whole account."""
         is_forced = plan.parse_flag(force, "force")
-        return (yield from sweep.run_sweep(
-            self.write_context, self.account, self.resolve_optional_scope(ids), force=is_forced, follow_ups=self._post_sweep_steps()
-        ))  # fmt: skip
+        return (
+            yield from sweep.run_sweep(
+                self.write_context,
+                self.account,
+                self.resolve_optional_scope(ids),
+                force=is_forced,
+                follow_ups=self._post_sweep_steps(),
+            )
+        )
 
     @requires_action(Action.DERIVE_CLAIMS)
     def judge(self, *, full: bool = False) -> Flow[JudgeResult]:
@@ -43,13 +49,21 @@ class TierVerbs(FadingVerbs, TopicVerbs):
     def tiers(self, ids: Mapping[str, Any]) -> Flow[TierState]:
         """Where the turns of a scope are."""
         scope, guards = self.resolve_scope(ids), self.read_context.guards
-        tier_state = yield from state.load_tier_state(self.write_context, scope, self.hot_buffers.get_hot_seqs(scope))
+        tier_state = yield from state.load_tier_state(
+            self.write_context, scope, self.hot_buffers.get_hot_seqs(scope)
+        )
         hidden = find_denials([*(entry.turn for entry in tier_state.tail), *tier_state.hot], guards)
         tail = tuple(entry for entry in tier_state.tail if entry.turn.seq not in hidden)
-        return replace(tier_state, tail=tail, hot=tuple(fact for fact in tier_state.hot if fact.seq not in hidden))
+        return replace(
+            tier_state,
+            tail=tail,
+            hot=tuple(fact for fact in tier_state.hot if fact.seq not in hidden),
+        )
 
     @requires_action(Action.READ_CONTENT)
-    def registry(self, ids: Mapping[str, Any], *, limit: Any = None) -> Flow[Sequence[FiledExchange]]:
+    def registry(
+        self, ids: Mapping[str, Any], *, limit: Any = None
+    ) -> Flow[Sequence[FiledExchange]]:
         """The exchanges of a scope that were said last."""
         scope, guards = self.resolve_scope(ids), self.read_context.guards
         size = plan.parse_limit(limit, None, self.settings)

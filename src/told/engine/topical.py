@@ -21,7 +21,7 @@ from told.read.limits import resolve_thresholds
 from told.read.topics import TopicListing
 from told.tend import topics, uniting
 from told.tend.filing import TopicContext
-from told.tend.topics import TopicAssignmentResult, ErasureDamage
+from told.tend.topics import ErasureDamage, TopicAssignmentResult
 from told.tend.uniting import TopicMergeResult
 
 
@@ -37,10 +37,14 @@ class TopicVerbs(ExtractionVerbs):
         return (yield from self._list_topics(self.resolve_scope(ids), at))
 
     @requires_action(Action.READ_CONTENT)
-    def topic(self, id: str, *, ids: Mapping[str, Any]) -> Flow[tuple[TopicListing, Sequence[Fact]]]:
+    def topic(
+        self, id: str, *, ids: Mapping[str, Any]
+    ) -> Flow[tuple[TopicListing, Sequence[Fact]]]:
         """One topic, with the turns in it."""
         topic_id = check_memory_id(id)
-        missing = NotFoundError(f"There is no topic {topic_id!r} here.", hint="List them with topics().")
+        missing = NotFoundError(
+            f"There is no topic {topic_id!r} here.", hint="List them with topics()."
+        )
         fact = yield from call(self.store.get_fact, self.account, topic_id)
         scope = self.resolve_optional_scope(ids)
         if fact is None or fact.kind != TOPIC or (scope and not scope.covers(fact.scope)):
@@ -49,49 +53,91 @@ class TopicVerbs(ExtractionVerbs):
         entry = next((candidate for candidate in entries if candidate.fact.id == fact.id), None)
         if entry is None:
             raise missing
-        return entry, self._filter_visible([turn for exchange in entry.exchanges for turn in exchange])
+        return entry, self._filter_visible(
+            [turn for exchange in entry.exchanges for turn in exchange]
+        )
 
     @requires_action(Action.DERIVE_CLAIMS)
     def file_topics(self) -> Flow[TopicAssignmentResult]:
         """Put every exchange that waits into a topic."""
-        return (yield from topics.assign_pending_exchanges((yield from self._build_topic_files()), self.account))
+        return (
+            yield from topics.assign_pending_exchanges(
+                (yield from self._build_topic_files()), self.account
+            )
+        )
 
     @requires_action(Action.DERIVE_CLAIMS)
     def merge_topics(self, ids: Mapping[str, Any]) -> Flow[TopicMergeResult]:
         """Make one of topics of a scope that are nearly the same."""
-        return (yield from uniting.merge_topics((yield from self._build_topic_files()), self.resolve_scope(ids)))
+        return (
+            yield from uniting.merge_topics(
+                (yield from self._build_topic_files()), self.resolve_scope(ids)
+            )
+        )
 
     @requires_action(Action.DERIVE_CLAIMS)
     def abstract_topics(self, ids: Mapping[str, Any]) -> Flow[TopicMergeResult]:
         """Make topics of the topics of a scope, named by a model if there is one."""
-        return (yield from uniting.build_supertopics((yield from self._build_topic_files()), self.resolve_scope(ids), self.extraction.llm))
+        return (
+            yield from uniting.build_supertopics(
+                (yield from self._build_topic_files()), self.resolve_scope(ids), self.extraction.llm
+            )
+        )
 
     # What other verbs do to topics
 
     def _drop_topic_notes(self, threads: Iterable[str]) -> Flow[dict[Scope, ErasureDamage]]:
         """Forget what is noted of threads that are about to be erased."""
-        return (yield from topics.prepare_erasure((yield from self._build_topic_files()), self.account, threads))
+        return (
+            yield from topics.prepare_erasure(
+                (yield from self._build_topic_files()), self.account, threads
+            )
+        )
 
-    def _repair_topics(self, damage: dict[Scope, ErasureDamage], threads: Iterable[str]) -> Flow[tuple[str, ...]]:
+    def _repair_topics(
+        self, damage: dict[Scope, ErasureDamage], threads: Iterable[str]
+    ) -> Flow[tuple[str, ...]]:
         """Make topics anew that lost something; what could not be done yet is a warning."""
         files = yield from self._build_topic_files()
-        outcome = yield from catch_failure(topics.repair_after_erasure(files, self.account, damage, threads))
+        outcome = yield from catch_failure(
+            topics.repair_after_erasure(files, self.account, damage, threads)
+        )
         return (f"Topics wait to be made anew: {outcome}",) if isinstance(outcome, Failure) else ()
 
     def _invalidate_topics(self, after: int) -> Flow[None]:
         """Forget what is noted of topics if anything was erased after a position."""
-        yield from topics.invalidate_after_import((yield from self._build_topic_files()), self.account, after)
+        yield from topics.invalidate_after_import(
+            (yield from self._build_topic_files()), self.account, after
+        )
 
     def _rebuild_topics(self) -> Flow[int]:
         """Make the means of all topics anew."""
-        return (yield from topics.rebuild_topics((yield from self._build_topic_files()), self.account))
+        return (
+            yield from topics.rebuild_topics((yield from self._build_topic_files()), self.account)
+        )
 
     def _build_topic_files(self) -> Flow[TopicContext]:
         """What topics are kept with; without an embedder, they are those of the store's model."""
-        bound_model = None if self.embedder is not None else (yield from call(self.store.current_model))
-        model = self.embedder.model if self.embedder is not None else bound_model[0] if bound_model else ""
+        bound_model = (
+            None if self.embedder is not None else (yield from call(self.store.current_model))
+        )
+        model = (
+            self.embedder.model
+            if self.embedder is not None
+            else bound_model[0]
+            if bound_model
+            else ""
+        )
         limits = resolve_thresholds(self.settings, self.embedder)
-        return TopicContext(self.store, self.store.mint, self.settings, limits, model, self.embedder, self.topic_cache)
+        return TopicContext(
+            self.store,
+            self.store.mint,
+            self.settings,
+            limits,
+            model,
+            self.embedder,
+            self.topic_cache,
+        )
 
     def _list_topics(self, scope: Scope, at: AsOf) -> Flow[Sequence[TopicListing]]:
         def cooccurrence(store: Any, account: str, topic_ids: Sequence[str]) -> Flow[Any]:

@@ -24,7 +24,12 @@ def topic(engine: Engine, topic_id: str, ids: Mapping[str, Any]) -> Flow[dict[st
 def file_topics(engine: Engine) -> Flow[dict[str, Any]]:
     """Put what waits into topics."""
     filed = yield from engine.file_topics()
-    return {"filed": filed.exchanges, "made": filed.created, "split": filed.split, "warnings": list(filed.warnings)}
+    return {
+        "filed": filed.exchanges,
+        "made": filed.created,
+        "split": filed.split,
+        "warnings": list(filed.warnings),
+    }
 
 
 def merge_topics(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
@@ -37,5 +42,9 @@ def merge_topics(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]
 def abstract_topics(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Make topics of topics."""
     result = yield from engine.abstract_topics(ids)
-    supers = [topic.as_dict() for topic in (yield from engine.topics(ids)) if topic.fact.id in result.supertopics]
+    supers = [
+        topic.as_dict()
+        for topic in (yield from engine.topics(ids))
+        if topic.fact.id in result.supertopics
+    ]
     return {"results": supers, "warnings": list(result.warnings)}

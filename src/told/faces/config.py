@@ -34,7 +34,9 @@ def parse_config(config: Mapping[str, Any]) -> dict[str, Any]:
         elif name == "llm":
             arguments["llm"] = _parse_model(value, "llm")
         elif name == "history":
-            arguments["store"] = arguments.get("store") or _parse_store_path(_require_mapping(value, "history"), "db_path", "history")
+            arguments["store"] = arguments.get("store") or _parse_store_path(
+                _require_mapping(value, "history"), "db_path", "history"
+            )
         elif name == "custom_prompts":
             arguments["prompts"] = _parse_prompts(value)
         elif name == "graph_store":
@@ -54,7 +56,10 @@ def _parse_section(value: Any, name: str, *extra_keys: str) -> tuple[str, Mappin
         raise ConfigError(f'{name} must look like {{"provider": "…", "config": {{…}}}}.')
     unknown = [key for key in value if key not in ("provider", "config", *extra_keys)]
     if unknown:
-        raise ConfigError(f"{name} has no {format_value(unknown[0])}.", hint=f'Write it into the "config" of the {name}.')
+        raise ConfigError(
+            f"{name} has no {format_value(unknown[0])}.",
+            hint=f'Write it into the "config" of the {name}.',
+        )
     return value["provider"], _require_mapping(value.get("config") or {}, f"The config of {name}")
 
 
@@ -68,14 +73,21 @@ def _parse_store(value: Any) -> str | None:
     provider, config = _parse_section(value, "vector_store", "path")
     if provider in STORE_URLS:
         for key in {**value, **config}.keys() - {"provider", "config"}:
-            raise ConfigError(f"A {provider} store has no {format_value(key)}.", hint=KEY_HINTS.get(key, "It takes nothing."))
+            raise ConfigError(
+                f"A {provider} store has no {format_value(key)}.",
+                hint=KEY_HINTS.get(key, "It takes nothing."),
+            )
         return STORE_URLS[provider]
     if provider == "sqlite":
         return _parse_store_path({**value, **config}, "path", "vector_store", "provider", "config")
-    raise ConfigError(f"The vector store {provider!r} is not there yet.", hint='Use "sqlite" or "memory".')
+    raise ConfigError(
+        f"The vector store {provider!r} is not there yet.", hint='Use "sqlite" or "memory".'
+    )
 
 
-def _parse_store_path(config: Mapping[str, Any], key: str, section: str, *other_keys: str) -> str | None:
+def _parse_store_path(
+    config: Mapping[str, Any], key: str, section: str, *other_keys: str
+) -> str | None:
     """The store at the path a section names, and names nothing else that would be lost."""
     unknown = [name for name in config if name not in (key, *other_keys)]
     if unknown:
@@ -105,7 +117,10 @@ def _parse_prompts(value: Any) -> dict[str, str]:
     prompts = _require_mapping(value, "custom_prompts")
     unknown = [name for name in prompts if name not in PROMPT_NAMES]
     if unknown:
-        raise ConfigError(f"There is no prompt {format_value(unknown[0])}.", hint=f"There are: {', '.join(PROMPT_NAMES)}.")
+        raise ConfigError(
+            f"There is no prompt {format_value(unknown[0])}.",
+            hint=f"There are: {', '.join(PROMPT_NAMES)}.",
+        )
     return {PROMPT_NAMES[name]: text for name, text in prompts.items() if text}
 
 
@@ -116,11 +131,17 @@ def _parse_reranker(value: Any) -> Any:
     provider, _ = _parse_section(value, "reranker")
     if provider == "none":
         return None
-    raise ConfigError(f"told brings no reranker {format_value(provider)}.", hint="Give an object with score(), or a function.")
+    raise ConfigError(
+        f"told brings no reranker {format_value(provider)}.",
+        hint="Give an object with score(), or a function.",
+    )
 
 
 def _reject_unsupported(name: str, value: Any) -> None:
     """Refuse what this version of told does not have, unless it is not wanted."""
     provider, _ = _parse_section(value, name)
     if provider != "none":
-        raise ConfigError(f"This version of told has no {name} yet.", hint=f"Leave {name} out of the configuration.")
+        raise ConfigError(
+            f"This version of told has no {name} yet.",
+            hint=f"Leave {name} out of the configuration.",
+        )

@@ -23,6 +23,9 @@ def users(engine: Engine, *, type: Any = None) -> Flow[dict[str, Any]]:
 def _user_to_row(user: OwnerStatistics) -> dict[str, Any]:
     """One of them, in words that code written for other memories knows."""
     return {
-        "type": user.owner_type, "name": user.name, "total_memories": user.memory_count,
-        "created_at": format_iso(user.first_at), "updated_at": format_iso(user.last_at),
-    }  # fmt: skip
+        "type": user.owner_type,
+        "name": user.name,
+        "total_memories": user.memory_count,
+        "created_at": format_iso(user.first_at),
+        "updated_at": format_iso(user.last_at),
+    }

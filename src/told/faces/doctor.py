@@ -20,13 +20,27 @@ from typing import Any, Literal, TypeAlias
 
 from told.core.errors import ConfigError, StoreVersion, TimeError, ToldError
 from told.core.reading import suggest_option
-from told.core.when import to_zone, format_iso
+from told.core.when import format_iso, to_zone
 from told.faces.sdk import Memory
 from told.flow import call, run
 from told.ledger import verify
-from told.open import EMBEDDER_GROUP, list_configured_providers, open_embedder, open_llm, load_plugin
+from told.open import (
+    EMBEDDER_GROUP,
+    list_configured_providers,
+    load_plugin,
+    open_embedder,
+    open_llm,
+)
 from told.ports import Embedder
-from told.settings import SETTING_FIELDS, ENV_PREFIX, LoadedSettings, find_config_file, load_settings, resolve_store_file, resolve_store_url
+from told.settings import (
+    ENV_PREFIX,
+    SETTING_FIELDS,
+    LoadedSettings,
+    find_config_file,
+    load_settings,
+    resolve_store_file,
+    resolve_store_url,
+)
 
 CheckState: TypeAlias = Literal["ok", "warn", "fail"]
 
@@ -102,14 +116,22 @@ def run_checks(environment: Mapping[str, str] | None = None, **arguments: Any) -
     try:
         ctx = DoctorContext(load_settings(environment, **arguments), environment)
     except ConfigError as error:
-        return [*checks, DoctorCheck("configuration", "fail", error.message, error.hint or "Mend the configuration.")]
+        return [
+            *checks,
+            DoctorCheck(
+                "configuration", "fail", error.message, error.hint or "Mend the configuration."
+            ),
+        ]
     checks += [check(ctx) for check in LOCATION_CHECKS]
     with ExitStack() as stack:
         try:
             memory = stack.enter_context(_open_memory(ctx)) if _store_exists(ctx) else None
         except ToldError as error:
             name = "schema" if isinstance(error, StoreVersion) else "store opens"
-            return [*checks, DoctorCheck(name, "fail", error.message, error.hint or "Restore the last backup.")]
+            return [
+                *checks,
+                DoctorCheck(name, "fail", error.message, error.hint or "Restore the last backup."),
+            ]
         ctx = DoctorContext(ctx.loaded, environment, memory)
         checks += [*_check_store(ctx), *_check_embedder(ctx), check_language_model(ctx)]
     return checks
@@ -130,7 +152,11 @@ def check_python() -> DoctorCheck:
     """Is Python new enough?"""
     version = ".".join(map(str, sys.version_info[:3]))
     is_supported = sys.version_info >= MIN_PYTHON
-    return DoctorCheck("Python", "ok", version) if is_supported else DoctorCheck("Python", "fail", version, "Install Python 3.11 or newer.")
+    return (
+        DoctorCheck("Python", "ok", version)
+        if is_supported
+        else DoctorCheck("Python", "fail", version, "Install Python 3.11 or newer.")
+    )
 
 
 def check_sqlite() -> DoctorCheck:
@@ -141,7 +167,9 @@ def check_sqlite() -> DoctorCheck:
 
     version = apsw.sqlite_lib_version()
     if tuple(int(part) for part in version.split(".")[:3]) < MIN_SQLITE:
-        return DoctorCheck("SQLite", "fail", f"{version} can corrupt a shared store", "Run `pip install -U apsw`.")
+        return DoctorCheck(
+            "SQLite", "fail", f"{version} can corrupt a shared store", "Run `pip install -U apsw`."
+        )
     return DoctorCheck("SQLite", "ok", f"{version}, free of the WAL bug before 3.51.3")
 
 
@@ -149,7 +177,9 @@ def check_numpy() -> DoctorCheck:
     """Is there something to scan vectors with?"""
     if find_spec("numpy") is None:
         fix = "Run `pip install 'told[local]'` for search by meaning."
-        return DoctorCheck("numpy", "warn", "not installed: memories are found by their words only", fix)
+        return DoctorCheck(
+            "numpy", "warn", "not installed: memories are found by their words only", fix
+        )
     return DoctorCheck("numpy", "ok", "installed")
 
 
@@ -163,12 +193,21 @@ def check_configuration(ctx: DoctorContext) -> DoctorCheck:
     """Is the configuration readable, and is every name in it known?"""
     file = find_config_file(ctx.environment)
     known = {*SETTING_FIELDS, *(name.lower() for name in OTHER_VARIABLES)}
-    variables = [name.removeprefix(ENV_PREFIX).lower() for name in ctx.environment if name.startswith(ENV_PREFIX)]
+    variables = [
+        name.removeprefix(ENV_PREFIX).lower()
+        for name in ctx.environment
+        if name.startswith(ENV_PREFIX)
+    ]
     unknown = sorted(name for name in variables if name not in known)
     if unknown:
         name = ENV_PREFIX + unknown[0].upper()
         hint = suggest_option(unknown[0], known)
-        return DoctorCheck("configuration", "warn", f"{name} is no setting", hint or f"Unset {name}; see `told config`.")
+        return DoctorCheck(
+            "configuration",
+            "warn",
+            f"{name} is no setting",
+            hint or f"Unset {name}; see `told config`.",
+        )
     try:
         to_zone(0, ctx.loaded.settings.zone or None)
     except TimeError as error:
@@ -195,7 +234,9 @@ def check_writable(ctx: DoctorContext) -> DoctorCheck:
         return DoctorCheck("store writable", "fail", f"{ctx.file} is a folder", fix)
     for path in (ctx.folder, ctx.file):
         if path.exists() and not os.access(path, os.W_OK):
-            return DoctorCheck("store writable", "fail", f"{path} cannot be written", f"Run `chmod u+w {path}`.")
+            return DoctorCheck(
+                "store writable", "fail", f"{path} cannot be written", f"Run `chmod u+w {path}`."
+            )
     return DoctorCheck("store writable", "ok", str(ctx.file))
 
 
@@ -207,7 +248,12 @@ def check_disk(ctx: DoctorContext) -> DoctorCheck:
     if free < CRITICAL_DISK_BYTES:
         return DoctorCheck("disk space", "fail", detail, "Free some space.")
     if free < max(LOW_DISK_BYTES, 2 * size):
-        return DoctorCheck("disk space", "warn", detail, "Free some space: erasing and backups need room for a copy.")
+        return DoctorCheck(
+            "disk space",
+            "warn",
+            detail,
+            "Free some space: erasing and backups need room for a copy.",
+        )
     return DoctorCheck("disk space", "ok", detail)
 
 
@@ -234,18 +280,33 @@ def check_round_trip(ctx: DoctorContext) -> DoctorCheck:
         with TemporaryDirectory(prefix=".told-doctor-", dir=ctx.folder) as folder:
             url = "ram://" if ctx.file is None else f"sqlite:///{folder}/told.db"
             with Memory(url, embedder="none", llm="none", settings=settings) as memory:
-                written_id = memory.add("The doctor was here.", user_id="doctor", infer=False)["results"][0]["id"]
-                found_ids = [row["id"] for row in memory.search("doctor", user_id="doctor")["results"]]
+                written_id = memory.add("The doctor was here.", user_id="doctor", infer=False)[
+                    "results"
+                ][0]["id"]
+                found_ids = [
+                    row["id"] for row in memory.search("doctor", user_id="doctor")["results"]
+                ]
                 is_sound = memory.verify()["ok"]
     except (ToldError, OSError) as error:
         detail = getattr(error, "strerror", None) or str(error)
-        return DoctorCheck(name, "fail", detail, f"Make {ctx.folder} writable, or set another store.")
+        return DoctorCheck(
+            name, "fail", detail, f"Make {ctx.folder} writable, or set another store."
+        )
     if found_ids != [written_id] or not is_sound:
-        return DoctorCheck(name, "fail", "what was written did not come back", "Reinstall told and apsw.")
+        return DoctorCheck(
+            name, "fail", "what was written did not come back", "Reinstall told and apsw."
+        )
     return DoctorCheck(name, "ok", "written, found and verified in a temporary store")
 
 
-LOCATION_CHECKS: tuple[Callable[[DoctorContext], DoctorCheck], ...] = (check_configuration, check_durability, check_writable, check_disk, check_permissions, check_round_trip)
+LOCATION_CHECKS: tuple[Callable[[DoctorContext], DoctorCheck], ...] = (
+    check_configuration,
+    check_durability,
+    check_writable,
+    check_disk,
+    check_permissions,
+    check_round_trip,
+)
 
 
 # The store
@@ -254,20 +315,26 @@ LOCATION_CHECKS: tuple[Callable[[DoctorContext], DoctorCheck], ...] = (check_con
 def _check_store(ctx: DoctorContext) -> Iterator[DoctorCheck]:
     """The checks of a store that is open; of one that does not exist yet there is nothing to check."""
     if ctx.memory is None:
-        yield DoctorCheck("store opens", "ok", f"{ctx.url} does not exist yet; the first `told add` makes it")
+        yield DoctorCheck(
+            "store opens", "ok", f"{ctx.url} does not exist yet; the first `told add` makes it"
+        )
         return
     yield DoctorCheck("store opens", "ok", ctx.url)
     for check in STORE_CHECKS:
         try:
             yield check(ctx, ctx.memory)
         except ToldError as error:
-            yield DoctorCheck(check.__name__, "fail", error.message, error.hint or "Restore the last backup.")
+            yield DoctorCheck(
+                check.__name__, "fail", error.message, error.hint or "Restore the last backup."
+            )
 
 
 def schema(_: DoctorContext, memory: Memory) -> DoctorCheck:
     """Is the file of an age this told reads? A file of another age has refused to open."""
     version = memory.stats().get("schema")
-    return DoctorCheck("schema", "ok", "the one this told reads" if version is None else f"version {version}")
+    return DoctorCheck(
+        "schema", "ok", "the one this told reads" if version is None else f"version {version}"
+    )
 
 
 def ledger(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
@@ -280,15 +347,21 @@ def ledger(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
     else:
         problem = _verify_tail(memory, account, head.seq - MAX_VERIFIED_ENTRIES)
     if problem:
-        return DoctorCheck("ledger", "fail", problem, "Run `told verify`, then restore the last backup.")
-    return DoctorCheck("ledger", "ok", f"{min(head.seq, MAX_VERIFIED_ENTRIES)} of {head.seq} entries verified")
+        return DoctorCheck(
+            "ledger", "fail", problem, "Run `told verify`, then restore the last backup."
+        )
+    return DoctorCheck(
+        "ledger", "ok", f"{min(head.seq, MAX_VERIFIED_ENTRIES)} of {head.seq} entries verified"
+    )
 
 
 def _verify_tail(memory: Memory, account: str, start: int) -> str:
     """The first entry after a position that does not fit, or nothing."""
     store = memory.engine.store
     previous, *entries = store.scan_entries(account, start - 1, MAX_VERIFIED_ENTRIES + 1)
-    erased = store.tombstoned_digests(account, [entry.digest for entry in entries if entry.envelope is None])
+    erased = store.tombstoned_digests(
+        account, [entry.digest for entry in entries if entry.envelope is None]
+    )
     for entry in entries:
         if problem := verify.find_entry_flaw(account, entry, previous.hash, previous.seq + 1):
             return f"entry {previous.seq + 1}: {problem}"
@@ -325,7 +398,9 @@ def pending(_: DoctorContext, memory: Memory) -> DoctorCheck:
         return DoctorCheck("pending vectors", "ok", "the store has no vectors")
     pending_count = len(store.pending_texts(1000))
     if pending_count:
-        detail = f"{'1000 or more' if pending_count == 1000 else pending_count} texts have no vector yet"
+        detail = (
+            f"{'1000 or more' if pending_count == 1000 else pending_count} texts have no vector yet"
+        )
         return DoctorCheck("pending vectors", "warn", detail, "Run `told reindex`.")
     return DoctorCheck("pending vectors", "ok", "none")
 
@@ -335,11 +410,23 @@ def faults(_: DoctorContext, memory: Memory) -> DoctorCheck:
     failures = run(memory.engine.faults())
     if failures:
         detail = f"{len(failures)} set aside; the last: {failures[-1].error}"
-        return DoctorCheck("faults", "warn", detail, "See `told faults list`, mend the cause, then run `told faults retry`.")
+        return DoctorCheck(
+            "faults",
+            "warn",
+            detail,
+            "See `told faults list`, mend the cause, then run `told faults retry`.",
+        )
     return DoctorCheck("faults", "ok", "none")
 
 
-STORE_CHECKS: tuple[Callable[[DoctorContext, Memory], DoctorCheck], ...] = (schema, ledger, index, clock, pending, faults)
+STORE_CHECKS: tuple[Callable[[DoctorContext, Memory], DoctorCheck], ...] = (
+    schema,
+    ledger,
+    index,
+    clock,
+    pending,
+    faults,
+)
 
 
 # The embedder
@@ -354,7 +441,9 @@ def _check_embedder(ctx: DoctorContext) -> Iterator[DoctorCheck]:
         try:
             embedder = open_embedder(choice, memory.engine.store)
         except ToldError as error:
-            yield DoctorCheck("embedder", "fail", error.message, error.hint or "Choose another with `--embedder`.")
+            yield DoctorCheck(
+                "embedder", "fail", error.message, error.hint or "Choose another with `--embedder`."
+            )
             return
     if embedder is None:
         yield _check_no_embedder(choice, bound)
@@ -372,13 +461,17 @@ def _embedder_origin(ctx: DoctorContext, bound: tuple[str, int] | None) -> str:
 def _check_no_embedder(choice: str, bound: tuple[str, int] | None) -> DoctorCheck:
     """Why there is no embedder."""
     if choice == "none":
-        return DoctorCheck("embedder", "ok", "none, as chosen: memories are found by their words only")
+        return DoctorCheck(
+            "embedder", "ok", "none, as chosen: memories are found by their words only"
+        )
     if bound:
         provider, _, name = bound[0].partition(":")
         detail = f"the store is indexed with {bound[0]}, which is not here: memories are found by their words only"
         install_hint = f"Run `told models install {name}`."
         remote_hint = f"Pass `--embedder {bound[0]}`, or run `told reindex --embedder local`."
-        return DoctorCheck("embedder", "warn", detail, install_hint if provider == "local" else remote_hint)
+        return DoctorCheck(
+            "embedder", "warn", detail, install_hint if provider == "local" else remote_hint
+        )
     try:
         load_plugin(EMBEDDER_GROUP, "local")(None)
     except ToldError as error:
@@ -393,10 +486,20 @@ def _check_embedder_output(embedder: Embedder, bound: tuple[str, int] | None) ->
     except ToldError as error:
         return DoctorCheck(name, "fail", error.message, error.hint or "Run `told models verify`.")
     if width != embedder.dim:
-        return DoctorCheck(name, "fail", f"it gives {width} numbers and promises {embedder.dim}", "Run `told models verify`.")
+        return DoctorCheck(
+            name,
+            "fail",
+            f"it gives {width} numbers and promises {embedder.dim}",
+            "Run `told models verify`.",
+        )
     if bound and bound != (embedder.model, embedder.dim):
         detail = f"it is {embedder.model} of {embedder.dim}; the store is indexed with {bound[0]} of {bound[1]}"
-        return DoctorCheck(name, "fail", detail, f"Run `told reindex --embedder {embedder.model}`, or choose {bound[0]}.")
+        return DoctorCheck(
+            name,
+            "fail",
+            detail,
+            f"Run `told reindex --embedder {embedder.model}`, or choose {bound[0]}.",
+        )
     return DoctorCheck(name, "ok", f"{width} numbers a text{', as in the store' if bound else ''}")
 
 
@@ -408,14 +511,26 @@ def check_language_model(ctx: DoctorContext) -> DoctorCheck:
     name, choice = "language model", ctx.loaded.settings.llm
     configured_providers = list_configured_providers(ctx.environment)
     if choice in ("", "none"):
-        alternative = f"; {configured_providers[0][1]} is set, so `llm: auto` would use {configured_providers[0][0]}" if configured_providers else ""
+        alternative = (
+            f"; {configured_providers[0][1]} is set, so `llm: auto` would use {configured_providers[0][0]}"
+            if configured_providers
+            else ""
+        )
         return DoctorCheck(name, "ok", f"none, so no text leaves this machine{alternative}")
     try:
         llm = open_llm(choice, ctx.loaded.settings)
     except ToldError as error:
-        return DoctorCheck(name, "fail", error.message, error.hint or "Choose another, or `llm: none`.")
+        return DoctorCheck(
+            name, "fail", error.message, error.hint or "Choose another, or `llm: none`."
+        )
     if llm is None:
         fix = "Set a provider's key, such as OPENAI_API_KEY, or choose one: `llm: provider:model`."
-        return DoctorCheck(name, "warn", "none: `llm` is auto, and the environment names no provider", fix)
-    why = f"for {configured_providers[0][1]} is set" if choice == "auto" else f"chosen by {ctx.loaded.origin['llm']}"
+        return DoctorCheck(
+            name, "warn", "none: `llm` is auto, and the environment names no provider", fix
+        )
+    why = (
+        f"for {configured_providers[0][1]} is set"
+        if choice == "auto"
+        else f"chosen by {ctx.loaded.origin['llm']}"
+    )
     return DoctorCheck(name, "ok", f"{llm.model}, {why}")

@@ -27,29 +27,45 @@ def decay(
     entry = yield from engine.decay(memory_id, clock=clock, as_of=as_of, ids=ids)
     strength = entry.strength
     return {
-        "id": entry.fact.id, "memory": entry.fact.text, "kind": entry.fact.kind, **_strength_fields(entry),
-        "now": strength.age, "said": [reading - strength.mention_readings[0] for reading in strength.mention_readings],
-        "threshold": strength.curve.floor, "curve": [list(point) for point in strength.sample_curve(point_count)],
-    }  # fmt: skip
+        "id": entry.fact.id,
+        "memory": entry.fact.text,
+        "kind": entry.fact.kind,
+        **_strength_fields(entry),
+        "now": strength.age,
+        "said": [reading - strength.mention_readings[0] for reading in strength.mention_readings],
+        "threshold": strength.curve.floor,
+        "curve": [list(point) for point in strength.sample_curve(point_count)],
+    }
 
 
 def about(engine: Engine, ids: Mapping[str, Any], *, as_of: Any) -> Flow[dict[str, Any]]:
     """Everything that is remembered, those of a kind together, the strongest first."""
-    return {"results": [_remembered_to_row(entry) for entry in (yield from engine.about(ids, as_of=as_of))]}
+    return {
+        "results": [
+            _remembered_to_row(entry) for entry in (yield from engine.about(ids, as_of=as_of))
+        ]
+    }
 
 
 def forget(engine: Engine, memory_id: str | None, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Give up one memory, or all of a scope that have faded."""
-    return {"results": [_forgotten_to_row(forgotten) for forgotten in (yield from engine.forget(memory_id, ids))]}
+    return {
+        "results": [
+            _forgotten_to_row(forgotten) for forgotten in (yield from engine.forget(memory_id, ids))
+        ]
+    }
 
 
 def _strength_fields(entry: MemoryDetail) -> dict[str, Any]:
     """How strong a memory is, by which rules, and for how long."""
     strength = entry.strength
     return {
-        "tier": None if entry.kind is None else entry.kind.tier.value, "clock": strength.clock.value,
-        "salience": strength.weight, "faded": strength.is_faded, "fades_at": _fading_fields(strength),
-    }  # fmt: skip
+        "tier": None if entry.kind is None else entry.kind.tier.value,
+        "clock": strength.clock.value,
+        "salience": strength.weight,
+        "faded": strength.is_faded,
+        "fades_at": _fading_fields(strength),
+    }
 
 
 def _fading_fields(strength: Strength) -> dict[str, Any] | None:
@@ -59,17 +75,28 @@ def _fading_fields(strength: Strength) -> dict[str, Any] | None:
         return None
     unit = "days" if strength.clock is DecayClock.TIME else "turns"
     time = None if end is None else format_iso(end)
-    return {"reading": strength.age + remaining, "left": remaining, "unit": unit, "time": time,
-            "estimated": strength.clock is not DecayClock.TIME}  # fmt: skip
+    return {
+        "reading": strength.age + remaining,
+        "left": remaining,
+        "unit": unit,
+        "time": time,
+        "estimated": strength.clock is not DecayClock.TIME,
+    }
 
 
 def _remembered_to_row(entry: MemoryDetail) -> dict[str, Any]:
     fact = entry.fact
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     row = {
-        "id": fact.id, "memory": fact.text, "kind": fact.kind, "said_at": format_iso(said_at),
-        "said": len(entry.strength.mention_readings), "words": entry.quote, **_strength_fields(entry), **fact.scope.ids(),
-    }  # fmt: skip
+        "id": fact.id,
+        "memory": fact.text,
+        "kind": fact.kind,
+        "said_at": format_iso(said_at),
+        "said": len(entry.strength.mention_readings),
+        "words": entry.quote,
+        **_strength_fields(entry),
+        **fact.scope.ids(),
+    }
     extras = {"role": fact.role, "actor_id": fact.actor, "source": fact.source}
     return {**row, **{name: value for name, value in extras.items() if value is not None}}
 

@@ -14,14 +14,20 @@ from told.core.text import format_value, make_snippet
 
 SQLITE_HEADER = b"SQLite format 3\0"
 OWNER_ONLY = 0o600
-OVERWRITE_HINT = "Choose another name, or write into it as it stands, such as `told export - > FILE`."
+OVERWRITE_HINT = (
+    "Choose another name, or write into it as it stands, such as `told export - > FILE`."
+)
 CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 
 def to_path(value: Any, name: str) -> Path:
     """A path that a file can have on this machine."""
     hint = "Give a path such as memory.jsonl."
-    if not isinstance(value, str | os.PathLike) or not isinstance(os.fspath(value), str) or not os.fspath(value):
+    if (
+        not isinstance(value, str | os.PathLike)
+        or not isinstance(os.fspath(value), str)
+        or not os.fspath(value)
+    ):
         raise InvalidInput(f"{name} must be a path, not {format_value(value)}.", hint=hint)
     try:
         if b"\0" not in os.fsencode(value):
@@ -44,15 +50,24 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
     """
     real_path = Path(os.path.realpath(path))
     if _is_database(Path(str(real_path).removesuffix("-wal").removesuffix("-shm"))):
-        raise InvalidInput(f"{_shorten_path(path)} belongs to a database.", hint="Name another file for the export.")
+        raise InvalidInput(
+            f"{_shorten_path(path)} belongs to a database.",
+            hint="Name another file for the export.",
+        )
     exists = _exists(path)
-    target = _write_atomically(real_path, path) if path.is_file() or not exists else _open_file(path, path, os.O_WRONLY, "wb")
+    target = (
+        _write_atomically(real_path, path)
+        if path.is_file() or not exists
+        else _open_file(path, path, os.O_WRONLY, "wb")
+    )
     try:
         with target as file:
             yield file
     except OSError as error:
         hint = "What was there before is as it was." if path.is_file() else "Check the disk."
-        raise StoreError(f"{_shorten_path(path)} cannot be written: {error.strerror or error}.", hint=hint) from error
+        raise StoreError(
+            f"{_shorten_path(path)} cannot be written: {error.strerror or error}.", hint=hint
+        ) from error
 
 
 @contextmanager
@@ -75,7 +90,11 @@ def _create_temp_file(temp_path: Path, real_path: Path, shown_path: Path) -> Bin
     try:
         return _open_file(temp_path, shown_path, CREATE_FLAGS, "wb")
     except InvalidInput as error:
-        error.hint = f"Nothing can be made beside it. {OVERWRITE_HINT}" if real_path.is_file() else error.hint
+        error.hint = (
+            f"Nothing can be made beside it. {OVERWRITE_HINT}"
+            if real_path.is_file()
+            else error.hint
+        )
         raise
 
 
@@ -99,20 +118,26 @@ def create_copy(path: Path) -> Iterator[Path]:
     temp_path.unlink()
     try:
         yield temp_path
-        os.close(os.open(real_path, CREATE_FLAGS, OWNER_ONLY))  # from here on the name is nobody else's
+        os.close(
+            os.open(real_path, CREATE_FLAGS, OWNER_ONLY)
+        )  # from here on the name is nobody else's
         temp_path.replace(real_path)
         _sync_directory(real_path)
     except FileExistsError as error:
         raise _already_exists_error(path) from error
     except OSError as error:
-        raise InvalidInput(f"{_shorten_path(path)} cannot be written: {error.strerror}.", hint="Check the path.") from error
+        raise InvalidInput(
+            f"{_shorten_path(path)} cannot be written: {error.strerror}.", hint="Check the path."
+        ) from error
     finally:
         with suppress(OSError):
             temp_path.unlink(missing_ok=True)
 
 
 def _already_exists_error(path: Path) -> StoreError:
-    return StoreError(f"{_shorten_path(path)} exists already.", hint="Choose another name for the copy.")
+    return StoreError(
+        f"{_shorten_path(path)} exists already.", hint="Choose another name for the copy."
+    )
 
 
 def _temp_sibling(real_path: Path) -> Path:
@@ -148,7 +173,9 @@ def _open_file(path: Path, shown_path: Path, flags: int, mode: Literal["rb", "wb
 
 
 def _cannot_open_error(path: Path, error: OSError) -> InvalidInput:
-    return InvalidInput(f"{_shorten_path(path)} cannot be opened: {error.strerror}.", hint="Check the path.")
+    return InvalidInput(
+        f"{_shorten_path(path)} cannot be opened: {error.strerror}.", hint="Check the path."
+    )
 
 
 def _is_database(path: Path) -> bool:

@@ -47,7 +47,9 @@ def resolve_ontology(given: Any, settings: Settings) -> tuple[Ontology, Ontology
     """
     own_kinds = _load_given(given, settings)
     all_kinds = load_builtin_ontology().with_kinds(*own_kinds.kinds)
-    is_closed = own_kinds.kinds and (given not in (None, "auto") or find_kinds_folder(settings).is_file())
+    is_closed = own_kinds.kinds and (
+        given not in (None, "auto") or find_kinds_folder(settings).is_file()
+    )
     chosen = own_kinds if is_closed else all_kinds
     usable = tuple(kind for kind in chosen.kinds if kind.enabled and not kind.system)
     return all_kinds, Ontology(usable, own_kinds.version, own_kinds.description)
@@ -59,12 +61,17 @@ def _load_given(given: Any, settings: Settings) -> Ontology:
     if given is None or given == "auto":
         folder = find_kinds_folder(settings)
         if settings.kinds and not folder.exists():
-            raise ConfigError(f"The setting kinds names {folder}, which is not there.", hint="Create it, or unset it.")
+            raise ConfigError(
+                f"The setting kinds names {folder}, which is not there.",
+                hint="Create it, or unset it.",
+            )
         return load_ontology(folder) if folder.is_file() or _has_kind_files(folder) else Ontology()
     if isinstance(given, Kind):
         return Ontology((given,))
     if isinstance(given, list | tuple):
-        return Ontology(tuple(kind if isinstance(kind, Kind) else load_kind(kind) for kind in given))
+        return Ontology(
+            tuple(kind if isinstance(kind, Kind) else load_kind(kind) for kind in given)
+        )
     if isinstance(given, Mapping | str | os.PathLike):
         return load_ontology(given)
     hint = "A path, a mapping with concepts, a list of kinds, or a told Ontology."
@@ -77,10 +84,20 @@ def _has_kind_files(folder: Path) -> bool:
 
 def kind_to_dict(kind: Kind, origin: str) -> dict[str, Any]:
     """A kind with every rule it has, and where it comes from."""
-    rules = {"write": kind.write.value, "owner": kind.owner.value, "tier": kind.tier.value, "weight": kind.weight,
-             "semantics": kind.semantics.value, "half_life_days": kind.half_life, "cardinality": kind.cardinality,
-             "eviction": kind.eviction.value, "levels": [level.value for level in kind.levels],
-             "template": kind.template, "system": kind.system, "enabled": kind.enabled}  # fmt: skip
+    rules = {
+        "write": kind.write.value,
+        "owner": kind.owner.value,
+        "tier": kind.tier.value,
+        "weight": kind.weight,
+        "semantics": kind.semantics.value,
+        "half_life_days": kind.half_life,
+        "cardinality": kind.cardinality,
+        "eviction": kind.eviction.value,
+        "levels": [level.value for level in kind.levels],
+        "template": kind.template,
+        "system": kind.system,
+        "enabled": kind.enabled,
+    }
     return {**rules, **kind.as_json(), "origin": origin}
 
 
@@ -98,7 +115,9 @@ def _check_path(path: Path) -> dict[str, Any]:
     return {"path": str(path), "ok": True, "kinds": list(ontology.names)}
 
 
-def create_kind_file(name: str, folder: Path, *, write: str = "aggregate", fields: Iterable[str] = ()) -> Path:
+def create_kind_file(
+    name: str, folder: Path, *, write: str = "aggregate", fields: Iterable[str] = ()
+) -> Path:
     """Write a kind to begin with; it is read back, so what stands there is sound."""
     slug = address.slugify(name)
     target = folder / f"{slug}.yaml"
@@ -114,16 +133,29 @@ def create_kind_file(name: str, folder: Path, *, write: str = "aggregate", field
     return target
 
 
-def draft_kind(name: str, *, write: str = "aggregate", fields: Iterable[str] = (), examples: Iterable[str] = ()) -> str:
+def draft_kind(
+    name: str, *, write: str = "aggregate", fields: Iterable[str] = (), examples: Iterable[str] = ()
+) -> str:
     """The text of a kind to begin with."""
     has_key = write in ("aggregate", "cumulative")
     names = [*(["slug"] if has_key else []), *fields, "content"]
-    rows = "".join(f'  - {{name: {item}, required: true, description: "What {item} says."}}\n' for item in names)
-    lines = "".join(f"  - {_quote_text(item)}\n" for item in examples) or '  - "Something somebody said."\n'
+    rows = "".join(
+        f'  - {{name: {item}, required: true, description: "What {item} says."}}\n'
+        for item in names
+    )
+    lines = (
+        "".join(f"  - {_quote_text(item)}\n" for item in examples)
+        or '  - "Something somebody said."\n'
+    )
     return TEMPLATE.format(
-        name=name, label=name.replace("_", " ").capitalize(), write=write, key="key: slug\n" if has_key else "",
-        semantics="functional" if has_key else "multi", fields=rows, examples=lines,
-    )  # fmt: skip
+        name=name,
+        label=name.replace("_", " ").capitalize(),
+        write=write,
+        key="key: slug\n" if has_key else "",
+        semantics="functional" if has_key else "multi",
+        fields=rows,
+        examples=lines,
+    )
 
 
 def _quote_text(text: str) -> str:
@@ -138,11 +170,18 @@ def propose_kinds(claims: Iterable[Fact], ontology: Ontology) -> list[dict[str, 
     known_slugs = {address.slugify(name) for name in ontology}
     for fact in claims:
         has_default_kind = fact.meta.get("kind", DEFAULT_KIND) == DEFAULT_KIND
-        slug = address.slugify(str(fact.meta.get(CONCEPT) or (fact.predicate if has_default_kind else None) or ""))
+        slug = address.slugify(
+            str(fact.meta.get(CONCEPT) or (fact.predicate if has_default_kind else None) or "")
+        )
         if slug and slug not in known_slugs:
             texts_by_kind[slug].append(fact.text)
     ordered = sorted(texts_by_kind.items(), key=lambda item: (-len(item[1]), item[0]))
     return [
-        {"name": name, "claims": len(texts), "examples": texts[:3], "yaml": draft_kind(name, examples=texts[:3])}
+        {
+            "name": name,
+            "claims": len(texts),
+            "examples": texts[:3],
+            "yaml": draft_kind(name, examples=texts[:3]),
+        }
         for name, texts in ordered
     ]

@@ -11,13 +11,13 @@ from told.core.errors import ConfigError, InvalidInput, StoreClosed, StoreCorrup
 from told.core.fact import Fact
 from told.core.ids import IdGenerator
 from told.core.scope import ID_LIMIT, Caller, validate_identifier
-from told.core.text import validate_label, format_value
+from told.core.text import format_value, validate_label
 from told.engine import Engine
 from told.faces import config, kinds, shapes
 from told.faces.worker import BackgroundWorker
 from told.flow import Flow, arun, call, run
 from told.ledger.consume import Failure, catch_failure
-from told.open import open_embedder, open_readers, open_reranker, open_store, load_plugin
+from told.open import load_plugin, open_embedder, open_readers, open_reranker, open_store
 from told.open.around import UsageMeter, wrap_with_meter
 from told.open.llm import open_llm
 from told.ports import LLM, Embedder, Store
@@ -41,11 +41,24 @@ class Opened:
     """What both colours share: opening, closing and the engine in between."""
 
     def __init__(
-        self, store: str | None = None, *, embedder: Any = None, llm: Any = None, index: Any = None, graph: Any = None,
-        ontology: Any = None, prompts: Mapping[str, str] | None = None, reranker: Any = None, reader: Any = None,
-        guard: Callable[[dict[str, Any]], bool | str] | None = None, subscribes: Sequence[str] = (),
-        settings: Settings | None = None, account: str | None = None, mint: IdGenerator | None = None, **knobs: Any,
-    ) -> None:  # fmt: skip
+        self,
+        store: str | None = None,
+        *,
+        embedder: Any = None,
+        llm: Any = None,
+        index: Any = None,
+        graph: Any = None,
+        ontology: Any = None,
+        prompts: Mapping[str, str] | None = None,
+        reranker: Any = None,
+        reader: Any = None,
+        guard: Callable[[dict[str, Any]], bool | str] | None = None,
+        subscribes: Sequence[str] = (),
+        settings: Settings | None = None,
+        account: str | None = None,
+        mint: IdGenerator | None = None,
+        **knobs: Any,
+    ) -> None:
         """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
 
         `llm` extracts facts and decides what becomes of them, `ontology` holds kinds of your own, `prompts` takes the
@@ -57,26 +70,51 @@ class Opened:
         _reject_unsupported(index=index, graph=graph)
         if not isinstance(settings, Settings | None):
             raise ConfigError(f"settings must be a told.Settings, not {format_value(settings)}.")
-        resolved = load_settings(store=store, account=account, **knobs).settings if settings is None else settings.replace(
-            store=store, account=account, **knobs
-        )  # fmt: skip
-        caller = Caller(account=validate_identifier(resolved.account, "account"), subscribes=_parse_subscriptions(subscribes))
-        opened_reranker, guards = open_reranker(reranker), () if guard is None else (_wrap_guard(guard),)
+        resolved = (
+            load_settings(store=store, account=account, **knobs).settings
+            if settings is None
+            else settings.replace(store=store, account=account, **knobs)
+        )
+        caller = Caller(
+            account=validate_identifier(resolved.account, "account"),
+            subscribes=_parse_subscriptions(subscribes),
+        )
+        opened_reranker, guards = (
+            open_reranker(reranker),
+            () if guard is None else (_wrap_guard(guard),),
+        )
         meter, model = UsageMeter(), open_llm(resolved.llm if llm is None else llm, resolved)
-        extraction = _build_extraction(model, meter, ontology, {} if prompts is None else prompts, resolved)
-        readers = open_readers(resolved.reader if reader is None else reader, model, timeout=resolved.read_timeout)
+        extraction = _build_extraction(
+            model, meter, ontology, {} if prompts is None else prompts, resolved
+        )
+        readers = open_readers(
+            resolved.reader if reader is None else reader, model, timeout=resolved.read_timeout
+        )
         opened_store = open_store(resolved, mint)
         try:
-            opened_embedder = open_embedder(resolved.embedder if embedder is None else embedder, opened_store)
+            opened_embedder = open_embedder(
+                resolved.embedder if embedder is None else embedder, opened_store
+            )
             if opened_embedder is not None:
                 opened_store.bind_model(opened_embedder.model, opened_embedder.dim)
         except BaseException:
             opened_store.close()
             raise
-        access_log = AccessBuffer(resolved.recalls_kept, resolved.reconsolidate_window, enqueue=resolved.reconsolidate)
+        access_log = AccessBuffer(
+            resolved.recalls_kept, resolved.reconsolidate_window, enqueue=resolved.reconsolidate
+        )
         hot_buffers = HotBuffers(resolved.hot_size, resolved.access_flush, access_log)
         self._engine: Engine | None = Engine(
-            opened_store, resolved, opened_embedder, caller, hot_buffers, opened_reranker, guards, extraction, meter, readers
+            opened_store,
+            resolved,
+            opened_embedder,
+            caller,
+            hot_buffers,
+            opened_reranker,
+            guards,
+            extraction,
+            meter,
+            readers,
         )
         self._worker = BackgroundWorker(self._catch_up)
         self._sweeper = BackgroundWorker(self._sweep, resolved.sweep_seconds)
@@ -106,7 +144,11 @@ class Opened:
     def _engine_with_embedder(self, embedder: Any) -> Engine:
         """The engine, ready to be bound to another embedder."""
         engine = self.engine
-        return engine if embedder is None else replace(engine, embedder=open_embedder(embedder, engine.store))
+        return (
+            engine
+            if embedder is None
+            else replace(engine, embedder=open_embedder(embedder, engine.store))
+        )
 
     def _run(self, flow: Flow[T]) -> T:
         """Do what a verb says, and block until it is done."""
@@ -148,11 +190,15 @@ class Opened:
 
     def _sweep(self) -> bool:
         """Consolidate everything; whether that went well. What one conversation suffers is a fault of its own."""
-        return self._engine is None or not isinstance(run(catch_failure(self._engine.consolidate({}))), Failure)
+        return self._engine is None or not isinstance(
+            run(catch_failure(self._engine.consolidate({}))), Failure
+        )
 
     def _wake_worker_if_pending(self, receipt: dict[str, Any]) -> dict[str, Any]:
         """A receipt; where a model far away is still to be asked, somebody begins to."""
-        if (receipt.get("extraction") == PENDING and self.engine.extraction.is_remote) or self._judges_importance:
+        if (
+            receipt.get("extraction") == PENDING and self.engine.extraction.is_remote
+        ) or self._judges_importance:
             self._worker.wake()
         return receipt
 
@@ -161,28 +207,45 @@ def _raise_if_corrupt(store: Store, error: Exception) -> Flow[None]:
     """Raise that the store is damaged, if a verb failed because a row holds what cannot be there."""
     type_errors = yield from call(store.find_type_errors)
     if type_errors:
-        raise StoreCorrupt(f"The store's file is damaged: {type_errors[0]}.", hint="`told verify` says more.") from error
+        raise StoreCorrupt(
+            f"The store's file is damaged: {type_errors[0]}.", hint="`told verify` says more."
+        ) from error
 
 
 def _build_extraction(
-    llm: LLM | None, meter: UsageMeter, ontology: Any, prompts: Mapping[str, str], settings: Settings
+    llm: LLM | None,
+    meter: UsageMeter,
+    ontology: Any,
+    prompts: Mapping[str, str],
+    settings: Settings,
 ) -> ExtractionConfig:
     """What understands what is said, with each question to a model counted."""
     all_kinds, usable_kinds = kinds.resolve_ontology(ontology, settings)
     echoes = EchoFilter(settings.echo_lines)
     _check_prompts(prompts)
     vault = load_plugin(VAULT_GROUP, "keyed")() if settings.secrets == "encrypt" else None
-    metered_llms = [None if llm is None else wrap_with_meter(llm, meter, name) for name in ("extract", "curate", "tend")]
-    extraction = ExtractionConfig(settings, metered_llms[0], metered_llms[1], prompts, all_kinds, usable_kinds, echoes, vault)
+    metered_llms = [
+        None if llm is None else wrap_with_meter(llm, meter, name)
+        for name in ("extract", "curate", "tend")
+    ]
+    extraction = ExtractionConfig(
+        settings, metered_llms[0], metered_llms[1], prompts, all_kinds, usable_kinds, echoes, vault
+    )
     return replace(extraction, maintenance_llm=metered_llms[2])
 
 
 def _check_prompts(prompts: Any) -> None:
     if not isinstance(prompts, Mapping):
-        raise ConfigError(f"prompts must be a mapping, not {format_value(prompts)}.", hint='Such as {"facts": "Note …"}.')
+        raise ConfigError(
+            f"prompts must be a mapping, not {format_value(prompts)}.",
+            hint='Such as {"facts": "Note …"}.',
+        )
     for name, text in prompts.items():
         if name not in (*EXTRACTOR_NAMES, CURATE):
-            raise ConfigError(f"There is no prompt {format_value(name)}.", hint=f"There are: {', '.join((*EXTRACTOR_NAMES, CURATE))}.")
+            raise ConfigError(
+                f"There is no prompt {format_value(name)}.",
+                hint=f"There are: {', '.join((*EXTRACTOR_NAMES, CURATE))}.",
+            )
         if not isinstance(text, str):
             raise ConfigError(f"The prompt {name} must be text, not {format_value(text)}.")
 
@@ -192,7 +255,9 @@ def _parse_subscriptions(subscribes: Any) -> tuple[str, ...]:
     given = [subscribes] if isinstance(subscribes, str) else subscribes
     if not isinstance(given, list | tuple):
         hint = 'Such as ["profile", "event"]; leave it out for all.'
-        raise ConfigError(f"subscribes must be a list of kinds, not {format_value(subscribes)}.", hint=hint)
+        raise ConfigError(
+            f"subscribes must be a list of kinds, not {format_value(subscribes)}.", hint=hint
+        )
     return tuple(validate_label(kind, "A kind subscribed to", limit=ID_LIMIT) for kind in given)
 
 
@@ -216,4 +281,6 @@ def _reject_unsupported(**parts: Any) -> None:
     """Say plainly which parts this version cannot use yet, rather than ignore them."""
     given = [name for name, value in parts.items() if value not in (None, "auto", "none")]
     if given:
-        raise ConfigError(f"This version of told has no {given[0]} yet.", hint=f"Leave {given[0]} out.")
+        raise ConfigError(
+            f"This version of told has no {given[0]} yet.", hint=f"Leave {given[0]} out."
+        )

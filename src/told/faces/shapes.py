@@ -17,11 +17,19 @@ def fact_to_dict(fact: Fact, score: float | None = None) -> dict[str, Any]:
     """One memory: what each has, and what this one has beside it that is known and out of the ordinary."""
     created = format_iso(fact.created_at)
     row: dict[str, Any] = {
-        "id": fact.id, "memory": fact.text, "hash": fact.md5,
-        "metadata": {key: _copy_json(value) for key, value in fact.meta.items()} if fact.meta else {}, "score": score,
-        "created_at": created, "updated_at": created if fact.updated_at == fact.created_at else format_iso(fact.updated_at),
+        "id": fact.id,
+        "memory": fact.text,
+        "hash": fact.md5,
+        "metadata": {key: _copy_json(value) for key, value in fact.meta.items()}
+        if fact.meta
+        else {},
+        "score": score,
+        "created_at": created,
+        "updated_at": created
+        if fact.updated_at == fact.created_at
+        else format_iso(fact.updated_at),
         **fact.scope.ids(),
-    }  # fmt: skip
+    }
     if fact.actor is not None:
         row["actor_id"] = fact.actor
     if fact.role is not None:
@@ -111,39 +119,63 @@ def _hit_to_dict(hit: Hit, *, with_details: bool) -> dict[str, Any]:
         row = _add_nonempty(row, also=hit.also, conflicts=hit.conflicts)
     if hit.superseded:
         row["superseded_by"] = hit.superseded
-    return {**row, "score_details": {**hit.parts, "final_score": hit.score}} if with_details else row
+    return (
+        {**row, "score_details": {**hit.parts, "final_score": hit.score}} if with_details else row
+    )
 
 
 def explanation_to_dict(result: SearchResult, trace: Trace) -> dict[str, Any]:
     """Why a search found what it found."""
-    return _add_nonempty({**trace.as_dict(), "confidence": result.confidence}, warnings=result.warnings)
+    return _add_nonempty(
+        {**trace.as_dict(), "confidence": result.confidence}, warnings=result.warnings
+    )
 
 
 def bundle_to_dict(bundle: Bundle) -> dict[str, Any]:
     """A context as JSON."""
     body = {
-        "text": bundle.text, "tokens": bundle.tokens, "budget": bundle.budget,
-        "results": [_hit_to_dict(hit, with_details=False) for hit in bundle.hits], "trace": bundle.trace.as_dict(),
-    }  # fmt: skip
-    return _add_nonempty(body, warnings=bundle.warnings, messages=[dict(message) for message in bundle.messages])
+        "text": bundle.text,
+        "tokens": bundle.tokens,
+        "budget": bundle.budget,
+        "results": [_hit_to_dict(hit, with_details=False) for hit in bundle.hits],
+        "trace": bundle.trace.as_dict(),
+    }
+    return _add_nonempty(
+        body, warnings=bundle.warnings, messages=[dict(message) for message in bundle.messages]
+    )
 
 
 def fault_to_dict(fault: Fault) -> dict[str, Any]:
     """What could not be done."""
-    row = {"id": fault.id, "consumer": fault.consumer, "seq": fault.seq, "error": fault.error, "at": format_iso(fault.at)}
+    row = {
+        "id": fault.id,
+        "consumer": fault.consumer,
+        "seq": fault.seq,
+        "error": fault.error,
+        "at": format_iso(fault.at),
+    }
     return {**row, "attempts": fault.attempts, **({"raw": fault.raw} if fault.raw else {})}
 
 
 def entity_to_dict(node: Fact) -> dict[str, Any]:
     """Whom or what memories speak of."""
-    fields = {name: node.meta[name] for name in ("name", "type", "description") if name in node.meta}
+    fields = {
+        name: node.meta[name] for name in ("name", "type", "description") if name in node.meta
+    }
     return {"id": node.id, **fields}
 
 
 def relation_to_dict(relation: EntityRelation) -> dict[str, Any]:
     """How one bears on another."""
-    source, target = (node.meta.get("name", node.text) for node in (relation.source, relation.target))
-    return {"source": source, "relation": relation.relation, "target": target, "weight": relation.weight}
+    source, target = (
+        node.meta.get("name", node.text) for node in (relation.source, relation.target)
+    )
+    return {
+        "source": source,
+        "relation": relation.relation,
+        "target": target,
+        "weight": relation.weight,
+    }
 
 
 def _add_nonempty(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:
@@ -151,10 +183,17 @@ def _add_nonempty(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any
     return {**body, **{name: list(rows) for name, rows in lists.items() if rows}}
 
 
-def facts_to_dict(facts: Sequence[Fact], conflicts: Mapping[str, Sequence[str]] | None = None) -> dict[str, Any]:
+def facts_to_dict(
+    facts: Sequence[Fact], conflicts: Mapping[str, Sequence[str]] | None = None
+) -> dict[str, Any]:
     """Memories without scores."""
     conflicts_by_id = conflicts or {}
-    return {"results": [_add_nonempty(fact_to_dict(fact), conflicts=conflicts_by_id.get(fact.id, ())) for fact in facts]}
+    return {
+        "results": [
+            _add_nonempty(fact_to_dict(fact), conflicts=conflicts_by_id.get(fact.id, ()))
+            for fact in facts
+        ]
+    }
 
 
 def rebuild_counts_to_dict(rows: Mapping[str, int]) -> dict[str, Any]:

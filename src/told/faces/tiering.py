@@ -21,4 +21,8 @@ def tiers(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
 
 def registry(engine: Engine, ids: Mapping[str, Any], *, limit: Any) -> Flow[dict[str, Any]]:
     """The exchanges that were said last."""
-    return {"results": [exchange.as_dict() for exchange in (yield from engine.registry(ids, limit=limit))]}
+    return {
+        "results": [
+            exchange.as_dict() for exchange in (yield from engine.registry(ids, limit=limit))
+        ]
+    }

@@ -13,13 +13,23 @@ from told.flow import Flow
 def wait(engine: Engine) -> Flow[dict[str, Any]]:
     """Ask the model about everything that waits for it."""
     drained = yield from engine.catch_up()
-    events = [shapes.event_to_dict(event) for outcome in drained.outcomes.values() for event in outcome.events]
+    events = [
+        shapes.event_to_dict(event)
+        for outcome in drained.outcomes.values()
+        for event in outcome.events
+    ]
     notes = [note for outcome in drained.outcomes.values() for note in outcome.warnings]
-    body: dict[str, Any] = {"results": events, "understood": len(drained.outcomes), "failed": len(drained.failed)}
+    body: dict[str, Any] = {
+        "results": events,
+        "understood": len(drained.outcomes),
+        "failed": len(drained.failed),
+    }
     body |= {"pending": (yield from engine.waiting())}
     judgement = yield from engine.judge()
     body |= {"judged": judgement.turns} if engine.settings.judge else {}
-    failures = [str(failure) for failure in (drained.failure, judgement.failure) if failure is not None]
+    failures = [
+        str(failure) for failure in (drained.failure, judgement.failure) if failure is not None
+    ]
     return {**body, "warnings": [*notes, *failures]}
 
 
@@ -40,7 +50,11 @@ def drop_faults(engine: Engine, ids: Any) -> Flow[dict[str, Any]]:
 
 def contradictions(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """Memories that say different things of the same."""
-    return {"results": [contradiction.as_dict() for contradiction in (yield from engine.contradictions(ids))]}
+    return {
+        "results": [
+            contradiction.as_dict() for contradiction in (yield from engine.contradictions(ids))
+        ]
+    }
 
 
 def entities(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
@@ -50,7 +64,12 @@ def entities(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
 
 def relations(engine: Engine, name: str, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """How one that is spoken of bears on others."""
-    return {"results": [shapes.relation_to_dict(relation) for relation in (yield from engine.relations(name, ids))]}
+    return {
+        "results": [
+            shapes.relation_to_dict(relation)
+            for relation in (yield from engine.relations(name, ids))
+        ]
+    }
 
 
 def identify(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
@@ -68,7 +87,9 @@ def reveal(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[dict[
     return {"id": memory_id, "memory": (yield from engine.reveal(memory_id, ids=ids))}
 
 
-def review(engine: Engine, memory_id: str, ids: Mapping[str, Any], *, accept: Any) -> Flow[dict[str, Any]]:
+def review(
+    engine: Engine, memory_id: str, ids: Mapping[str, Any], *, accept: Any
+) -> Flow[dict[str, Any]]:
     """Let a claim out of quarantine, or give it up."""
     return shapes.receipt_to_dict((yield from engine.review(memory_id, accept=accept, ids=ids)))
 
@@ -78,7 +99,9 @@ def tool_result(
 ) -> Flow[dict[str, Any]]:
     """Keep a tool's output whole, and give back as much of it as an agent needs."""
     result = yield from engine.tool_result(text, ids, tool=tool, source=source)
-    blob_fields = {} if result.blob is None else {"blob": result.blob, "properties": result.properties}
+    blob_fields = (
+        {} if result.blob is None else {"blob": result.blob, "properties": result.properties}
+    )
     return {**shapes.receipt_to_dict(result.receipt), "text": result.text, **blob_fields}
 
 
@@ -89,4 +112,8 @@ def revoke(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
 
 def infer_kinds(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
     """The kinds that claims in quarantine ask for."""
-    return {"results": kinds.propose_kinds((yield from engine.quarantine(ids)), engine.extraction.ontology)}
+    return {
+        "results": kinds.propose_kinds(
+            (yield from engine.quarantine(ids)), engine.extraction.ontology
+        )
+    }

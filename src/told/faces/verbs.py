@@ -13,7 +13,7 @@ from typing import Any
 
 from told.core.errors import InvalidInput, StoreError, Unsupported
 from told.core.query import Bundle
-from told.core.text import validate_label, format_value
+from told.core.text import format_value, validate_label
 from told.engine import Engine
 from told.faces import clustered, counting, fading, files, reflected, shapes, tiering, understood
 from told.flow import Flow
@@ -35,33 +35,67 @@ def scope_ids(user_id: Any, agent_id: Any, run_id: Any) -> dict[str, Any]:
 
 
 def add(
-    engine: Engine, messages: Any, ids: Mapping[str, Any], *, metadata: Any, timestamp: Any, expiration_date: Any,
-    kind: Any, infer: Any, memory_type: Any, source: Any, idempotency_key: Any, prompt: Any, filters: Any,
-    extract: Any = None, facts: Any = None, deferred: Any = None,
-) -> Flow[dict[str, Any]]:  # fmt: skip
+    engine: Engine,
+    messages: Any,
+    ids: Mapping[str, Any],
+    *,
+    metadata: Any,
+    timestamp: Any,
+    expiration_date: Any,
+    kind: Any,
+    infer: Any,
+    memory_type: Any,
+    source: Any,
+    idempotency_key: Any,
+    prompt: Any,
+    filters: Any,
+    extract: Any = None,
+    facts: Any = None,
+    deferred: Any = None,
+) -> Flow[dict[str, Any]]:
     """Remember what was said."""
     extractor = extract if parse_flag(infer, "infer") else VERBATIM
-    options = engine.extraction_options(extractor, prompt=prompt, facts=facts, later=None if deferred is None else parse_flag(deferred, "deferred"))
+    options = engine.extraction_options(
+        extractor,
+        prompt=prompt,
+        facts=facts,
+        later=None if deferred is None else parse_flag(deferred, "deferred"),
+    )
     if not isinstance(memory_type, str | None) or memory_type not in MEMORY_TYPES:
         hint = 'Leave it out, or use "procedural_memory".'
         raise InvalidInput(f"memory_type {format_value(memory_type)} is unknown.", hint=hint)
     implied_kind = "skill" if memory_type == "procedural_memory" else None
     if kind is not None and implied_kind not in (None, kind):
-        raise InvalidInput(f"memory_type says {implied_kind!r} and kind {format_value(kind)}; give one of them.")
+        raise InvalidInput(
+            f"memory_type says {implied_kind!r} and kind {format_value(kind)}; give one of them."
+        )
     receipt = yield from engine.add(
-        messages, ids, metadata=metadata, timestamp=timestamp, expires=expiration_date, source=source,
-        key=idempotency_key, kind=validate_label(kind, "kind", limit=MAX_KIND_LENGTH) if kind is not None else implied_kind or "memory",
+        messages,
+        ids,
+        metadata=metadata,
+        timestamp=timestamp,
+        expires=expiration_date,
+        source=source,
+        key=idempotency_key,
+        kind=validate_label(kind, "kind", limit=MAX_KIND_LENGTH)
+        if kind is not None
+        else implied_kind or "memory",
         options=options,
-    )  # fmt: skip
+    )
     kept_verbatim = options.extractor == VERBATIM or kind is not None or implied_kind is not None
-    unused = {"filters": filters, "prompt": prompt if kept_verbatim or options.extractor == LOCAL or facts else None,
-              "facts": facts if kept_verbatim else None}  # fmt: skip
+    unused = {
+        "filters": filters,
+        "prompt": prompt if kept_verbatim or options.extractor == LOCAL or facts else None,
+        "facts": facts if kept_verbatim else None,
+    }
     return _warn_unused(shapes.receipt_to_dict(receipt), UNUSED_REASON, **unused)
 
 
 def _warn_unused(body: dict[str, Any], why: str, **unused: Any) -> dict[str, Any]:
     """Say which arguments had no effect; nothing is ignored in silence."""
-    given_names = [name for name, value in unused.items() if value is not None and value is not False]
+    given_names = [
+        name for name, value in unused.items() if value is not None and value is not False
+    ]
     notes = [f"{name} had no effect: {why}" for name in given_names]
     return {**body, "warnings": [*body.get("warnings", ()), *notes]} if notes else body
 
@@ -71,10 +105,14 @@ def search(
 ) -> Flow[dict[str, Any]]:
     """The memories that answer a query best."""
     with_details = parse_flag(explain, "explain")
-    return shapes.search_result_to_dict((yield from engine.search(query, ids, **options)), with_details=with_details)
+    return shapes.search_result_to_dict(
+        (yield from engine.search(query, ids, **options)), with_details=with_details
+    )
 
 
-def explain(engine: Engine, query: str, ids: Mapping[str, Any], **options: Any) -> Flow[dict[str, Any]]:
+def explain(
+    engine: Engine, query: str, ids: Mapping[str, Any], **options: Any
+) -> Flow[dict[str, Any]]:
     """Why a search finds what it finds."""
     return shapes.explanation_to_dict(*(yield from engine.explain(query, ids, **options)))
 
@@ -86,12 +124,16 @@ def why_not(
     return (yield from engine.why_not(query, memory_id, ids, **options)).as_dict()
 
 
-def context(engine: Engine, query: str | None, ids: Mapping[str, Any], **options: Any) -> Flow[Bundle]:
+def context(
+    engine: Engine, query: str | None, ids: Mapping[str, Any], **options: Any
+) -> Flow[Bundle]:
     """A block of memories that fits a token budget."""
     return (yield from engine.context(query, ids, **options))
 
 
-def get(engine: Engine, memory_id: str, ids: Mapping[str, Any], **times: Any) -> Flow[dict[str, Any] | None]:
+def get(
+    engine: Engine, memory_id: str, ids: Mapping[str, Any], **times: Any
+) -> Flow[dict[str, Any] | None]:
     """One memory."""
     fact = yield from engine.get(memory_id, ids=ids, **times)
     return None if fact is None else shapes.fact_to_dict(fact)
@@ -105,18 +147,30 @@ def get_all(engine: Engine, ids: Mapping[str, Any], **options: Any) -> Flow[dict
 
 
 def update(
-    engine: Engine, memory_id: str, ids: Mapping[str, Any], *, text: Any, data: Any, metadata: Any,
-    expiration_date: Any, timestamp: Any,
-) -> Flow[dict[str, Any]]:  # fmt: skip
+    engine: Engine,
+    memory_id: str,
+    ids: Mapping[str, Any],
+    *,
+    text: Any,
+    data: Any,
+    metadata: Any,
+    expiration_date: Any,
+    timestamp: Any,
+) -> Flow[dict[str, Any]]:
     """A new version of a memory."""
     is_same_text = isinstance(text, str) and isinstance(data, str) and text == data
     if text is not None and data is not None and not is_same_text:
         raise InvalidInput("text and data are two names of one thing; give one of them.")
     set_expiry = expiration_date is not UNSET
     receipt = yield from engine.update(
-        memory_id, text=text if text is not None else data, metadata=metadata, set_expiry=set_expiry,
-        expires=expiration_date if set_expiry else None, timestamp=timestamp, ids=ids,
-    )  # fmt: skip
+        memory_id,
+        text=text if text is not None else data,
+        metadata=metadata,
+        set_expiry=set_expiry,
+        expires=expiration_date if set_expiry else None,
+        timestamp=timestamp,
+        ids=ids,
+    )
     return {"message": "Memory updated successfully!", **shapes.receipt_to_dict(receipt)}
 
 
@@ -126,7 +180,9 @@ def delete(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[dict[
     return {"message": "Memory deleted successfully!", **shapes.receipt_to_dict(receipt)}
 
 
-def retract(engine: Engine, memory_id: str, ids: Mapping[str, Any], *, why: str) -> Flow[dict[str, Any]]:
+def retract(
+    engine: Engine, memory_id: str, ids: Mapping[str, Any], *, why: str
+) -> Flow[dict[str, Any]]:
     """Give up a memory and say why."""
     return shapes.receipt_to_dict((yield from engine.retract(memory_id, why=why, ids=ids)))
 
@@ -144,7 +200,9 @@ def history(engine: Engine, memory_id: str, ids: Mapping[str, Any]) -> Flow[list
 
 def timeline(engine: Engine, ids: Mapping[str, Any], *, limit: Any) -> Flow[dict[str, Any]]:
     """Everything a scope came to believe or gave up; with a limit, the newest of it."""
-    return {"results": [change.as_dict() for change in (yield from engine.timeline(ids, limit=limit))]}
+    return {
+        "results": [change.as_dict() for change in (yield from engine.timeline(ids, limit=limit))]
+    }
 
 
 def diff(engine: Engine, before: Any, after: Any, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
@@ -153,7 +211,14 @@ def diff(engine: Engine, before: Any, after: Any, ids: Mapping[str, Any]) -> Flo
 
 
 def link(
-    engine: Engine, src: str, rel: str, dst: str, ids: Mapping[str, Any], *, weight: float, metadata: Any
+    engine: Engine,
+    src: str,
+    rel: str,
+    dst: str,
+    ids: Mapping[str, Any],
+    *,
+    weight: float,
+    metadata: Any,
 ) -> Flow[dict[str, Any]]:
     """Say that one memory bears on another."""
     receipt = yield from engine.link(src, rel, dst, weight=weight, metadata=metadata, ids=ids)
@@ -164,8 +229,14 @@ def upload(
     engine: Engine, content: Any, ids: Mapping[str, Any], *, expiration_date: Any, **options: Any
 ) -> Flow[dict[str, Any]]:
     """Remember a document: a path, bytes, a binary file or a URL."""
-    receipt, document = yield from engine.upload(_read_content(content), ids, expires=expiration_date, **options)
-    document_fields = {"hash": document.sha256, "title": document.title, "media_type": document.media_type}
+    receipt, document = yield from engine.upload(
+        _read_content(content), ids, expires=expiration_date, **options
+    )
+    document_fields = {
+        "hash": document.sha256,
+        "title": document.title,
+        "media_type": document.media_type,
+    }
     return {**shapes.receipt_to_dict(receipt), "document": document_fields}
 
 
@@ -194,15 +265,26 @@ def blobs(engine: Engine, ids: Mapping[str, Any]) -> Flow[dict[str, Any]]:
 
 
 def erase(
-    engine: Engine, memory_id: str | None, ids: Mapping[str, Any], *, source: Any, why: str, dry_run: Any
+    engine: Engine,
+    memory_id: str | None,
+    ids: Mapping[str, Any],
+    *,
+    source: Any,
+    why: str,
+    dry_run: Any,
 ) -> Flow[dict[str, Any]]:
     """Destroy content and everything derived from it; the certificate, or for a dry run what would go."""
     if parse_flag(dry_run, "dry_run"):
         reach = yield from engine.reach(memory_id, ids, source=source)
         facts_by_thread = {}
         for thread in reach.threads:
-            facts_by_thread[thread] = yield from engine.get(thread, as_of=None, valid_at=None, ids={})
-        return {**shapes.facts_to_dict([fact for fact in facts_by_thread.values() if fact is not None]), **reach.as_dict()}
+            facts_by_thread[thread] = yield from engine.get(
+                thread, as_of=None, valid_at=None, ids={}
+            )
+        return {
+            **shapes.facts_to_dict([fact for fact in facts_by_thread.values() if fact is not None]),
+            **reach.as_dict(),
+        }
     return (yield from engine.erase(memory_id, ids, source=source, why=why)).as_dict()
 
 
@@ -227,7 +309,10 @@ def reindex(engine: Engine, embedder: Any) -> Flow[dict[str, Any]]:
     """Embed everything with another model, or what has no vector yet with this one."""
     chosen = engine.embedder if embedder is None else open_embedder(embedder, engine.store)
     if chosen is None:
-        raise Unsupported("There is no embedder to reindex with.", hint="Run `told models install`, or pass embedder=.")
+        raise Unsupported(
+            "There is no embedder to reindex with.",
+            hint="Run `told models install`, or pass embedder=.",
+        )
     embedded = yield from engine.reindex(chosen)
     return {"embedded": embedded, "model": chosen.model, "dim": chosen.dim}
 
@@ -245,13 +330,18 @@ def _byte_writer(target: Any) -> Callable[[bytes], Any]:
     """How bytes are written to a file that a caller opened."""
     write = getattr(target, "write", None)
     if not callable(write) or isinstance(target, type):
-        raise InvalidInput(f"target must be a path or a binary file, not {format_value(target)}.", hint=BINARY_FILE_HINT)
+        raise InvalidInput(
+            f"target must be a path or a binary file, not {format_value(target)}.",
+            hint=BINARY_FILE_HINT,
+        )
 
     def write_bytes(data: bytes) -> Any:
         try:
             return write(data)
         except (TypeError, ValueError) as error:
-            raise InvalidInput(f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY_FILE_HINT) from error
+            raise InvalidInput(
+                f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY_FILE_HINT
+            ) from error
         except OSError as error:
             raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
 
@@ -265,7 +355,10 @@ def import_(engine: Engine, source: Any) -> Flow[dict[str, Any]]:
             return _import_to_dict((yield from engine.import_(file)))
     lines = io.BytesIO(source) if isinstance(source, bytes | bytearray | memoryview) else source
     if not isinstance(lines, Iterable):
-        raise InvalidInput(f"source must be a path, bytes or a binary file, not {format_value(source)}.", hint=BINARY_FILE_HINT)
+        raise InvalidInput(
+            f"source must be a path, bytes or a binary file, not {format_value(source)}.",
+            hint=BINARY_FILE_HINT,
+        )
     return _import_to_dict((yield from engine.import_(lines)))
 
 

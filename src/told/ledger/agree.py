@@ -11,10 +11,10 @@ from typing import Final, TypeAlias
 
 from told.core.entry import Entry, Erased
 from told.core.errors import StoreCorrupt, format_rebuild_command
-from told.core.fact import NEVER, Fact, Link, Passage, Tick, EvidenceRow
+from told.core.fact import NEVER, EvidenceRow, Fact, Link, Passage, Tick
 from told.flow import Flow, call
-from told.ports import CloseThread, EndVersion, ViewRow, RowOp, Store, View
-from told.views import fold_all, build_fold
+from told.ports import CloseThread, EndVersion, RowOp, Store, View, ViewRow
+from told.views import build_fold, fold_all
 
 VIEW_PAGE_SIZE: Final = 2000
 FOLD_VERSIONS: Final = build_fold(("facts",))
@@ -66,7 +66,9 @@ class LedgerReplay:
         """A row as it stands at the end of what was read."""
         match row:
             case Fact(seq=seq) if seq in self.ended_at or seq in self.retracted_at:
-                return replace(row, until=self.ended_at.get(seq, NEVER), gone=self.retracted_at.get(seq, NEVER))
+                return replace(
+                    row, until=self.ended_at.get(seq, NEVER), gone=self.retracted_at.get(seq, NEVER)
+                )
             case Passage(seq=seq):
                 return replace(row, until=self.ended_at.get(seq, NEVER), thread=None)
             case _:
@@ -81,12 +83,19 @@ def find_view_mismatches(store: Store, account: str, replay: LedgerReplay) -> Fl
         for start in range(0, replay.last_seq, VIEW_PAGE_SIZE):
             expected, stored = yield from _load_page_rows(store, account, start, replay)
             for view, seq in sorted(expected.keys() | stored.keys()):
-                if view not in mismatches and not _rows_match(expected.get((view, seq), ()), stored.get((view, seq), ())):
-                    is_erased = (view, seq) not in stored and (yield from _is_erased(store, account, seq))
+                if view not in mismatches and not _rows_match(
+                    expected.get((view, seq), ()), stored.get((view, seq), ())
+                ):
+                    is_erased = (view, seq) not in stored and (
+                        yield from _is_erased(store, account, seq)
+                    )
                     mismatches |= {} if is_erased else {view: seq}
     except StoreCorrupt as error:
         return (f"views: {error.message.rstrip('.')}; {remedy}",)
-    problems = [f"{view}: entry {seq} is not there as the ledger has it; {remedy}" for view, seq in mismatches.items()]
+    problems = [
+        f"{view}: entry {seq} is not there as the ledger has it; {remedy}"
+        for view, seq in mismatches.items()
+    ]
     return (*problems, *(yield from _find_missing_tombstone(store, account, replay)))
 
 
@@ -94,14 +103,22 @@ RowsByEntry: TypeAlias = dict[tuple[View, int], list[ViewRow]]
 """The rows of views, by the entry they are of."""
 
 
-def _load_page_rows(store: Store, account: str, start: int, replay: LedgerReplay) -> Flow[tuple[RowsByEntry, RowsByEntry]]:
+def _load_page_rows(
+    store: Store, account: str, start: int, replay: LedgerReplay
+) -> Flow[tuple[RowsByEntry, RowsByEntry]]:
     """What the ledger tells of a page of entries, and what the views have of them."""
     stop = min(start + VIEW_PAGE_SIZE, replay.last_seq)
-    entries = [entry for entry in (yield from call(store.scan_entries, account, start, VIEW_PAGE_SIZE)) if entry.seq <= stop]
+    entries = [
+        entry
+        for entry in (yield from call(store.scan_entries, account, start, VIEW_PAGE_SIZE))
+        if entry.seq <= stop
+    ]
     ops = [op for op in fold_all(entries) if not isinstance(op, EndVersion | CloseThread)]
     rows = yield from call(store.rows_between, account, start, stop)
     now = (yield from call(store.get_head, account)).seq
-    return _group_by_entry([replay.expected_row(op) for op in ops]), _group_by_entry([_row_as_of(row, replay.last_seq, now) for row in rows])
+    return _group_by_entry([replay.expected_row(op) for op in ops]), _group_by_entry(
+        [_row_as_of(row, replay.last_seq, now) for row in rows]
+    )
 
 
 def _group_by_entry(rows: Sequence[ViewRow]) -> RowsByEntry:
@@ -115,7 +132,11 @@ def _row_as_of(row: ViewRow, end: int, now: int) -> ViewRow:
     """A row as it stood at a position, whatever became of it since."""
     match row:
         case Fact(until=until, gone=gone) if end < until <= now or end < gone <= now:
-            return replace(row, until=NEVER if end < until <= now else until, gone=NEVER if end < gone <= now else gone)
+            return replace(
+                row,
+                until=NEVER if end < until <= now else until,
+                gone=NEVER if end < gone <= now else gone,
+            )
         case Passage(until=until) if end < until <= now:
             return replace(row, until=NEVER)
         case _:
@@ -125,7 +146,8 @@ def _row_as_of(row: ViewRow, end: int, now: int) -> ViewRow:
 def _rows_match(expected: Sequence[ViewRow], stored: Sequence[ViewRow]) -> bool:
     """Whether rows are what the ledger tells; a passage may have lost the turn before it to an erasure."""
     return len(expected) == len(stored) and all(
-        expected_row == stored_row or (isinstance(expected_row, Passage) and replace(expected_row, after=None) == stored_row)
+        expected_row == stored_row
+        or (isinstance(expected_row, Passage) and replace(expected_row, after=None) == stored_row)
         for expected_row, stored_row in zip(expected, stored, strict=True)
     )
 
@@ -136,13 +158,19 @@ def _is_erased(store: Store, account: str, seq: int) -> Flow[bool]:
     return any(entry.seq == seq and entry.envelope is None for entry in entries)
 
 
-def _find_missing_tombstone(store: Store, account: str, replay: LedgerReplay) -> Flow[tuple[str, ...]]:
+def _find_missing_tombstone(
+    store: Store, account: str, replay: LedgerReplay
+) -> Flow[tuple[str, ...]]:
     """The first entry that was erased and that an older copy of it could bring back, if there is one."""
     erased = sorted(replay.erased_seqs & replay.missing_digests.keys())
     for start in range(0, len(erased), VIEW_PAGE_SIZE):
-        digests = {replay.missing_digests[seq]: seq for seq in erased[start : start + VIEW_PAGE_SIZE]}
+        digests = {
+            replay.missing_digests[seq]: seq for seq in erased[start : start + VIEW_PAGE_SIZE]
+        }
         tombstoned = yield from call(store.tombstoned_digests, account, list(digests))
         if missing := digests.keys() - tombstoned:
             first = min(map(digests.__getitem__, missing))
-            return (f"tombstones: that of entry {first} is missing; run {format_rebuild_command([account])}",)
+            return (
+                f"tombstones: that of entry {first} is missing; run {format_rebuild_command([account])}",
+            )
     return ()

@@ -22,8 +22,16 @@ class ScopedBlob:
 
     def as_dict(self) -> dict[str, Any]:
         """The blob as JSON, without its bytes."""
-        sources = dict.fromkeys(evidence_row.source for evidence_row in self.evidence_rows if evidence_row.source is not None)
-        row: dict[str, Any] = {"hash": self.blob.hash, "media_type": self.blob.media_type, "size": self.blob.size}
+        sources = dict.fromkeys(
+            evidence_row.source
+            for evidence_row in self.evidence_rows
+            if evidence_row.source is not None
+        )
+        row: dict[str, Any] = {
+            "hash": self.blob.hash,
+            "media_type": self.blob.media_type,
+            "size": self.blob.size,
+        }
         return {**row, "sources": list(sources)}
 
 
@@ -40,4 +48,8 @@ def list_scope_blobs(store: Store, scope: Scope) -> Flow[Sequence[ScopedBlob]]:
     """Every blob the scope's evidence names, in the order it came."""
     blobs_by_hash = {blob.hash: blob for blob in (yield from call(store.list_blobs, scope.account))}
     evidence_by_hash = yield from map_blob_evidence(store, scope)
-    return [ScopedBlob(blobs_by_hash[blob_hash], evidence_rows) for blob_hash, evidence_rows in evidence_by_hash.items() if blob_hash in blobs_by_hash]
+    return [
+        ScopedBlob(blobs_by_hash[blob_hash], evidence_rows)
+        for blob_hash, evidence_rows in evidence_by_hash.items()
+        if blob_hash in blobs_by_hash
+    ]

@@ -13,7 +13,7 @@ from told.core.query import LATEST, AsOf
 from told.core.salience import DecayClock
 from told.core.scope import Scope
 from told.flow import Flow, call
-from told.ledger.clocks import read_clocks, load_mentions
+from told.ledger.clocks import load_mentions, read_clocks
 from told.ports import Store
 from told.settings import Settings
 
@@ -24,23 +24,37 @@ def count_turns(store: Store, scope: Scope) -> Flow[int]:
 
 
 def load_beliefs(
-    store: Store, scopes: ConceptScopes, rules: ConceptRules, settings: Settings, concepts: Sequence[str] | None = None
+    store: Store,
+    scopes: ConceptScopes,
+    rules: ConceptRules,
+    settings: Settings,
+    concepts: Sequence[str] | None = None,
 ) -> Flow[list[ConceptBelief]]:
     """What is held under some concepts, or all, oldest first; what has faded too."""
     names = [name for name in rules.ontology if concepts is None or name in concepts]
     facts: list[Fact] = []
     for scope in scopes.distinct:
         facts += yield from call(store.current_facts, scope, store.mint.now(), kinds=names)
-    return (yield from build_beliefs(store, scopes, rules, settings, sorted(facts, key=lambda fact: fact.seq)))
+    return (
+        yield from build_beliefs(
+            store, scopes, rules, settings, sorted(facts, key=lambda fact: fact.seq)
+        )
+    )
 
 
 def load_archived_beliefs(
-    store: Store, scopes: ConceptScopes, rules: ConceptRules, settings: Settings, concepts: Sequence[str] | None = None
+    store: Store,
+    scopes: ConceptScopes,
+    rules: ConceptRules,
+    settings: Settings,
+    concepts: Sequence[str] | None = None,
 ) -> Flow[list[ConceptBelief]]:
     """What was given up because it had faded, and was neither held again nor forgotten since."""
     names = frozenset(name for name in rules.ontology if concepts is None or name in concepts)
     versions = yield from call(store.all_versions, scopes.lasting)
-    last_versions = {fact.id: fact for fact in versions if fact.kind in names and fact.scope in scopes.distinct}
+    last_versions = {
+        fact.id: fact for fact in versions if fact.kind in names and fact.scope in scopes.distinct
+    }
     retracted = [fact for fact in last_versions.values() if fact.gone < NEVER]
     faded: list[Fact] = []
     for fact in retracted:
@@ -56,7 +70,11 @@ def _last_retraction_reason(entries: Sequence[Entry]) -> str | None:
 
 
 def build_beliefs(
-    store: Store, scopes: ConceptScopes, rules: ConceptRules, settings: Settings, facts: Sequence[Fact]
+    store: Store,
+    scopes: ConceptScopes,
+    rules: ConceptRules,
+    settings: Settings,
+    facts: Sequence[Fact],
 ) -> Flow[list[ConceptBelief]]:
     """Facts with how strong they are, what was last said for each, and when."""
     if not facts:
@@ -64,26 +82,48 @@ def build_beliefs(
     account, now = scopes.lasting.account, AsOf(LATEST, store.mint.now())
     mentions = yield from load_mentions(store, account, facts)
     positions = {mention.seq for fact_mentions in mentions.values() for mention in fact_mentions}
-    clock_readings = yield from read_clocks(store, scopes.lasting, now, settings, positions=positions)
-    quotes = yield from _load_quotes(store, account, [mentions[fact.seq][-1].evidence or "" for fact in facts])
-    return [_build_belief(fact, rules, clock_readings, mentions[fact.seq], quotes, settings.turn_events) for fact in facts]
+    clock_readings = yield from read_clocks(
+        store, scopes.lasting, now, settings, positions=positions
+    )
+    quotes = yield from _load_quotes(
+        store, account, [mentions[fact.seq][-1].evidence or "" for fact in facts]
+    )
+    return [
+        _build_belief(fact, rules, clock_readings, mentions[fact.seq], quotes, settings.turn_events)
+        for fact in facts
+    ]
 
 
 def _build_belief(
-    fact: Fact, rules: ConceptRules, clock_readings: ClockReadings, mentions: Sequence[FactMention], quotes: Mapping[str, str], turn_events: float
+    fact: Fact,
+    rules: ConceptRules,
+    clock_readings: ClockReadings,
+    mentions: Sequence[FactMention],
+    quotes: Mapping[str, str],
+    turn_events: float,
 ) -> ConceptBelief:
     """A fact as it is believed, by the clocks it fades by and by the number of its turns."""
     kind, last = rules.ontology[fact.kind], mentions[-1]
-    fact_strength, curve = compute_strength(fact, kind, clock_readings, mentions), rules.build_curve(kind.name, kind.tier)
-    first_turn, last_turn = (round(clock_readings.reading_at(DecayClock.TURNS, mention.seq, 0) * turn_events) for mention in (mentions[0], last))
+    fact_strength, curve = (
+        compute_strength(fact, kind, clock_readings, mentions),
+        rules.build_curve(kind.name, kind.tier),
+    )
+    first_turn, last_turn = (
+        round(clock_readings.reading_at(DecayClock.TURNS, mention.seq, 0) * turn_events)
+        for mention in (mentions[0], last)
+    )
     quote = quotes.get(last.evidence or "", "")
-    return ConceptBelief(fact, replace(fact_strength, curve=curve), quote, last.seq, first_turn, last_turn, last.at)
+    return ConceptBelief(
+        fact, replace(fact_strength, curve=curve), quote, last.seq, first_turn, last_turn, last.at
+    )
 
 
 def _load_quotes(store: Store, account: str, ids: Sequence[str]) -> Flow[Mapping[str, str]]:
     """What evidence says, by its id; nothing for what was erased."""
     evidence_ids = [evidence_id for evidence_id in dict.fromkeys(ids) if evidence_id]
-    evidence_rows = (yield from call(store.evidence_rows, account, ids=evidence_ids)) if evidence_ids else []
+    evidence_rows = (
+        (yield from call(store.evidence_rows, account, ids=evidence_ids)) if evidence_ids else []
+    )
     quotes: dict[str, str] = {}
     for evidence_row in evidence_rows:
         for entry in (yield from call(store.scan_entries, account, evidence_row.seq - 1, 1)):

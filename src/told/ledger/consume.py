@@ -45,7 +45,9 @@ def catch_failure(flow: Flow[T]) -> Flow[T | Failure]:
         return Failure(error)
 
 
-def drain_consumer(store: Store, account: str, consumer: Consumer, *, batch: int, attempts: int) -> Flow[Failure | None]:
+def drain_consumer(
+    store: Store, account: str, consumer: Consumer, *, batch: int, attempts: int
+) -> Flow[Failure | None]:
     """Bring a consumer up to the head of the ledger, or stop at the first batch it cannot do."""
     while entries := (yield from _next_batch(store, account, consumer, batch)):
         outcome = yield from catch_failure(consumer.effect(entries))
@@ -64,7 +66,9 @@ def _is_in_ledger(store: Store, account: str, last: Entry) -> Flow[bool]:
     return any(entry.hash == last.hash for entry in entries)
 
 
-def _next_batch(store: Store, account: str, consumer: Consumer, batch: int) -> Flow[Sequence[Entry]]:
+def _next_batch(
+    store: Store, account: str, consumer: Consumer, batch: int
+) -> Flow[Sequence[Entry]]:
     after = yield from call(store.get_cursor, account, consumer.name)
     return (yield from call(store.scan_entries, account, after, batch))
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from told.core.entry import Asserted, Draft, Entry, Erased, Linked
 from told.core.errors import NotFoundError
-from told.core.fact import NODE, Link, EvidenceRow
+from told.core.fact import NODE, EvidenceRow, Link
 from told.core.ids import HASH_ALGORITHM
 from told.core.query import Certificate
 from told.core.scope import Scope
@@ -31,7 +31,11 @@ class ErasureClosure:
 
     def as_dict(self) -> dict[str, Any]:
         """The closure as JSON."""
-        return {"memories": list(self.threads), "evidence": len(self.evidence), "entries": len(self.seqs)}
+        return {
+            "memories": list(self.threads),
+            "evidence": len(self.evidence),
+            "entries": len(self.seqs),
+        }
 
 
 def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[ErasureClosure]:
@@ -45,7 +49,9 @@ def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[Eras
         texts |= yield from _add_thread_evidence(store, account, closure, targets)
         known_threads = set(closure.threads)
         yield from _add_derived(store, account, closure)
-        targets = yield from _find_copies(store, account, closure.threads.keys() - known_threads, texts)
+        targets = yield from _find_copies(
+            store, account, closure.threads.keys() - known_threads, texts
+        )
     yield from _add_orphaned_nodes(store, account, closure)
     yield from _collect_positions(store, account, closure)
     return closure
@@ -55,7 +61,11 @@ def collect_scope_closure(store: Store, scope: Scope) -> Flow[ErasureClosure]:
     """Everything a scope holds, and whatever was derived from it anywhere in the account."""
     versions = yield from call(store.all_versions, scope)
     evidence_rows = yield from call(store.evidence_rows, scope.account, scope=scope)
-    return (yield from _collect_closure(store, scope.account, (fact.id for fact in versions), evidence_rows))
+    return (
+        yield from _collect_closure(
+            store, scope.account, (fact.id for fact in versions), evidence_rows
+        )
+    )
 
 
 def collect_source_closure(store: Store, account: str, source: str) -> Flow[ErasureClosure]:
@@ -64,8 +74,12 @@ def collect_source_closure(store: Store, account: str, source: str) -> Flow[Eras
     return (yield from _collect_closure(store, account, (), evidence_rows))
 
 
-def _collect_closure(store: Store, account: str, threads: Iterable[str], evidence_rows: Sequence[EvidenceRow]) -> Flow[ErasureClosure]:
-    closure = ErasureClosure(dict.fromkeys(threads), {evidence_row.id: None for evidence_row in evidence_rows})
+def _collect_closure(
+    store: Store, account: str, threads: Iterable[str], evidence_rows: Sequence[EvidenceRow]
+) -> Flow[ErasureClosure]:
+    closure = ErasureClosure(
+        dict.fromkeys(threads), {evidence_row.id: None for evidence_row in evidence_rows}
+    )
     yield from _add_derived(store, account, closure)
     yield from _add_orphaned_nodes(store, account, closure)
     yield from _collect_positions(store, account, closure)
@@ -88,16 +102,27 @@ def _add_derived(store: Store, account: str, closure: ErasureClosure) -> Flow[No
 def _add_orphaned_nodes(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
     """Put in whom and what the evidence spoke of: whoever else is said to be there stays, as a name and no more."""
     facts = yield from call(store.facts_from_evidence, account, list(closure.evidence))
-    nodes = {fact.id: None for fact in facts if fact.kind == NODE and fact.id not in closure.threads}
+    nodes = {
+        fact.id: None for fact in facts if fact.kind == NODE and fact.id not in closure.threads
+    }
     described = {fact.id for fact in facts if fact.meta.get("description")}
     links = yield from call(store.find_links, account, list(nodes))
-    referenced = {end for link in links if not _is_link_in_closure(link, closure) for end in (link.src, link.dst)}
-    closure.threads.update({node: None for node in nodes if node in described or node not in referenced})
+    referenced = {
+        end
+        for link in links
+        if not _is_link_in_closure(link, closure)
+        for end in (link.src, link.dst)
+    }
+    closure.threads.update(
+        {node: None for node in nodes if node in described or node not in referenced}
+    )
 
 
 def _is_link_in_closure(link: Link, closure: ErasureClosure) -> bool:
     """Whether a link touches a memory of the closure, or its evidence drew it."""
-    return _is_drawn_from_evidence(link, closure) or not closure.threads.keys().isdisjoint((link.src, link.dst))
+    return _is_drawn_from_evidence(link, closure) or not closure.threads.keys().isdisjoint(
+        (link.src, link.dst)
+    )
 
 
 def _is_drawn_from_evidence(link: Link, closure: ErasureClosure) -> bool:
@@ -106,7 +131,9 @@ def _is_drawn_from_evidence(link: Link, closure: ErasureClosure) -> bool:
     return isinstance(evidence, str) and evidence in closure.evidence
 
 
-def _add_thread_evidence(store: Store, account: str, closure: ErasureClosure, threads: Iterable[str]) -> Flow[set[str]]:
+def _add_thread_evidence(
+    store: Store, account: str, closure: ErasureClosure, threads: Iterable[str]
+) -> Flow[set[str]]:
     """Put the evidence of threads into the closure; what they say and ever said."""
     texts: set[str] = set()
     for thread in threads:
@@ -114,7 +141,9 @@ def _add_thread_evidence(store: Store, account: str, closure: ErasureClosure, th
             match entry.verb:
                 case Asserted(claim=claim):
                     texts.add(claim.text)
-                    closure.evidence.update({} if claim.evidence is None else {claim.evidence: None})
+                    closure.evidence.update(
+                        {} if claim.evidence is None else {claim.evidence: None}
+                    )
                 case Linked(src=src, rel=rel) if rel == SUPPORTS:
                     closure.evidence[src] = None
                 case _:
@@ -122,12 +151,16 @@ def _add_thread_evidence(store: Store, account: str, closure: ErasureClosure, th
     return texts
 
 
-def _find_copies(store: Store, account: str, threads: Iterable[str], texts: set[str]) -> Flow[set[str]]:
+def _find_copies(
+    store: Store, account: str, threads: Iterable[str], texts: set[str]
+) -> Flow[set[str]]:
     """Which of these threads say the very same, such as an earlier one that was deleted: their evidence says it too."""
     copies: set[str] = set()
     for thread in threads:
         entries = yield from call(store.thread_entries, account, thread)
-        if any(isinstance(entry.verb, Asserted) and entry.verb.claim.text in texts for entry in entries):
+        if any(
+            isinstance(entry.verb, Asserted) and entry.verb.claim.text in texts for entry in entries
+        ):
             copies.add(thread)
     return copies
 
@@ -142,10 +175,18 @@ def _collect_positions(store: Store, account: str, closure: ErasureClosure) -> F
     closure.seqs.update(evidence_row.seq for evidence_row in evidence_rows)
     links = yield from call(store.find_links, account, [*closure.threads, *closure.evidence])
     closure.seqs.update(link.seq for link in links)
-    closure.seqs.update((yield from _find_drawn_links(store, account, {evidence_row.scope for evidence_row in evidence_rows}, closure)))
+    closure.seqs.update(
+        (
+            yield from _find_drawn_links(
+                store, account, {evidence_row.scope for evidence_row in evidence_rows}, closure
+            )
+        )
+    )
 
 
-def _find_drawn_links(store: Store, account: str, scopes: Iterable[Scope], closure: ErasureClosure) -> Flow[set[int]]:
+def _find_drawn_links(
+    store: Store, account: str, scopes: Iterable[Scope], closure: ErasureClosure
+) -> Flow[set[int]]:
     """The links that evidence of the closure drew between what stays."""
     seqs: set[int] = set()
     for scope in scopes:
@@ -156,7 +197,9 @@ def _find_drawn_links(store: Store, account: str, scopes: Iterable[Scope], closu
     return seqs
 
 
-def destroy_closure(store: Store, account: str, closure: ErasureClosure, why: str) -> Flow[Certificate]:
+def destroy_closure(
+    store: Store, account: str, closure: ErasureClosure, why: str
+) -> Flow[Certificate]:
     """Shred the closure in one transaction and say what was destroyed; a version that came meanwhile goes too."""
     tombstone, destroyed = yield from _shred_entries(store, account, closure.seqs, why)
     entries = len(closure.seqs)
@@ -166,14 +209,26 @@ def destroy_closure(store: Store, account: str, closure: ErasureClosure, why: st
         entries += len(late_seqs)
     warnings = yield from call(store.scrub)
     return Certificate(
-        tombstone.seq, tombstone.at, f"{HASH_ALGORITHM}:{tombstone.hash.hex()}", entries,
-        tuple(closure.threads), len(closure.evidence), destroyed, tuple(warnings),
-    )  # fmt: skip
+        tombstone.seq,
+        tombstone.at,
+        f"{HASH_ALGORITHM}:{tombstone.hash.hex()}",
+        entries,
+        tuple(closure.threads),
+        len(closure.evidence),
+        destroyed,
+        tuple(warnings),
+    )
 
 
-def _shred_entries(store: Store, account: str, seqs: set[int], why: str) -> Flow[tuple[Entry, Mapping[str, int]]]:
+def _shred_entries(
+    store: Store, account: str, seqs: set[int], why: str
+) -> Flow[tuple[Entry, Mapping[str, int]]]:
     ordered = sorted(seqs)
-    return (yield from call(store.erase, account, ordered, Draft(Erased(tuple(ordered), why), None, author="told")))
+    return (
+        yield from call(
+            store.erase, account, ordered, Draft(Erased(tuple(ordered), why), None, author="told")
+        )
+    )
 
 
 def _find_late_entries(store: Store, account: str, closure: ErasureClosure) -> Flow[set[int]]:

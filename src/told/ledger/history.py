@@ -33,15 +33,26 @@ class ThreadChange:
         """The step as JSON, in both spellings its readers know."""
         when = format_iso(self.at)
         return {
-            "id": f"{self.id}#{self.seq}", "memory_id": self.id, "event": self.event,
-            "old_value": self.old, "new_value": self.new, "old_memory": self.old, "new_memory": self.new,
-            "timestamp": when, "created_at": when, "updated_at": when,
-            "is_deleted": self.event in ("DELETE", "ERASE"), "actor_id": self.actor, "role": self.role,
+            "id": f"{self.id}#{self.seq}",
+            "memory_id": self.id,
+            "event": self.event,
+            "old_value": self.old,
+            "new_value": self.new,
+            "old_memory": self.old,
+            "new_memory": self.new,
+            "timestamp": when,
+            "created_at": when,
+            "updated_at": when,
+            "is_deleted": self.event in ("DELETE", "ERASE"),
+            "actor_id": self.actor,
+            "role": self.role,
             **({"why": self.why} if self.why else {}),
-        }  # fmt: skip
+        }
 
 
-def load_history(store: Store, account: str, thread: str, scope: Scope | None = None) -> Flow[Sequence[ThreadChange]]:
+def load_history(
+    store: Store, account: str, thread: str, scope: Scope | None = None
+) -> Flow[Sequence[ThreadChange]]:
     """Everything that happened to a thread, in order; erased content shows as the fact that it was erased.
 
     A thread that another scope wrote to has no history here.
@@ -73,7 +84,9 @@ def _to_change(entry: Entry, thread: str, current: str | None) -> ThreadChange |
             return ThreadChange("ERASE", entry.seq, entry.at, thread, why="erased on request")
         case Draft(verb=Asserted(claim=claim)):
             event = "ADD" if current is None else "UPDATE"
-            return ThreadChange(event, entry.seq, entry.at, thread, current, claim.text, "", claim.role, claim.actor)
+            return ThreadChange(
+                event, entry.seq, entry.at, thread, current, claim.text, "", claim.role, claim.actor
+            )
         case Draft(verb=Retracted(why=why)):
             return ThreadChange("DELETE", entry.seq, entry.at, thread, current, None, why)
         case Draft(verb=Linked(meta={"said": "again"})):
@@ -84,8 +97,14 @@ def _to_change(entry: Entry, thread: str, current: str | None) -> ThreadChange |
 
 def load_timeline(store: Store, scope: Scope) -> Flow[Sequence[ThreadChange]]:
     """Everything a scope came to believe or gave up, in ledger order, but for what only stands behind it."""
-    versions = [fact for fact in (yield from call(store.all_versions, scope)) if fact.kind not in UNLISTED_KINDS]
-    instants = yield from _load_instants(store, scope.account, [f.gone for f in versions if f.gone != NEVER])
+    versions = [
+        fact
+        for fact in (yield from call(store.all_versions, scope))
+        if fact.kind not in UNLISTED_KINDS
+    ]
+    instants = yield from _load_instants(
+        store, scope.account, [f.gone for f in versions if f.gone != NEVER]
+    )
     latest: dict[str, Fact] = {}
     changes: list[ThreadChange] = []
     for fact in versions:
@@ -94,11 +113,22 @@ def load_timeline(store: Store, scope: Scope) -> Flow[Sequence[ThreadChange]]:
         old = previous.text if previous is not None and is_update else None
         event = "UPDATE" if is_update else "ADD"
         changes.append(
-            ThreadChange(event, fact.seq, fact.updated_at, fact.id, old, fact.text, role=fact.role, actor=fact.actor)
+            ThreadChange(
+                event,
+                fact.seq,
+                fact.updated_at,
+                fact.id,
+                old,
+                fact.text,
+                role=fact.role,
+                actor=fact.actor,
+            )
         )
         latest[fact.id] = fact
         if fact.gone != NEVER and fact.until == fact.gone:
-            changes.append(ThreadChange("DELETE", fact.gone, instants[fact.gone], fact.id, fact.text, None))
+            changes.append(
+                ThreadChange("DELETE", fact.gone, instants[fact.gone], fact.id, fact.text, None)
+            )
     return sorted(changes, key=lambda change: change.seq)
 
 
@@ -114,15 +144,30 @@ def diff_beliefs(
     store: Store, scope: Scope, before: AsOf, after: AsOf, hidden: frozenset[str] = frozenset()
 ) -> Flow[dict[str, Any]]:
     """What a scope believes at the later moment and did not at the earlier, and the other way round."""
-    earlier = yield from call(store.find_facts, exclude_unlisted(FactQuery(scope, before, show_expired=True)))
-    later = yield from call(store.find_facts, exclude_unlisted(FactQuery(scope, after, show_expired=True)))
-    old, new = ({fact.id: fact for fact in facts if fact.id not in hidden} for facts in (earlier, later))
+    earlier = yield from call(
+        store.find_facts, exclude_unlisted(FactQuery(scope, before, show_expired=True))
+    )
+    later = yield from call(
+        store.find_facts, exclude_unlisted(FactQuery(scope, after, show_expired=True))
+    )
+    old, new = (
+        {fact.id: fact for fact in facts if fact.id not in hidden} for facts in (earlier, later)
+    )
     return {
-        "added": [{"id": thread, "memory": version.text} for thread, version in new.items() if thread not in old],
+        "added": [
+            {"id": thread, "memory": version.text}
+            for thread, version in new.items()
+            if thread not in old
+        ],
         "changed": [
             {"id": thread, "old_memory": old[thread].text, "new_memory": version.text}
             for thread, version in new.items()
-            if thread in old and (old[thread].text, old[thread].meta) != (version.text, version.meta)
+            if thread in old
+            and (old[thread].text, old[thread].meta) != (version.text, version.meta)
         ],
-        "removed": [{"id": thread, "memory": version.text} for thread, version in old.items() if thread not in new],
+        "removed": [
+            {"id": thread, "memory": version.text}
+            for thread, version in old.items()
+            if thread not in new
+        ],
     }

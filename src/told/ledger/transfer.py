@@ -13,11 +13,22 @@ from datetime import UTC, datetime
 from typing import Any
 
 from told.core.blob import Blob, list_blob_hashes
-from told.core.entry import VERBS, Claim, Draft, Entry, Erased, Evidence, Observed, Ruled, decode_envelope, verb_thread
+from told.core.entry import (
+    VERBS,
+    Claim,
+    Draft,
+    Entry,
+    Erased,
+    Evidence,
+    Observed,
+    Ruled,
+    decode_envelope,
+    verb_thread,
+)
 from told.core.errors import Conflict, InvalidInput, StoreError, StoreVersion, ToldError
 from told.core.ids import canonical_json
 from told.core.scope import Scope
-from told.core.text import validate_text, validate_label, format_value
+from told.core.text import format_value, validate_label, validate_text
 from told.core.when import Interval, from_us, to_us
 from told.flow import Flow, call
 from told.ports import Store
@@ -30,7 +41,9 @@ MAX_INSTANT = to_us(datetime(9000, 1, 1, tzinfo=UTC))
 HASH_SIZE, SALT_SIZE = 32, 16
 THREAD_LIMIT = 256
 NOT_AN_EXPORT = f"This is not a told export: the first line must name the format {FORMAT}."
-TRUNCATED_EXPORT = "The export seems to be cut short: import the whole of it, or export the ledger again."
+TRUNCATED_EXPORT = (
+    "The export seems to be cut short: import the whole of it, or export the ledger again."
+)
 
 
 def export_ledger(store: Store, account: str, write: Any) -> Flow[int]:
@@ -55,7 +68,9 @@ def _next_page(store: Store, account: str, last: Entry | None) -> Flow[Sequence[
         return (yield from call(store.scan_entries, account, 0, EXPORT_PAGE_SIZE))
     entries = yield from call(store.scan_entries, account, last.seq - 1, EXPORT_PAGE_SIZE + 1)
     if not entries or entries[0].hash != last.hash:
-        raise Conflict("The account was reset while its ledger was exported.", hint="Export it again.")
+        raise Conflict(
+            "The account was reset while its ledger was exported.", hint="Export it again."
+        )
     return entries[1:]
 
 
@@ -73,15 +88,22 @@ def format_blob_line(blob: Blob) -> bytes:
 def format_entry_line(entry: Entry) -> bytes:
     """One entry as a line; the envelope stays the very bytes that were hashed."""
     row = {
-        "seq": entry.seq, "tx": entry.tx, "at": entry.at, "sort": entry.sort, "thread": entry.thread,
-        "digest": entry.digest.hex(), "hash": entry.hash.hex(),
+        "seq": entry.seq,
+        "tx": entry.tx,
+        "at": entry.at,
+        "sort": entry.sort,
+        "thread": entry.thread,
+        "digest": entry.digest.hex(),
+        "hash": entry.hash.hex(),
         "salt": None if entry.salt is None else entry.salt.hex(),
         "envelope": None if entry.envelope is None else entry.envelope.decode(),
-    }  # fmt: skip
+    }
     return canonical_json(row) + b"\n"
 
 
-def import_ledger(store: Store, account: str, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
+def import_ledger(
+    store: Store, account: str, lines: Iterable[bytes | str]
+) -> Flow[tuple[int, tuple[str, ...]]]:
     """Append a ledger's entries to the account they continue; return how many were new, and what the file lacks."""
     rows = _number_lines(lines)
     _check_header(next(rows, (1, b""))[1])
@@ -96,7 +118,11 @@ def import_ledger(store: Store, account: str, lines: Iterable[bytes | str]) -> F
             added += yield from call(store.import_entries, account, page, fold_all)
             page = []
         if isinstance(record, Blob):
-            blob_hashes = (yield from _load_blob_hashes(store, account)) if blob_hashes is None else blob_hashes
+            blob_hashes = (
+                (yield from _load_blob_hashes(store, account))
+                if blob_hashes is None
+                else blob_hashes
+            )
             if record.hash in blob_hashes:
                 yield from call(store.put_blob, account, record.data, record.media_type)
     if page:
@@ -125,15 +151,23 @@ class ImportGaps:
 
 def _build_gap_warnings(store: Store, account: str, gaps: ImportGaps) -> Flow[tuple[str, ...]]:
     """What a file that is cut short leaves out: erasures, and blobs that the store does not have either."""
-    missing = (gaps.missing_blobs & (yield from _load_blob_hashes(store, account))) if gaps.missing_blobs else set()
+    missing = (
+        (gaps.missing_blobs & (yield from _load_blob_hashes(store, account)))
+        if gaps.missing_blobs
+        else set()
+    )
     for blob_hash in sorted(missing):
         if (yield from call(store.get_blob, account, blob_hash)) is not None:
             missing.discard(blob_hash)
     warnings = []
     if gaps.missing_content:
-        warnings.append(f"Entry {min(gaps.missing_content)} has no content, and nothing in the export says that it was erased.")
+        warnings.append(
+            f"Entry {min(gaps.missing_content)} has no content, and nothing in the export says that it was erased."
+        )
     if missing:
-        warnings.append(f"Of {len(missing)} documents and images that memories name the export has no bytes.")
+        warnings.append(
+            f"Of {len(missing)} documents and images that memories name the export has no bytes."
+        )
     return (*warnings, TRUNCATED_EXPORT) if warnings else ()
 
 
@@ -163,8 +197,14 @@ def _check_header(row: bytes | str) -> None:
     format_name = header.get("format") if isinstance(header, dict) else None
     if format_name != FORMAT:
         is_newer = isinstance(format_name, str) and format_name.startswith(FORMAT.rstrip("1"))
-        message = f"This is not a told export of this version: {format_value(format_name)}, not {FORMAT}." if is_newer else NOT_AN_EXPORT
-        raise InvalidInput(message, hint="Upgrade told, or export it with this version." if is_newer else "")
+        message = (
+            f"This is not a told export of this version: {format_value(format_name)}, not {FORMAT}."
+            if is_newer
+            else NOT_AN_EXPORT
+        )
+        raise InvalidInput(
+            message, hint="Upgrade told, or export it with this version." if is_newer else ""
+        )
 
 
 def _parse_lines(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Iterator[Entry | Blob]:
@@ -172,7 +212,11 @@ def _parse_lines(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Itera
         try:
             if row.strip():
                 data = json.loads(row)
-                yield _parse_blob(data) if isinstance(data, dict) and "blob" in data else _parse_entry(account, data)
+                yield (
+                    _parse_blob(data)
+                    if isinstance(data, dict) and "blob" in data
+                    else _parse_entry(account, data)
+                )
         except (ValueError, TypeError, AttributeError, RecursionError, StoreError) as error:
             raise _line_error(number, error) from error
 
@@ -180,7 +224,9 @@ def _parse_lines(account: str, rows: Iterator[tuple[int, bytes | str]]) -> Itera
 def _line_error(number: int, error: Exception) -> InvalidInput:
     why = error.message if isinstance(error, ToldError) else str(error)
     hint = error.hint if isinstance(error, StoreVersion) else "Export the ledger again."
-    return InvalidInput(f"Line {number} of the export cannot be read: {why.rstrip('.')}.", hint=hint, line=number)
+    return InvalidInput(
+        f"Line {number} of the export cannot be read: {why.rstrip('.')}.", hint=hint, line=number
+    )
 
 
 # What a line may say: whoever makes a file can make its hashes fit, so every field is checked -------------------------
@@ -189,7 +235,9 @@ def _line_error(number: int, error: Exception) -> InvalidInput:
 def _parse_entry(account: str, row: Any) -> Entry:
     """The entry a line holds, if each of its fields is what an export writes."""
     if not isinstance(row, dict) or (missing := [name for name in ENTRY_FIELDS if name not in row]):
-        raise InvalidInput(f"{missing[0]} is missing" if isinstance(row, dict) else "it is no object")
+        raise InvalidInput(
+            f"{missing[0]} is missing" if isinstance(row, dict) else "it is no object"
+        )
     seq, sort, thread = _parse_integer(row, "seq", 1, MAX_INTEGER), row["sort"], row["thread"]
     if not isinstance(sort, str) or sort not in VERBS:
         raise InvalidInput(f"there is no verb {format_value(sort)}")
@@ -200,15 +248,27 @@ def _parse_entry(account: str, row: Any) -> Entry:
         raise InvalidInput("salt and envelope belong together")
     draft = None if envelope is None else _parse_draft(sort, account, thread, envelope)
     return Entry(
-        seq, _parse_integer(row, "tx", 1, seq), _parse_instant(row), sort, thread, _parse_hex(row, "digest", HASH_SIZE),
-        _parse_hex(row, "hash", HASH_SIZE), None if envelope is None else _parse_hex(row, "salt", SALT_SIZE), envelope, draft,
-    )  # fmt: skip
+        seq,
+        _parse_integer(row, "tx", 1, seq),
+        _parse_instant(row),
+        sort,
+        thread,
+        _parse_hex(row, "digest", HASH_SIZE),
+        _parse_hex(row, "hash", HASH_SIZE),
+        None if envelope is None else _parse_hex(row, "salt", SALT_SIZE),
+        envelope,
+        draft,
+    )
 
 
 def _parse_blob(row: dict[str, Any]) -> Blob:
     """The blob a line holds, if its bytes are those of its name."""
     data, media_type = row.get("data"), row.get("media_type")
-    if not isinstance(data, str) or not isinstance(media_type, str) or validate_label(media_type, "media_type", limit=THREAD_LIMIT) != media_type:
+    if (
+        not isinstance(data, str)
+        or not isinstance(media_type, str)
+        or validate_label(media_type, "media_type", limit=THREAD_LIMIT) != media_type
+    ):
         raise InvalidInput("a blob has a media_type and data")
     blob = Blob.from_bytes(b64decode(data, validate=True), media_type)
     if blob.hash != row["blob"]:
@@ -222,7 +282,9 @@ ENTRY_FIELDS = ("seq", "tx", "at", "sort", "thread", "digest", "hash", "salt", "
 def _parse_integer(row: Mapping[str, Any], name: str, minimum: int, maximum: int) -> int:
     value = row[name]
     if type(value) is not int or not minimum <= value <= maximum:
-        raise InvalidInput(f"{name} must be a whole number from {minimum} to {maximum}, not {format_value(value)}")
+        raise InvalidInput(
+            f"{name} must be a whole number from {minimum} to {maximum}, not {format_value(value)}"
+        )
     return value
 
 
@@ -234,7 +296,9 @@ def _parse_instant(row: Mapping[str, Any]) -> int:
 def _parse_hex(row: Mapping[str, Any], name: str, size: int) -> bytes:
     value = row[name]
     if not isinstance(value, str) or len(value) != 2 * size:
-        raise InvalidInput(f"{name} must be {2 * size} hexadecimal digits, not {format_value(value)}")
+        raise InvalidInput(
+            f"{name} must be {2 * size} hexadecimal digits, not {format_value(value)}"
+        )
     return bytes.fromhex(value)
 
 
@@ -252,7 +316,10 @@ def _parse_draft(sort: str, account: str, thread: str | None, envelope: bytes) -
     _check_field_types(draft.verb)
     if verb_thread(draft.verb) != thread:
         raise InvalidInput("thread is not the one the envelope names")
-    if draft.scope is not None and Scope.create(**draft.scope.ids(), account=account) != draft.scope:
+    if (
+        draft.scope is not None
+        and Scope.create(**draft.scope.ids(), account=account) != draft.scope
+    ):
         raise InvalidInput("the ids of the scope are not trimmed and normalised")
     if draft.scope is None and not isinstance(draft.verb, Ruled | Erased):
         raise InvalidInput("the scope is missing")
@@ -278,7 +345,9 @@ def _is_moment(value: Any) -> bool:
 
 
 def _are_positions(value: Any, minimum: int = 1) -> bool:
-    return isinstance(value, tuple) and all(type(member) is int and minimum <= member <= MAX_INTEGER for member in value)
+    return isinstance(value, tuple) and all(
+        type(member) is int and minimum <= member <= MAX_INTEGER for member in value
+    )
 
 
 FIELD_CHECKS: Mapping[str, Callable[[Any], bool]] = {
@@ -288,7 +357,9 @@ FIELD_CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "float": lambda value: type(value) in (int, float) and 0 <= value <= 1,
     "Interval": lambda value: isinstance(value, Interval),
     "Mapping[str, Any]": lambda value: isinstance(value, dict | Mapping),
-    "tuple[int, int] | None": lambda value: value is None or (len(value) == 2 and _are_positions(value, 0)),
+    "tuple[int, int] | None": lambda value: (
+        value is None or (len(value) == 2 and _are_positions(value, 0))
+    ),
     "tuple[int, ...]": _are_positions,
 }
 """What a field may hold, by the type it is declared with."""

@@ -28,10 +28,19 @@ class ChainWalk:
     def to_result(self, problem: str = "", seq: int | None = None) -> VerifyResult:
         """What the walk comes to."""
         bad_seq = seq if seq is not None else self.seq + 1 if problem else None
-        return VerifyResult(not problem, self.seq, len(self.missing_digests), f"{HASH_ALGORITHM}:{self.hash.hex()}", bad_seq, problem)
+        return VerifyResult(
+            not problem,
+            self.seq,
+            len(self.missing_digests),
+            f"{HASH_ALGORITHM}:{self.hash.hex()}",
+            bad_seq,
+            problem,
+        )
 
 
-def verify_ledger(store: Store, account: str, on_page: Callable[[Sequence[Entry]], object] = len) -> Flow[VerifyResult]:
+def verify_ledger(
+    store: Store, account: str, on_page: Callable[[Sequence[Entry]], object] = len
+) -> Flow[VerifyResult]:
     """Walk an account's chain from the beginning and name the first entry that does not fit; others may watch it."""
     walk, previous_seq, head = ChainWalk(), -1, Head(1, 0, GENESIS)
     while previous_seq < walk.seq != head.seq:  # what is written meanwhile is walked too
@@ -48,10 +57,14 @@ def verify_ledger(store: Store, account: str, on_page: Callable[[Sequence[Entry]
         return walk.to_result("the ledger was cut short")
     if head.at != walk.at:
         return walk.to_result("the ledger does not end when it says it does", walk.seq)
-    unexplained = {seq: digest for seq, digest in walk.missing_digests.items() if seq not in walk.erased_seqs}
+    unexplained = {
+        seq: digest for seq, digest in walk.missing_digests.items() if seq not in walk.erased_seqs
+    }
     if unexplained:
         foreign_erasures = yield from _load_foreign_erasures(store, account)
-        unexplained = {seq: digest for seq, digest in unexplained.items() if digest not in foreign_erasures}
+        unexplained = {
+            seq: digest for seq, digest in unexplained.items() if digest not in foreign_erasures
+        }
     if unexplained:
         return walk.to_result("the content is missing and was never erased", min(unexplained))
     return walk.to_result()
@@ -74,13 +87,17 @@ def _load_foreign_erasures(store: Store, account: str) -> Flow[set[bytes]]:
     for other_account in (yield from call(store.list_accounts)):
         walk = ChainWalk()
         digests: dict[int, bytes] = {}
-        while page := (yield from call(store.scan_entries, other_account, walk.seq, LEDGER_PAGE_SIZE)):
+        while page := (
+            yield from call(store.scan_entries, other_account, walk.seq, LEDGER_PAGE_SIZE)
+        ):
             for entry in page:
                 digests[entry.seq] = entry.digest
                 _advance_walk(walk, entry)
                 if isinstance(entry.verb, Erased) and entry.verb.was:
                     erased_digests |= yield from _list_tombstoned(store, account)
-        erased_digests |= {digests[seq] for seq in walk.erased_seqs if seq in digests and other_account != account}
+        erased_digests |= {
+            digests[seq] for seq in walk.erased_seqs if seq in digests and other_account != account
+        }
     return erased_digests
 
 
@@ -107,4 +124,8 @@ def find_entry_flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:
         draft = decode_envelope(entry.sort, account, entry.envelope)
     except ToldError as error:
         return str(error)
-    return "" if verb_thread(draft.verb) == entry.thread else "the thread is not the one that was written"
+    return (
+        ""
+        if verb_thread(draft.verb) == entry.thread
+        else "the thread is not the one that was written"
+    )

@@ -12,7 +12,14 @@ from told.core.text import format_value
 from told.open.around import CachedLLM, UsageMeter, wrap_with_cache, wrap_with_meter
 from told.open.callables import CallableEmbedder, CallableLLM, CallableReranker, get_display_name
 from told.open.llm import list_configured_providers, open_llm
-from told.open.plugins import EMBEDDER_GROUP, LLM_GROUP, STORE_GROUP, create_model, load_plugin, parse_model_spec
+from told.open.plugins import (
+    EMBEDDER_GROUP,
+    LLM_GROUP,
+    STORE_GROUP,
+    create_model,
+    load_plugin,
+    parse_model_spec,
+)
 from told.open.readers import READER_GROUP, open_reader, open_readers
 from told.ports import LLM, Embedder, Reranker, Store
 from told.settings import Settings, resolve_store_url
@@ -48,8 +55,12 @@ def open_store(settings: Settings, mint: IdGenerator | None = None) -> Store:
     url = resolve_store_url(settings)
     scheme, separator, _ = url.partition("://")
     if not separator:
-        raise ConfigError(f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://.")
-    store: Store = load_plugin(STORE_GROUP, scheme)(url, mint=mint or IdGenerator(), settings=_get_store_options(settings))
+        raise ConfigError(
+            f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://."
+        )
+    store: Store = load_plugin(STORE_GROUP, scheme)(
+        url, mint=mint or IdGenerator(), settings=_get_store_options(settings)
+    )
     try:
         _rebuild_stale_views(store)
     except BaseException:
@@ -66,7 +77,14 @@ def _rebuild_stale_views(store: Store) -> None:
 
 
 def _get_store_options(settings: Settings) -> dict[str, Any]:
-    names = ("durability", "busy_timeout", "group_limit", "cache_bytes", "exact_rows", "erase_vacuum")
+    names = (
+        "durability",
+        "busy_timeout",
+        "group_limit",
+        "cache_bytes",
+        "exact_rows",
+        "erase_vacuum",
+    )
     return {name: getattr(settings, name) for name in names}
 
 
@@ -79,10 +97,14 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
     if callable(choice):
         return CallableEmbedder.from_function(choice)
     if not isinstance(choice, str | Mapping):
-        raise ConfigError(f"An embedder is a name, an object with embed() or a function, not {format_value(choice)}.")
+        raise ConfigError(
+            f"An embedder is a name, an object with embed() or a function, not {format_value(choice)}."
+        )
     if choice == "auto":
         return _open_auto_embedder(store)
-    return _set_known_dimension(create_model(EMBEDDER_GROUP, parse_model_spec(choice, "embedder")), store)
+    return _set_known_dimension(
+        create_model(EMBEDDER_GROUP, parse_model_spec(choice, "embedder")), store
+    )
 
 
 def open_reranker(choice: Any) -> Reranker | LLM | None:
@@ -92,23 +114,33 @@ def open_reranker(choice: Any) -> Reranker | LLM | None:
     if isinstance(choice, Reranker | LLM) and not isinstance(choice, type):
         return choice
     if not callable(choice):
-        raise ConfigError(f"A reranker is an object with score(), a language model or a function, not {format_value(choice)}.")
+        raise ConfigError(
+            f"A reranker is an object with score(), a language model or a function, not {format_value(choice)}."
+        )
     return CallableReranker(choice, f"custom:{get_display_name(choice)}")
 
 
 def _validate_embedder(embedder: Embedder) -> Embedder:
     """The embedder, if it says who it is and how long its vectors are."""
     if not isinstance(embedder.model, str) or not embedder.model.strip():
-        raise ConfigError(f"An embedder's model must be its name, not {format_value(embedder.model)}.")
+        raise ConfigError(
+            f"An embedder's model must be its name, not {format_value(embedder.model)}."
+        )
     if type(embedder.dim) is not int or embedder.dim < 1:
-        raise ConfigError(f"The dim of {embedder.model} must be a positive whole number, not {format_value(embedder.dim)}.")
+        raise ConfigError(
+            f"The dim of {embedder.model} must be a positive whole number, not {format_value(embedder.dim)}."
+        )
     return embedder
 
 
 def _set_known_dimension(embedder: Embedder, store: Store) -> Embedder:
     """The embedder, told the dimension that a store indexed with it knows, if it would have to ask for it."""
     bound = store.current_model()
-    if bound and bound[0] == embedder.model and callable(expect := getattr(embedder, "expect", None)):
+    if (
+        bound
+        and bound[0] == embedder.model
+        and callable(expect := getattr(embedder, "expect", None))
+    ):
         expect(bound[1])
     return embedder
 

@@ -105,14 +105,22 @@ class CachedLLM(LLMWrapper):
         """The model's reply, or the one it gave before."""
         key = json.dumps([system, user, schema], sort_keys=True, default=repr)
         ask = self.inner.ask
-        return self._get_or_ask(key, lambda: ask(system, user, schema=schema), lambda reply: _is_cacheable(reply, schema))
+        return self._get_or_ask(
+            key,
+            lambda: ask(system, user, schema=schema),
+            lambda reply: _is_cacheable(reply, schema),
+        )
 
-    def _get_or_ask(self, key: str, ask: Callable[[], Any], is_cacheable: Callable[[Any], bool]) -> Any:
+    def _get_or_ask(
+        self, key: str, ask: Callable[[], Any], is_cacheable: Callable[[Any], bool]
+    ) -> Any:
         with self._lock:
             if key in self._replies:
                 self._replies.move_to_end(key)
                 return self._replies[key]
-        return map_reply(ask(), lambda reply: self._store_reply(key, reply) if is_cacheable(reply) else reply)
+        return map_reply(
+            ask(), lambda reply: self._store_reply(key, reply) if is_cacheable(reply) else reply
+        )
 
     def _store_reply(self, key: str, reply: Any) -> Any:
         with self._lock:

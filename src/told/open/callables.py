@@ -9,7 +9,7 @@ from typing import Any
 
 from told.core.errors import ConfigError, EmbeddingError, LLMError
 from told.engine import unwrap_embedding
-from told.flow import map_reply, call, run
+from told.flow import call, map_reply, run
 from told.ledger.consume import catch_failure
 from told.ports import Purpose, Vector
 
@@ -36,7 +36,9 @@ class CallableEmbedder:
     local: bool = False
 
     @classmethod
-    def from_function(cls, function: Callable[[Sequence[str]], Sequence[Vector]]) -> CallableEmbedder:
+    def from_function(
+        cls, function: Callable[[Sequence[str]], Sequence[Vector]]
+    ) -> CallableEmbedder:
         """Learn the dimension by asking once."""
         name = f"custom:{get_display_name(function)}"
         vectors = unwrap_embedding(name, run(catch_failure(call(function, ["told"]))))
@@ -44,12 +46,14 @@ class CallableEmbedder:
             (vector,) = vectors
             dim = len(vector)
         except (TypeError, ValueError) as error:
-            raise EmbeddingError(f"The embedder {name} gave no vector for one text: {error}.") from error
+            raise EmbeddingError(
+                f"The embedder {name} gave no vector for one text: {error}."
+            ) from error
         if not dim:
             raise EmbeddingError(f"The embedder {name} gave a vector without numbers.")
         return cls(function, name, dim)
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """One vector for each text; a plain function does not ask what it is for."""
         return self.function(texts)
 
@@ -67,26 +71,43 @@ class CallableLLM:
     """Whether it takes a schema."""
 
     @classmethod
-    def from_function(cls, function: Callable[..., Any], model: str = "", local: bool | None = None) -> CallableLLM:
+    def from_function(
+        cls, function: Callable[..., Any], model: str = "", local: bool | None = None
+    ) -> CallableLLM:
         """See what a function takes: (system, user), or (prompt), and perhaps a keyword `schema`."""
         name = model or f"custom:{get_display_name(function)}"
         hint = "Such as def ask(system, user): ..., or def ask(prompt): ...; `schema` may be a keyword."
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
-            raise ConfigError(f"What {name} takes cannot be seen.", hint=f"Wrap it. {hint}") from error
-        positional_count = sum(parameter.kind in POSITIONAL_KINDS and parameter.name != "schema" for parameter in parameters)
-        is_variadic = any(parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters)
+            raise ConfigError(
+                f"What {name} takes cannot be seen.", hint=f"Wrap it. {hint}"
+            ) from error
+        positional_count = sum(
+            parameter.kind in POSITIONAL_KINDS and parameter.name != "schema"
+            for parameter in parameters
+        )
+        is_variadic = any(
+            parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters
+        )
         if not positional_count and not is_variadic:
             raise ConfigError(f"{name} takes no prompt.", hint=hint)
-        accepts_schema = any(parameter.name == "schema" or parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+        accepts_schema = any(
+            parameter.name == "schema" or parameter.kind is inspect.Parameter.VAR_KEYWORD
+            for parameter in parameters
+        )
         is_local = bool(getattr(function, "local", True)) if local is None else local
-        return cls(function, name, is_local, positional_count == 1 and not is_variadic, accepts_schema)
+        return cls(
+            function, name, is_local, positional_count == 1 and not is_variadic, accepts_schema
+        )
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
         """What the function says."""
         prompts = (f"{system}\n\n{user}",) if self.single_prompt else (system, user)
-        return map_reply(self.function(*prompts, **({"schema": schema} if self.accepts_schema else {})), self._require_text)
+        return map_reply(
+            self.function(*prompts, **({"schema": schema} if self.accepts_schema else {})),
+            self._require_text,
+        )
 
     def _require_text(self, reply: Any) -> str:
         if not isinstance(reply, str):

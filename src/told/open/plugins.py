@@ -19,8 +19,15 @@ STORE_GROUP = "told.stores"
 EMBEDDER_GROUP = "told.embedders"
 LLM_GROUP = "told.llms"
 
-SPEC_PATTERN = lazy_regex(r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL)
-PROVIDER_ALIASES = {"azure_openai": "azure", "gemini": "google", "lm_studio": "lmstudio", "claude": "anthropic"}
+SPEC_PATTERN = lazy_regex(
+    r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL
+)
+PROVIDER_ALIASES = {
+    "azure_openai": "azure",
+    "gemini": "google",
+    "lm_studio": "lmstudio",
+    "claude": "anthropic",
+}
 """Other names that providers go by."""
 
 
@@ -41,7 +48,11 @@ def load_plugin(group: str, name: str) -> Any:
     all_points = {point.name: point for point in entry_points(group=group)}
     if name not in all_points:
         close = get_close_matches(name, all_points, 1)
-        hint = f"Did you mean {close[0]!r}?" if close else f"Known here: {', '.join(sorted(all_points)) or 'none'}."
+        hint = (
+            f"Did you mean {close[0]!r}?"
+            if close
+            else f"Known here: {', '.join(sorted(all_points)) or 'none'}."
+        )
         raise ConfigError(f"Nothing called {name!r} is installed in {group}.", hint=hint)
     return all_points[name].load()
 
@@ -59,7 +70,10 @@ def create_model(group: str, spec: ModelSpec, **defaults: Any) -> Any:
     """The model that was named, opened by its plug-in; `usual` options go to plug-ins that take them."""
     factory = load_plugin(group, spec.provider)
     signature = inspect.signature(factory)
-    options = {**{name: value for name, value in defaults.items() if _accepts_option(signature, name)}, **spec.options}
+    options = {
+        **{name: value for name, value in defaults.items() if _accepts_option(signature, name)},
+        **spec.options,
+    }
     try:
         signature.bind(spec.model, **options)
     except TypeError as error:
@@ -69,20 +83,31 @@ def create_model(group: str, spec: ModelSpec, **defaults: Any) -> Any:
 
 def _accepts_option(signature: inspect.Signature, name: str) -> bool:
     parameters = signature.parameters.values()
-    return name in signature.parameters or any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters)
+    return name in signature.parameters or any(
+        parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters
+    )
 
 
 def parse_model_spec(choice: str | Mapping[str, Any], label: str) -> ModelSpec:
     """A model as it was named, in a word or in a section of a configuration."""
-    return _parse_spec_string(choice, label) if isinstance(choice, str) else _parse_spec_mapping(choice, label)
+    return (
+        _parse_spec_string(choice, label)
+        if isinstance(choice, str)
+        else _parse_spec_mapping(choice, label)
+    )
 
 
 def _parse_spec_string(choice: str, label: str) -> ModelSpec:
     match = SPEC_PATTERN.fullmatch(choice.strip())
     if match is None:
-        raise ConfigError(f"{format_value(choice)} names no {label}.", hint="Write provider:model, such as openai:MODEL.")
+        raise ConfigError(
+            f"{format_value(choice)} names no {label}.",
+            hint="Write provider:model, such as openai:MODEL.",
+        )
     provider, model, url = match["provider"], match["model"], match["url"]
-    return ModelSpec(PROVIDER_ALIASES.get(provider, provider), model or None, {"base_url": url} if url else {})
+    return ModelSpec(
+        PROVIDER_ALIASES.get(provider, provider), model or None, {"base_url": url} if url else {}
+    )
 
 
 def _parse_spec_mapping(choice: Mapping[str, Any], label: str) -> ModelSpec:
@@ -91,7 +116,9 @@ def _parse_spec_mapping(choice: Mapping[str, Any], label: str) -> ModelSpec:
     hint = f'{label} must look like {{"provider": "openai", "config": {{"model": "…"}}}}.'
     if not isinstance(provider, str) or not isinstance(config, Mapping):
         raise ConfigError(f"This {label} cannot be read.", hint=hint)
-    top_level = {name: value for name, value in choice.items() if name not in ("provider", "config")}
+    top_level = {
+        name: value for name, value in choice.items() if name not in ("provider", "config")
+    }
     options = {**top_level, **config}
     for nested in [name for name in options if name.endswith("_kwargs")]:
         if not isinstance(nested_options := options.pop(nested), Mapping):

@@ -27,7 +27,9 @@ def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
     if callable(choice):
         return CallableReader(choice, f"custom:{get_display_name(choice)}")
     if not isinstance(choice, str):
-        raise ConfigError(f"A reader of images is a name, an object with read() or a function, not {format_value(choice)}.")
+        raise ConfigError(
+            f"A reader of images is a name, an object with read() or a function, not {format_value(choice)}."
+        )
     name, _, model = ("tesseract" if choice == "auto" else choice).partition(":")
     try:
         reader: ImageReader = load_plugin(READER_GROUP, name)(model or None, timeout=timeout)

@@ -8,11 +8,11 @@ suites in `told.testing`.
 """
 
 from told.ports.models import (
-    LLM,
     DEFAULT_SPREAD,
+    LLM,
+    ChatLine,
     Embedder,
     ImageReader,
-    ChatLine,
     Purpose,
     Reply,
     Reranker,
@@ -23,34 +23,34 @@ from told.ports.models import (
     Usage,
     Vault,
     Vector,
-    validate_vectors,
     get_usage,
+    validate_vectors,
 )
 from told.ports.overlay import Overlay
 from told.ports.storage import (
     VIEWS,
     Batch,
     CloseThread,
+    CursorStep,
     EndVersion,
+    EntryIntact,
+    ExistingState,
     Fault,
     Fold,
     Guard,
     Head,
+    IdempotencyRecord,
     Index,
-    EntryIntact,
-    ExistingState,
+    KindNotGrown,
     NoEvidence,
     NoFact,
-    KindNotGrown,
-    UnchangedSlot,
-    ViewRow,
     RowOp,
-    CursorStep,
-    ThreadUntouched,
     Store,
     ThreadAt,
-    IdempotencyRecord,
+    ThreadUntouched,
+    UnchangedSlot,
     View,
+    ViewRow,
 )
 from told.ports.turns import ScopeTally, StoredTurn, TurnStore
 

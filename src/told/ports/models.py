@@ -69,13 +69,18 @@ class Usage:
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
-            self.calls + other.calls, self.prompt_tokens + other.prompt_tokens,
-            self.completion_tokens + other.completion_tokens, self.cost + other.cost,
-        )  # fmt: skip
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+        )
 
     def as_dict(self) -> dict[str, float]:
         """The figures by name."""
-        return {name: getattr(self, name) for name in ("calls", "prompt_tokens", "completion_tokens", "cost")}
+        return {
+            name: getattr(self, name)
+            for name in ("calls", "prompt_tokens", "completion_tokens", "cost")
+        }
 
 
 class Reply(str):
@@ -183,11 +188,15 @@ class Reranker(Protocol):
 def validate_vectors(embedder: Embedder, vectors: Any, count: int) -> Sequence[Vector]:
     """An embedder's answer, if it is as many vectors of finite numbers as were asked for, each of its dimension."""
     try:
-        if len(vectors) == count and all(len(vec) == embedder.dim and _is_finite(vec) for vec in vectors):
+        if len(vectors) == count and all(
+            len(vec) == embedder.dim and _is_finite(vec) for vec in vectors
+        ):
             return cast(Sequence[Vector], vectors)
     except TypeError as error:
         raise EmbeddingError(f"{embedder.model} did not answer with vectors: {error}.") from error
-    raise EmbeddingError(f"{embedder.model} did not answer with {count} vectors of {embedder.dim} finite numbers.")
+    raise EmbeddingError(
+        f"{embedder.model} did not answer with {count} vectors of {embedder.dim} finite numbers."
+    )
 
 
 def _is_finite(vector: Any) -> bool:

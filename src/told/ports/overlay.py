@@ -15,7 +15,9 @@ class Overlay(Protocol):
     """What no view, export or proof knows of. Whatever belongs to a thread goes when the thread is erased."""
 
     # the clock of a conversation: this one is a view, folded from the ledger
-    def list_ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
+    def list_ticks(
+        self, scope: Scope, upto: int | None = None, limit: int = 4096
+    ) -> Sequence[Tick]:
         """The last turns at the home of a scope up to a position (now, when None), in ledger order."""
 
     def tick_totals(self, scope: Scope, seqs: Sequence[int]) -> Mapping[int, tuple[int, int]]:
@@ -32,10 +34,14 @@ class Overlay(Protocol):
         """
 
     # topics that came up together
-    def record_cooccurrence(self, account: str, pairs: Mapping[tuple[str, str], AccessCount]) -> None:
+    def record_cooccurrence(
+        self, account: str, pairs: Mapping[tuple[str, str], AccessCount]
+    ) -> None:
         """Count that topics came up together; who came first is one, and a pair with an unknown end is dropped."""
 
-    def cooccurrence(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], AccessCount]:
+    def cooccurrence(
+        self, account: str, topics: Sequence[str]
+    ) -> Mapping[tuple[str, str], AccessCount]:
         """How often any of these topics came up together with others; of each pair the lesser id is first."""
 
     # recalls one by one
@@ -64,7 +70,9 @@ class Overlay(Protocol):
         """Close tasks; how many there were."""
 
     # what consumers note for themselves
-    def read_notes(self, account: str, consumer: str, keys: Sequence[str] | None = None) -> Mapping[str, bytes]:
+    def read_notes(
+        self, account: str, consumer: str, keys: Sequence[str] | None = None
+    ) -> Mapping[str, bytes]:
         """What a consumer noted under these keys, or under all; only what is there."""
 
     def write_notes(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:

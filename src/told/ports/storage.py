@@ -11,9 +11,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 from told.core.blob import Blob, BlobStore
 from told.core.entry import Draft, Entry
 from told.core.errors import InvalidInput
-from told.core.fact import Fact, Link, Passage, Tick, EvidenceRow
+from told.core.fact import EvidenceRow, Fact, Link, Passage, Tick
 from told.core.ids import IdGenerator
-from told.core.query import AsOf, FactQuery, IndexQuery, IndexResult, AccessCount
+from told.core.query import AccessCount, AsOf, FactQuery, IndexQuery, IndexResult
 from told.core.scope import Scope
 from told.core.value import fast_frozen_init
 from told.ports.overlay import Overlay
@@ -113,7 +113,9 @@ class EntryIntact:
     seq: int
 
 
-Guard: TypeAlias = ThreadAt | NoFact | NoEvidence | UnchangedSlot | KindNotGrown | ThreadUntouched | EntryIntact
+Guard: TypeAlias = (
+    ThreadAt | NoFact | NoEvidence | UnchangedSlot | KindNotGrown | ThreadUntouched | EntryIntact
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +174,9 @@ class Batch:
 
     def __post_init__(self) -> None:
         if self.notes and self.step is None:
-            raise InvalidInput("Notes commit with the step of their consumer, and this batch has none.")
+            raise InvalidInput(
+                "Notes commit with the step of their consumer, and this batch has none."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +250,9 @@ class Store(BlobStore, Overlay, TurnStore, Protocol):
     def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere that continue this account's chain; return how many were new."""
 
-    def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
+    def erase(
+        self, account: str, seqs: Sequence[int], draft: Draft
+    ) -> tuple[Entry, Mapping[str, int]]:
         """Destroy the content of these entries and all that was derived from it; return the tombstone and counts."""
 
     def scrub(self) -> Sequence[str]:
@@ -282,16 +288,27 @@ class Store(BlobStore, Overlay, TurnStore, Protocol):
 
     # read the views
     def lookup_existing(
-        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-        text_hashes: Sequence[bytes] = (), *, include_last_turn: bool = False,
-    ) -> ExistingState:  # fmt: skip
+        self,
+        scope: Scope,
+        md5s: Sequence[str],
+        digests: Sequence[bytes],
+        key: str | None,
+        text_hashes: Sequence[bytes] = (),
+        *,
+        include_last_turn: bool = False,
+    ) -> ExistingState:
         """What exactly this scope already holds of these texts and evidence, which hashes have a vector, its last turn.
 
         The last turn only if it is asked for.
         """
 
     def current_facts(
-        self, scope: Scope, now: int, *, slots: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+        self,
+        scope: Scope,
+        now: int,
+        *,
+        slots: Sequence[tuple[str, str]] = (),
+        kinds: Sequence[str] = (),
     ) -> Sequence[Fact]:
         """What exactly this scope holds, unexpired, of these pairs of subject and predicate or of these kinds.
 
@@ -316,7 +333,9 @@ class Store(BlobStore, Overlay, TurnStore, Protocol):
     def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
         """Every version of these threads, in ledger order."""
 
-    def find_links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+    def find_links(
+        self, account: str, nodes: Sequence[str], seq: int | None = None
+    ) -> Sequence[Link]:
         """The links that touch any of these nodes at a position."""
 
     def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
@@ -325,8 +344,14 @@ class Store(BlobStore, Overlay, TurnStore, Protocol):
     def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of every thread that has a version taken from any of this evidence, in ledger order."""
 
-    def evidence_rows(self, account: str, *, scope: Scope | None = None, source: str | None = None,
-                  ids: Sequence[str] = ()) -> Sequence[EvidenceRow]:  # fmt: skip
+    def evidence_rows(
+        self,
+        account: str,
+        *,
+        scope: Scope | None = None,
+        source: str | None = None,
+        ids: Sequence[str] = (),
+    ) -> Sequence[EvidenceRow]:
         """Evidence by scope, by source or by id, or by all that are given; by nothing, nothing."""
 
     def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
@@ -351,7 +376,9 @@ class Store(BlobStore, Overlay, TurnStore, Protocol):
     def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts of passages that have no vector under a model, by hash."""
 
-    def put_vectors(self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
+    def put_vectors(
+        self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None
+    ) -> None:
         """Remember vectors by text hash, and index the passages that waited for them."""
 
     def switch_model(self, name: str, dim: int) -> None:
@@ -364,7 +391,9 @@ class Store(BlobStore, Overlay, TurnStore, Protocol):
     def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
 
-    def record_fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
+    def record_fault(
+        self, account: str, consumer: str, seq: int, error: str, raw: str = ""
+    ) -> None:
         """Keep what a consumer could not do."""
 
     def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:

@@ -35,7 +35,13 @@ class TurnStore(Protocol):
         """How much is in each of these scopes; what only stands behind memories counts as none, expired ones do."""
 
     def list_turns(
-        self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
+        self,
+        scope: Scope,
+        after: int = 0,
+        before: int = NEVER,
+        limit: int = 1000,
+        *,
+        newest: bool = False,
     ) -> Sequence[StoredTurn]:
         """What exactly this scope holds of what users and assistants said, between two positions, as it was said.
 

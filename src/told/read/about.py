@@ -40,7 +40,9 @@ def list_memory_details(ctx: ReadContext, query: FactQuery) -> Flow[list[MemoryD
     page = replace(exclude_unlisted(query), limit=PAGE_SIZE, offset=0)
     while facts := (yield from call(ctx.store.find_facts, page)):
         denied = find_denials(facts, ctx.guards)
-        details += yield from _load_details(ctx, [fact for fact in facts if fact.seq not in denied], query)
+        details += yield from _load_details(
+            ctx, [fact for fact in facts if fact.seq not in denied], query
+        )
         page = replace(page, offset=page.offset + PAGE_SIZE)
     return _sort_by_kind(details)
 
@@ -49,13 +51,22 @@ def _sort_by_kind(details: Sequence[MemoryDetail]) -> list[MemoryDetail]:
     best: dict[str, float] = {}
     for detail in details:
         best[detail.fact.kind] = max(best.get(detail.fact.kind, 0.0), detail.strength.weight)
-    return sorted(details, key=lambda e: (-best[e.fact.kind], e.fact.kind, -e.strength.weight, e.fact.seq))
+    return sorted(
+        details, key=lambda e: (-best[e.fact.kind], e.fact.kind, -e.strength.weight, e.fact.seq)
+    )
 
 
-def _load_details(ctx: ReadContext, facts: Sequence[Fact], query: FactQuery) -> Flow[list[MemoryDetail]]:
+def _load_details(
+    ctx: ReadContext, facts: Sequence[Fact], query: FactQuery
+) -> Flow[list[MemoryDetail]]:
     strength_by_seq = yield from measure_strengths(ctx, facts, query, with_pace=True)
     quotes = yield from _load_quotes(ctx, query.scope.account, facts)
-    return [MemoryDetail(fact, ctx.kinds.get(fact.kind), strength_by_seq[fact.seq], quotes.get(fact.seq)) for fact in facts]
+    return [
+        MemoryDetail(
+            fact, ctx.kinds.get(fact.kind), strength_by_seq[fact.seq], quotes.get(fact.seq)
+        )
+        for fact in facts
+    ]
 
 
 # The words ------------------------------------------------------------------------------------------------------------
@@ -65,10 +76,18 @@ def _load_quotes(ctx: ReadContext, account: str, facts: Sequence[Fact]) -> Flow[
     """What each fact was taken from, by its position, as far as no guard stops the turn that says it."""
     store, evidence_ids = ctx.store, {fact.evidence for fact in facts if fact.evidence is not None}
     if evidence_ids and ctx.guards:
-        turns = [fact for fact in (yield from call(store.facts_from_evidence, account, sorted(evidence_ids))) if fact.kind == TURN]
+        turns = [
+            fact
+            for fact in (yield from call(store.facts_from_evidence, account, sorted(evidence_ids)))
+            if fact.kind == TURN
+        ]
         denied = find_denials(turns, ctx.guards)
         evidence_ids -= {turn.evidence for turn in turns if turn.seq in denied}
-    evidence_rows = (yield from call(store.evidence_rows, account, ids=sorted(evidence_ids))) if evidence_ids else ()
+    evidence_rows = (
+        (yield from call(store.evidence_rows, account, ids=sorted(evidence_ids)))
+        if evidence_ids
+        else ()
+    )
     contents: dict[str, str] = {}
     for evidence_row in evidence_rows:
         observed = yield from _load_verb(store, account, evidence_row.seq)
@@ -78,7 +97,11 @@ def _load_quotes(ctx: ReadContext, account: str, facts: Sequence[Fact]) -> Flow[
     for fact in facts:
         content = contents.get(fact.evidence or "")
         if content is not None:
-            asserted = (yield from _load_verb(store, account, fact.seq)) if len(content) > MAX_FULL_QUOTE else None
+            asserted = (
+                (yield from _load_verb(store, account, fact.seq))
+                if len(content) > MAX_FULL_QUOTE
+                else None
+            )
             span = asserted.claim.span if isinstance(asserted, Asserted) else None
             quotes[fact.seq] = extract_quote(content, span)
     return quotes
@@ -93,7 +116,11 @@ def extract_quote(content: str, span: tuple[int, int] | None) -> str:
     """The sentences of what was said that a span touches; all of it where it is short or nothing is known."""
     if len(content) <= MAX_FULL_QUOTE or span is None:
         return content
-    overlapping = [text for start, text in _iter_sentences(content) if start < span[1] and span[0] < start + len(text)]
+    overlapping = [
+        text
+        for start, text in _iter_sentences(content)
+        if start < span[1] and span[0] < start + len(text)
+    ]
     return " ".join(overlapping) or content
 
 

@@ -81,7 +81,15 @@ def analyse_query(text: str, *, now: datetime, zone: str | tzinfo | None = None)
     low = normalised.strip().lower()
     spans = _dedupe(mention.span for mention in mentions)
     asks_past = _is_about_past(normalised, mentions)
-    return QueryIntent(text, _detect_source(low), spans, cues.WHEN_CUE.matches(low), cues.REPLY_CUE.matches(low), asks_past, mentions)
+    return QueryIntent(
+        text,
+        _detect_source(low),
+        spans,
+        cues.WHEN_CUE.matches(low),
+        cues.REPLY_CUE.matches(low),
+        asks_past,
+        mentions,
+    )
 
 
 def _normalise(text: str) -> str:
@@ -97,7 +105,10 @@ def _dedupe(values: Iterable[_T]) -> tuple[_T, ...]:
     return tuple(dict.fromkeys(values))
 
 
-_SOURCE_CUES: Final = ((cues.SKILL_CUE, AnswerSource.SKILL), (cues.RESOURCE_CUE, AnswerSource.RESOURCE))
+_SOURCE_CUES: Final = (
+    (cues.SKILL_CUE, AnswerSource.SKILL),
+    (cues.RESOURCE_CUE, AnswerSource.RESOURCE),
+)
 _PURPOSE_CUES: Final = (
     (cues.DECISION_CUE, AnswerPurpose.HISTORICAL_DECISIONS),
     (cues.OPEN_ITEM_CUE, AnswerPurpose.OPEN_ITEMS),
@@ -111,7 +122,10 @@ def _detect_source(low: str) -> AnswerSource:
 
 
 def _detect_purpose(low: str) -> AnswerPurpose:
-    return next((purpose for cue, purpose in _PURPOSE_CUES if cue.matches(low)), AnswerPurpose.BACKGROUND_SUPPLEMENT)
+    return next(
+        (purpose for cue, purpose in _PURPOSE_CUES if cue.matches(low)),
+        AnswerPurpose.BACKGROUND_SUPPLEMENT,
+    )
 
 
 def _is_about_past(text: str, mentions: tuple[QueryTime, ...]) -> bool:
@@ -129,7 +143,9 @@ _QUOTED_NAME: Final = lazy_regex(
     r"《([^》\n]{1,120})》|(?<![\w’])['‘]([^'’\n]{2,80})['’](?!\w)"
 )
 _WORD: Final = lazy_regex(r"[^\W\d_](?:\w|[-.&'’](?=\w)){0,63}\+{0,2}")
-_NAME_LINK: Final = lazy_regex(" (?:(?:of|the|de|la|van|von|der|den|del|di|da|du|&|[0-9]{1,4}) ){0,2}")
+_NAME_LINK: Final = lazy_regex(
+    " (?:(?:of|the|de|la|van|von|der|den|del|di|da|du|&|[0-9]{1,4}) ){0,2}"
+)
 _SENTENCE_END: Final = lazy_regex(r"(?:^|[.!?:;。！？¿¡\n])[\s\"'“‘(]*$")
 _POSSESSIVE: Final = lazy_regex("['’]s?$")
 _DERIVED: Final = lazy_regex("(?:ing|ed|ly|tion|ment|ness|able|ful)$")
@@ -138,8 +154,13 @@ _CALENDAR_WORDS: Final = frozenset(almanac.CALENDAR_NAMES) - beside.GIVEN_NAMES
 
 def _iter_names(text: str, lang: str, mentions: tuple[QueryTime, ...]) -> Iterator[str]:
     """Names in the order of the text: what is quoted, and runs of words that are written as names are."""
-    quoted = [(m.start(), m.end(), next(filter(None, m.groups())).strip()) for m in _QUOTED_NAME.finditer(text)]
-    excluded = [(start, end) for start, end, _ in quoted] + [(mention.start, mention.end) for mention in mentions]
+    quoted = [
+        (m.start(), m.end(), next(filter(None, m.groups())).strip())
+        for m in _QUOTED_NAME.finditer(text)
+    ]
+    excluded = [(start, end) for start, end, _ in quoted] + [
+        (mention.start, mention.end) for mention in mentions
+    ]
     names = [(start, name) for start, _, name in quoted if name]
     if not _is_all_caps(text):
         names += ((start, text[start:end]) for start, end in _find_name_runs(text, lang, excluded))
@@ -156,7 +177,9 @@ def _find_name_runs(text: str, lang: str, excluded: list[tuple[int, int]]) -> li
     runs: list[tuple[int, int]] = []
     previous = ""
     for word in _WORD.finditer(text):
-        if _looks_like_name(word, previous, lang) and not any(start <= word.start() < end for start, end in excluded):
+        if _looks_like_name(word, previous, lang) and not any(
+            start <= word.start() < end for start, end in excluded
+        ):
             start, end = word.start(), word.start() + len(_POSSESSIVE.sub("", word[0]))
             if runs and _NAME_LINK.fullmatch(text, runs[-1][1], start):
                 start = runs.pop()[0]
@@ -175,7 +198,15 @@ def _looks_like_name(word: re.Match[str], previous: str, lang: str) -> bool:
     low = name.lower().replace("’", "'")
     opens_sentence = _SENTENCE_END.search(word.string[max(0, word.start() - 8) : word.start()])
     is_acronym = len(name) > 1 and name.isupper()
-    is_common = low in cues.COMMON_WORDS and (opens_sentence or low not in cues.NAME_PART_WORDS) and not (is_acronym and low in cues.ACRONYMS)
-    if is_common or almanac.fold_text(low) in _CALENDAR_WORDS or (opens_sentence and _DERIVED.search(name)):
+    is_common = (
+        low in cues.COMMON_WORDS
+        and (opens_sentence or low not in cues.NAME_PART_WORDS)
+        and not (is_acronym and low in cues.ACRONYMS)
+    )
+    if (
+        is_common
+        or almanac.fold_text(low) in _CALENDAR_WORDS
+        or (opens_sentence and _DERIVED.search(name))
+    ):
         return False
     return not (lang == "de" and name[1:].islower() and previous.lower() in cues.GERMAN_ARTICLES)

@@ -82,41 +82,80 @@ class _PickedLine:
 
 
 def assemble(
-    items: Sequence[ContextItem], budget: int, encoding: str, *,
-    format: Format = "text", pinned_share: float = 0.3, zone: str | tzinfo | None = None,
-) -> AssembledContext:  # fmt: skip
+    items: Sequence[ContextItem],
+    budget: int,
+    encoding: str,
+    *,
+    format: Format = "text",
+    pinned_share: float = 0.3,
+    zone: str | tzinfo | None = None,
+) -> AssembledContext:
     """The best of the items that fit, printed from stable to volatile, in time order; dates are UTC without a zone."""
     if format not in STYLES:
-        raise InvalidInput(f"There is no format {format!r}.", hint=f"Use one of {', '.join(FORMATS)}.")
+        raise InvalidInput(
+            f"There is no format {format!r}.", hint=f"Use one of {', '.join(FORMATS)}."
+        )
     style = STYLES[format]
     drafts = [_build_draft(index, item, style, zone) for index, item in enumerate(items)]
     costs = _count_line_tokens(style, drafts, encoding)
-    return _print_within_budget(_pack_sections(drafts, style, costs, budget, pinned_share), style, budget, encoding)
+    return _print_within_budget(
+        _pack_sections(drafts, style, costs, budget, pinned_share), style, budget, encoding
+    )
 
 
-def _build_draft(index: int, item: ContextItem, style: RenderStyle, zone: str | tzinfo | None) -> _ContextDraft:
+def _build_draft(
+    index: int, item: ContextItem, style: RenderStyle, zone: str | tzinfo | None
+) -> _ContextDraft:
     if item.section not in SECTIONS:
-        raise InvalidInput(f"There is no section {item.section!r}.", hint=f"Use one of {', '.join(SECTIONS)}.")
+        raise InvalidInput(
+            f"There is no section {item.section!r}.", hint=f"Use one of {', '.join(SECTIONS)}."
+        )
     fact = item.hit.fact
     at = fact.updated_at if fact.said_at is None else fact.said_at
     day = to_zone(at, zone)
     year = str(day.year) if style.shows_years else ""
-    lines = [(level, style.format_line(fact, day, text)) for level, variant in enumerate(item.variants) if (text := flatten_text(variant))]
-    return _ContextDraft(index, item, (0 if item.section == "pinned" else at, fact.seq, item.hit.slot), year, tuple(lines))
+    lines = [
+        (level, style.format_line(fact, day, text))
+        for level, variant in enumerate(item.variants)
+        if (text := flatten_text(variant))
+    ]
+    return _ContextDraft(
+        index,
+        item,
+        (0 if item.section == "pinned" else at, fact.seq, item.hit.slot),
+        year,
+        tuple(lines),
+    )
 
 
 # ------------------------------------------------------------------------------------------------------------- packing
 
 
-def _count_line_tokens(style: RenderStyle, drafts: Sequence[_ContextDraft], encoding: str) -> TokenCosts:
+def _count_line_tokens(
+    style: RenderStyle, drafts: Sequence[_ContextDraft], encoding: str
+) -> TokenCosts:
     """What every line that may be printed costs with its end; no line begins like one, so the costs add up."""
-    frame_lines = ("", *style.render_frame(), *style.titles.values(), *style.section_ends.values(), *(draft.year for draft in drafts))
-    lines = list(dict.fromkeys((*frame_lines, *(line for draft in drafts for _, line in draft.lines))))
+    frame_lines = (
+        "",
+        *style.render_frame(),
+        *style.titles.values(),
+        *style.section_ends.values(),
+        *(draft.year for draft in drafts),
+    )
+    lines = list(
+        dict.fromkeys((*frame_lines, *(line for draft in drafts for _, line in draft.lines)))
+    )
     token_counts = count_tokens_batch([f"{line}\n" if line else "" for line in lines], encoding)
     return dict(zip(lines, token_counts, strict=True))
 
 
-def _pack_sections(drafts: Sequence[_ContextDraft], style: RenderStyle, costs: TokenCosts, budget: int, pinned_share: float) -> list[_PickedLine]:
+def _pack_sections(
+    drafts: Sequence[_ContextDraft],
+    style: RenderStyle,
+    costs: TokenCosts,
+    budget: int,
+    pinned_share: float,
+) -> list[_PickedLine]:
     """The drafts to print; the first to give up stands last."""
     picks: list[_PickedLine] = []
     opened: set[str] = set()
@@ -126,22 +165,34 @@ def _pack_sections(drafts: Sequence[_ContextDraft], style: RenderStyle, costs: T
         share = int(budget * pinned_share) if section == "pinned" else budget
         section_drafts = [draft for draft in drafts if draft.item.section == section]
         included = {pick.draft.passage_key for pick in picks}
-        if picked := list(_fit_drafts(section_drafts, min(remaining - frame, share) - titles, costs, included)):
+        if picked := list(
+            _fit_drafts(section_drafts, min(remaining - frame, share) - titles, costs, included)
+        ):
             remaining -= frame + titles + sum(pick.cost for pick in picked)
             picks += picked
             opened.add(section)
     return picks
 
 
-def _count_section_overhead(section: str, opened: Collection[str], style: RenderStyle, costs: TokenCosts) -> tuple[int, int]:
+def _count_section_overhead(
+    section: str, opened: Collection[str], style: RenderStyle, costs: TokenCosts
+) -> tuple[int, int]:
     """What a section costs besides its lines: the frame if its block has none yet, and its title and end."""
     block = next(block for block in style.blocks if section in block)
-    frame = 0 if any(name in opened for name in block) else sum(map(costs.__getitem__, style.render_frame())) + style.overhead
+    frame = (
+        0
+        if any(name in opened for name in block)
+        else sum(map(costs.__getitem__, style.render_frame())) + style.overhead
+    )
     is_first = not any(name in opened for name in block[: block.index(section)])
-    return frame, costs[style.get_title(section, is_first=is_first)] + costs[style.section_ends.get(section, "")]
+    return frame, costs[style.get_title(section, is_first=is_first)] + costs[
+        style.section_ends.get(section, "")
+    ]
 
 
-def _fit_drafts(drafts: Sequence[_ContextDraft], room: int, costs: TokenCosts, included: Collection[PassageKey]) -> Iterator[_PickedLine]:
+def _fit_drafts(
+    drafts: Sequence[_ContextDraft], room: int, costs: TokenCosts, included: Collection[PassageKey]
+) -> Iterator[_PickedLine]:
     """In the order given, each in the fullest form that fits; a long one that does not fit stops no short one."""
     shortest = min((costs[line] for draft in drafts for _, line in draft.lines), default=0)
     placed: list[tuple[PrintPosition, str]] = []
@@ -163,7 +214,11 @@ def _fit_drafts(drafts: Sequence[_ContextDraft], room: int, costs: TokenCosts, i
                 break
 
 
-def _count_year_lines(placed: Sequence[tuple[PrintPosition, str]], line_position: tuple[PrintPosition, str], costs: TokenCosts) -> int:
+def _count_year_lines(
+    placed: Sequence[tuple[PrintPosition, str]],
+    line_position: tuple[PrintPosition, str],
+    costs: TokenCosts,
+) -> int:
     """What the lines with years cost more once there is a line at this spot."""
     index, year = bisect(placed, line_position), line_position[1]
     before = placed[index - 1][1] if index else ""
@@ -176,7 +231,9 @@ def _count_year_lines(placed: Sequence[tuple[PrintPosition, str]], line_position
 # ------------------------------------------------------------------------------------------------------------ printing
 
 
-def _print_within_budget(picks: Sequence[_PickedLine], style: RenderStyle, budget: int, encoding: str) -> AssembledContext:
+def _print_within_budget(
+    picks: Sequence[_PickedLine], style: RenderStyle, budget: int, encoding: str
+) -> AssembledContext:
     """The picks in print; as long as the whole costs too much, the last ones are given up."""
     while picks:
         blocks = _render_blocks(picks, style)
@@ -200,16 +257,24 @@ def _render_blocks(picks: Sequence[_PickedLine], style: RenderStyle) -> list[str
     """The blocks that have something in them."""
     ordered = sorted(picks, key=lambda pick: pick.draft.position)
     rows = {
-        name: [(pick.draft.year, pick.line) for pick in ordered if pick.draft.item.section == name] for name in SECTIONS
+        name: [(pick.draft.year, pick.line) for pick in ordered if pick.draft.item.section == name]
+        for name in SECTIONS
     }
     filled = ({name: rows[name] for name in block if rows[name]} for block in style.blocks)
     return [style.render_block(sections) for sections in filled if sections]
 
 
-def _build_result(picks: Sequence[_PickedLine], style: RenderStyle, blocks: Sequence[str], tokens: int) -> AssembledContext:
+def _build_result(
+    picks: Sequence[_PickedLine], style: RenderStyle, blocks: Sequence[str], tokens: int
+) -> AssembledContext:
     in_order = sorted(picks, key=lambda pick: pick.draft.index)
-    messages = tuple({"role": "system", "content": block} for block in blocks) if style.overhead else ()
+    messages = (
+        tuple({"role": "system", "content": block} for block in blocks) if style.overhead else ()
+    )
     return AssembledContext(
-        "\n\n".join(blocks), tokens, tuple(pick.draft.item for pick in in_order),
-        {pick.draft.passage_key: pick.level for pick in in_order}, messages,
-    )  # fmt: skip
+        "\n\n".join(blocks),
+        tokens,
+        tuple(pick.draft.item for pick in in_order),
+        {pick.draft.passage_key: pick.level for pick in in_order},
+        messages,
+    )

@@ -10,15 +10,23 @@ from told.core.fact import LEVEL_SLOTS, OVERVIEW_SLOT, PASSAGE_CHARS, TURN, UNLI
 from told.core.filter import AllOf, parse_filter
 from told.core.kind import Semantics
 from told.core.predicates import SAFETY_PREDICATES, lookup_predicate
-from told.core.query import MAX_LIMIT, Bundle, TracedCandidate, FactQuery, Hit, Trace, exclude_unlisted
-from told.core.text import normalise_text, get_piece
+from told.core.query import (
+    MAX_LIMIT,
+    Bundle,
+    FactQuery,
+    Hit,
+    Trace,
+    TracedCandidate,
+    exclude_unlisted,
+)
+from told.core.text import get_piece, normalise_text
 from told.flow import Flow, call
 from told.read import path, rank, trace
-from told.read.assemble import AssembledContext, Format, ContextItem, assemble
+from told.read.assemble import AssembledContext, ContextItem, Format, assemble
 from told.read.fading import take_unfaded
 from told.read.gather import ReadContext
 from told.read.guard import find_denials
-from told.read.recall import SearchState, SearchRequest
+from told.read.recall import SearchRequest, SearchState
 
 CHARS_PER_TOKEN = 4
 """About how many characters a token has."""
@@ -51,23 +59,48 @@ def estimate_max_items(budget: int) -> int:
     return min(max(budget // MIN_LINE_TOKENS, 1), MAX_LIMIT)
 
 
-def build_context(ctx: ReadContext, request: SearchRequest | None, fact_query: FactQuery, context_request: ContextRequest) -> Flow[Bundle]:
+def build_context(
+    ctx: ReadContext,
+    request: SearchRequest | None,
+    fact_query: FactQuery,
+    context_request: ContextRequest,
+) -> Flow[Bundle]:
     """A block of text for a prompt: what answers the query, or without one what was learned last."""
-    pinned, faded = yield from _load_pinned(ctx, fact_query, request.belief if request else "latest")
-    recent = yield from _load_recent_turns(ctx, fact_query, context_request.tail) if context_request.tail else _load_nothing()
-    state = None if request is None else (yield from path.retrieve(ctx, replace(request, verbatim=True)))
-    answers, more_faded = (_build_answer_items(state, ctx, context_request), []) if state else (yield from _load_newest_items(ctx, fact_query, context_request))
+    pinned, faded = yield from _load_pinned(
+        ctx, fact_query, request.belief if request else "latest"
+    )
+    recent = (
+        yield from _load_recent_turns(ctx, fact_query, context_request.tail)
+        if context_request.tail
+        else _load_nothing()
+    )
+    state = (
+        None
+        if request is None
+        else (yield from path.retrieve(ctx, replace(request, verbatim=True)))
+    )
+    answers, more_faded = (
+        (_build_answer_items(state, ctx, context_request), [])
+        if state
+        else (yield from _load_newest_items(ctx, fact_query, context_request))
+    )
     faded = [*faded, *more_faded]
     timer = trace.StageTimer(list(state.timer.stages) if state else [])
     if faded:
         timer.record_stage("fade", len(pinned) + len(answers), len(faded), lambda: FADED_NOTE)
     items = [*_build_items(pinned, "pinned"), *_build_items(recent, "recent"), *answers]
     assembled = assemble(
-        items, context_request.budget, ctx.settings.encoding, format=context_request.format, pinned_share=ctx.settings.pinned_share,
+        items,
+        context_request.budget,
+        ctx.settings.encoding,
+        format=context_request.format,
+        pinned_share=ctx.settings.pinned_share,
         zone=ctx.settings.zone or None,
-    )  # fmt: skip
+    )
     usage = f"{assembled.tokens} of {context_request.budget} tokens"
-    timer.record_stage("assemble", len(assembled.items), len(items) - len(assembled.items), lambda: usage)
+    timer.record_stage(
+        "assemble", len(assembled.items), len(items) - len(assembled.items), lambda: usage
+    )
     hits = tuple({item.hit.fact.seq: item.hit for item in reversed(assembled.items)}.values())[::-1]
     warnings = list(state.warnings) if state else []
     warnings += yield from path.record_access(ctx, fact_query, hits, state)
@@ -77,18 +110,34 @@ def build_context(ctx: ReadContext, request: SearchRequest | None, fact_query: F
         ctx.on_render(fact_query.scope.account, assembled.text)
     query = request.query if request else ""
     context_trace = Trace(
-        query, fact_query.as_of, timer.build_steps(), (*_trace_items(items, assembled), *map(_trace_faded, faded)),
+        query,
+        fact_query.as_of,
+        timer.build_steps(),
+        (*_trace_items(items, assembled), *map(_trace_faded, faded)),
         trace.intent_to_json(state.intent) if state else {},
-    )  # fmt: skip
-    return Bundle(assembled.text, assembled.tokens, context_request.budget, hits, context_trace, tuple(warnings), assembled.messages)
+    )
+    return Bundle(
+        assembled.text,
+        assembled.tokens,
+        context_request.budget,
+        hits,
+        context_trace,
+        tuple(warnings),
+        assembled.messages,
+    )
 
 
-def _build_answer_items(state: SearchState, ctx: ReadContext, context_request: ContextRequest) -> list[ContextItem]:
+def _build_answer_items(
+    state: SearchState, ctx: ReadContext, context_request: ContextRequest
+) -> list[ContextItem]:
     """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full.
 
     It is enough to offer several times what the budget can hold; what is too long for it takes no room.
     """
-    room, scale = context_request.budget * CHARS_PER_TOKEN * OVERFETCH, rank.build_calibration(state.index_result, ctx.settings)
+    room, scale = (
+        context_request.budget * CHARS_PER_TOKEN * OVERFETCH,
+        rank.build_calibration(state.index_result, ctx.settings),
+    )
     complete_seqs: set[int] = set()
     included_seqs: set[int] = set()
     items: list[ContextItem] = []
@@ -100,10 +149,18 @@ def _build_answer_items(state: SearchState, ctx: ReadContext, context_request: C
         included_seqs.add(fact.seq)
         if slot in LEVEL_SLOTS:
             complete_seqs.add(fact.seq)
-        hit, variants = path.build_hit(scored_item, state, scale(scored_item.score)), _build_variants(fact, slot)
+        hit, variants = (
+            path.build_hit(scored_item, state, scale(scored_item.score)),
+            _build_variants(fact, slot),
+        )
         if hit.superseded:
             variants = tuple([f"{variant}{CHANGED_SUFFIX}" for variant in variants])
-        items.append(ContextItem(replace(hit, slot=0) if slot in LEVEL_SLOTS else hit, variants[:1] if is_repeat else variants))
+        items.append(
+            ContextItem(
+                replace(hit, slot=0) if slot in LEVEL_SLOTS else hit,
+                variants[:1] if is_repeat else variants,
+            )
+        )
         shortest = min(map(len, variants))
         room -= shortest if shortest <= context_request.budget * CHARS_PER_TOKEN else 0
         if room < 0:
@@ -114,17 +171,26 @@ def _build_answer_items(state: SearchState, ctx: ReadContext, context_request: C
 def _build_variants(fact: Fact, slot: int) -> tuple[str, ...]:
     """The texts that may stand for a passage, the fullest first."""
     is_whole = slot in LEVEL_SLOTS or len(fact.text) <= PASSAGE_CHARS
-    return (fact.text if is_whole else get_piece(fact.text, PASSAGE_CHARS, slot), *(text for _, text in _list_shorter_forms(fact)))
+    return (
+        fact.text if is_whole else get_piece(fact.text, PASSAGE_CHARS, slot),
+        *(text for _, text in _list_shorter_forms(fact)),
+    )
 
 
 def _list_shorter_forms(fact: Fact) -> list[tuple[str, str]]:
     """The shorter forms a fact has, each after its name."""
     meta = fact.meta
-    return [(name, text) for name in LEVEL_SLOTS.values() if isinstance(text := meta.get(name), str)] if meta else []
+    return (
+        [(name, text) for name in LEVEL_SLOTS.values() if isinstance(text := meta.get(name), str)]
+        if meta
+        else []
+    )
 
 
 def _build_items(facts: Sequence[Fact], section: str) -> list[ContextItem]:
-    return [ContextItem(Hit(fact, 1.0), _build_variants(fact, OVERVIEW_SLOT), section) for fact in facts]
+    return [
+        ContextItem(Hit(fact, 1.0), _build_variants(fact, OVERVIEW_SLOT), section) for fact in facts
+    ]
 
 
 def _load_nothing() -> Flow[Sequence[Fact]]:
@@ -133,10 +199,17 @@ def _load_nothing() -> Flow[Sequence[Fact]]:
     yield
 
 
-def _load_newest_items(ctx: ReadContext, fact_query: FactQuery, context_request: ContextRequest) -> Flow[tuple[list[ContextItem], list[Fact]]]:
+def _load_newest_items(
+    ctx: ReadContext, fact_query: FactQuery, context_request: ContextRequest
+) -> Flow[tuple[list[ContextItem], list[Fact]]]:
     """What was learned last, and what of it has faded."""
     facts = yield from _load_newest(ctx, exclude_unlisted(fact_query))
-    kept, faded = yield from take_unfaded(ctx, facts, fact_query, min(estimate_max_items(context_request.budget), fact_query.limit or MAX_LIMIT))
+    kept, faded = yield from take_unfaded(
+        ctx,
+        facts,
+        fact_query,
+        min(estimate_max_items(context_request.budget), fact_query.limit or MAX_LIMIT),
+    )
     return _build_items(kept, "recalled"), faded
 
 
@@ -144,7 +217,12 @@ def _load_recent_turns(ctx: ReadContext, fact_query: FactQuery, count: int) -> F
     """The last turns, the newest first, as they were said: a claim stands behind the turn it was taken from."""
     facts = yield from _load_newest(ctx, fact_query)
     turn_evidence = {fact.evidence for fact in facts if fact.kind == TURN}
-    visible = (fact for fact in facts if fact.kind == TURN or (fact.kind not in UNLISTED_KINDS and fact.evidence not in turn_evidence))
+    visible = (
+        fact
+        for fact in facts
+        if fact.kind == TURN
+        or (fact.kind not in UNLISTED_KINDS and fact.evidence not in turn_evidence)
+    )
     return list(islice(visible, count))
 
 
@@ -155,7 +233,9 @@ def _load_newest(ctx: ReadContext, fact_query: FactQuery) -> Flow[Sequence[Fact]
     return [fact for fact in reversed(facts) if fact.seq not in denied]
 
 
-def _load_pinned(ctx: ReadContext, fact_query: FactQuery, belief: str) -> Flow[tuple[list[Fact], list[Fact]]]:
+def _load_pinned(
+    ctx: ReadContext, fact_query: FactQuery, belief: str
+) -> Flow[tuple[list[Fact], list[Fact]]]:
     """The facts of pinned kinds that are believed, oldest first, so that they stand in the same place every time.
 
     Beside them, those that have faded.
@@ -163,9 +243,16 @@ def _load_pinned(ctx: ReadContext, fact_query: FactQuery, belief: str) -> Flow[t
     kinds = ctx.settings.pinned_kinds.replace(",", " ").split()
     if not kinds:
         return [], []
-    pinned_query = replace(fact_query, filter=AllOf((fact_query.filter, parse_filter({"kind": {"in": kinds}}))), limit=MAX_LIMIT, offset=0)
+    pinned_query = replace(
+        fact_query,
+        filter=AllOf((fact_query.filter, parse_filter({"kind": {"in": kinds}}))),
+        limit=MAX_LIMIT,
+        offset=0,
+    )
     facts, conflicts = yield from path.list_facts(ctx, pinned_query, belief)
-    believed = [fact for fact in facts if fact.id not in conflicts.replaced_by and _is_lasting(fact)]
+    believed = [
+        fact for fact in facts if fact.id not in conflicts.replaced_by and _is_lasting(fact)
+    ]
     return (yield from take_unfaded(ctx, believed, fact_query, MAX_LIMIT))
 
 
@@ -175,8 +262,15 @@ def _is_lasting(fact: Fact) -> bool:
     Where the user lives is, and every allergy, but neither the many things the user owns nor where somebody else lives.
     """
     definition = None if fact.predicate is None else lookup_predicate(fact.predicate)
-    is_lasting = definition is None or definition.semantics is not Semantics.MULTI or definition.name in SAFETY_PREDICATES
-    is_about_user = fact.subject is None or normalise_text(fact.subject) in (USER_SUBJECT, normalise_text(fact.scope.user_id or ""))
+    is_lasting = (
+        definition is None
+        or definition.semantics is not Semantics.MULTI
+        or definition.name in SAFETY_PREDICATES
+    )
+    is_about_user = fact.subject is None or normalise_text(fact.subject) in (
+        USER_SUBJECT,
+        normalise_text(fact.scope.user_id or ""),
+    )
     return is_lasting and is_about_user
 
 
@@ -185,13 +279,23 @@ def _trace_faded(fact: Fact) -> TracedCandidate:
     return TracedCandidate(fact.id, fact.seq, fact.text, 0.0, {}, "fade", False, "has faded")
 
 
-def _trace_items(items: Sequence[ContextItem], assembled: AssembledContext) -> Iterator[TracedCandidate]:
+def _trace_items(
+    items: Sequence[ContextItem], assembled: AssembledContext
+) -> Iterator[TracedCandidate]:
     for item in items:
         hit = item.hit
         level = assembled.levels.get((hit.fact.seq, hit.slot))
         level_name = "content" if not level else _list_shorter_forms(hit.fact)[level - 1][0]
         reason = "" if level is not None else "does not fit the budget"
         yield TracedCandidate(
-            hit.fact.id, hit.fact.seq, hit.fact.text, hit.score, hit.parts, "assemble", level is not None, reason,
-            (item.section,), level_name,
-        )  # fmt: skip
+            hit.fact.id,
+            hit.fact.seq,
+            hit.fact.text,
+            hit.score,
+            hit.parts,
+            "assemble",
+            level is not None,
+            reason,
+            (item.section,),
+            level_name,
+        )

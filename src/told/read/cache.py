@@ -49,7 +49,11 @@ class HotItem(NamedTuple):
 
     def is_near(self, query_code: bytes, min_cosine: float) -> bool:
         """Whether it is near enough to what is asked; where either has no vector it may be."""
-        return not query_code or len(query_code) != len(self.code) or cosine(query_code, self.code) >= min_cosine
+        return (
+            not query_code
+            or len(query_code) != len(self.code)
+            or cosine(query_code, self.code) >= min_cosine
+        )
 
 
 _make_hot_item = partial(tuple.__new__, HotItem)
@@ -68,13 +72,17 @@ class HotBuffer:
         if not self.topics:
             return
         threads = {item.thread for item in self.items.values()}
-        self.topics = {topic: members for topic, members in self.topics.items() if members <= threads}
+        self.topics = {
+            topic: members for topic, members in self.topics.items() if members <= threads
+        }
 
 
 class HotBuffers:
     """What this process recalled lately: a hot buffer for each scope, and the counts the store does not have yet."""
 
-    def __init__(self, size: int = 20, flush_every: int = 256, access_buffer: AccessBuffer | None = None) -> None:
+    def __init__(
+        self, size: int = 20, flush_every: int = 256, access_buffer: AccessBuffer | None = None
+    ) -> None:
         self._buffer_size = size
         self._flush_every = flush_every
         self.access_buffer = access_buffer or AccessBuffer()
@@ -90,7 +98,12 @@ class HotBuffers:
         self._read_count = 0
 
     def record_hits(
-        self, account: str, scope: Scope, hits: Sequence[Fact], at: int, codes: Mapping[int, bytes] = NO_CODES
+        self,
+        account: str,
+        scope: Scope,
+        hits: Sequence[Fact],
+        at: int,
+        codes: Mapping[int, bytes] = NO_CODES,
     ) -> None:
         """A read in this scope selected these, best first; codes are those of what was found of them."""
         if not hits:
@@ -101,7 +114,9 @@ class HotBuffers:
             _add_counts(counts, {fact.id for fact in hits}, 1, at)
             self._update_buffer(scope, hits, codes)
 
-    def _update_buffer(self, scope: Scope, hits: Sequence[Fact], codes: Mapping[int, bytes]) -> None:
+    def _update_buffer(
+        self, scope: Scope, hits: Sequence[Fact], codes: Mapping[int, bytes]
+    ) -> None:
         """Put the best hits last, the very best at the end, and let go of what is too much at the other end."""
         if not self._buffer_size:
             return
@@ -111,14 +126,18 @@ class HotBuffers:
         items = buffer.items
         for fact in reversed(hits[: self._buffer_size]):
             previous = items.pop(fact.seq, None)
-            items[fact.seq] = _make_hot_item((fact.id, codes.get(fact.seq, b"") or (previous.code if previous else b"")))
+            items[fact.seq] = _make_hot_item(
+                (fact.id, codes.get(fact.seq, b"") or (previous.code if previous else b""))
+            )
         for seq in list(items)[: -self._buffer_size]:
             del items[seq]
         buffer.trim_topics()
         if len(self._buffers) > MAX_SCOPES:
             self._buffers.popitem(last=False)
 
-    def get_hot_seqs(self, scope: Scope, query_code: bytes = b"", min_cosine: float = 0.0) -> tuple[int, ...]:
+    def get_hot_seqs(
+        self, scope: Scope, query_code: bytes = b"", min_cosine: float = 0.0
+    ) -> tuple[int, ...]:
         """The ledger positions this very scope selected last and that are near enough to what is asked, newest first.
 
         They are hints: another process may have updated, erased or even reset what stood there, so whoever follows one
@@ -142,12 +161,20 @@ class HotBuffers:
                 self._buffers[scope].topics[topic] = frozenset(members)
 
     def find_hot_topics(
-        self, scope: Scope, topics: Mapping[str, Iterable[str]], query_code: bytes = b"", min_cosine: float = 0.0
+        self,
+        scope: Scope,
+        topics: Mapping[str, Iterable[str]],
+        query_code: bytes = b"",
+        min_cosine: float = 0.0,
     ) -> set[str]:
         """The topics that were fetched and whose members, the same as then, are all in the buffer and near enough."""
         with self._lock:
             buffer = self._buffers.get(scope, HotBuffer())
-            matching = {topic for topic, members in topics.items() if buffer.topics.get(topic) == frozenset(members)}
+            matching = {
+                topic
+                for topic, members in topics.items()
+                if buffer.topics.get(topic) == frozenset(members)
+            }
             items = list(buffer.items.values()) if matching else []
             members_by_topic = {topic: buffer.topics[topic] for topic in matching}
         hot_threads = {item.thread for item in items if item.is_near(query_code, min_cosine)}
@@ -158,13 +185,21 @@ class HotBuffers:
         with self._lock:
             counts = self._cooccurrence.setdefault(account, {})
             for pair in combinations(sorted(set(topics)), 2):
-                counts[pair] = counts[pair] + AccessCount(1, at) if pair in counts else AccessCount(1, at)
+                counts[pair] = (
+                    counts[pair] + AccessCount(1, at) if pair in counts else AccessCount(1, at)
+                )
 
-    def get_pending_cooccurrence(self, account: str, topics: Iterable[str]) -> Mapping[Pair, AccessCount]:
+    def get_pending_cooccurrence(
+        self, account: str, topics: Iterable[str]
+    ) -> Mapping[Pair, AccessCount]:
         """How often any of these topics came up with others, as far as the store does not know it yet."""
         wanted = set(topics)
         with self._lock:
-            return {pair: access_count for pair, access_count in self._cooccurrence.get(account, {}).items() if not wanted.isdisjoint(pair)}
+            return {
+                pair: access_count
+                for pair, access_count in self._cooccurrence.get(account, {}).items()
+                if not wanted.isdisjoint(pair)
+            }
 
     def take_cooccurrence(self) -> Mapping[str, Mapping[Pair, AccessCount]]:
         """All pending meetings by account, for somebody who writes them down or gives them back."""
@@ -218,10 +253,16 @@ class HotBuffers:
 
     def take_all(self) -> Mapping[str, AccessBatch]:
         """All that is pending by account, for somebody who writes it down or gives it back."""
-        counts, cooccurrence, records = self.take_counts(), self.take_cooccurrence(), self.access_buffer.take_records()
+        counts, cooccurrence, records = (
+            self.take_counts(),
+            self.take_cooccurrence(),
+            self.access_buffer.take_records(),
+        )
         return {
             account: replace(
-                self.access_buffer.build_batch(records.get(account, ())), counts=counts.get(account, {}), cooccurrences=cooccurrence.get(account, {})
+                self.access_buffer.build_batch(records.get(account, ())),
+                counts=counts.get(account, {}),
+                cooccurrences=cooccurrence.get(account, {}),
             )
             for account in {**counts, **cooccurrence, **records}
         }
@@ -241,7 +282,9 @@ class HotBuffers:
         with self._lock:
             for thread in erased & self._pending_counts.get(account, {}).keys():
                 del self._pending_counts[account][thread]
-            for pair in [pair for pair in self._cooccurrence.get(account, {}) if not erased.isdisjoint(pair)]:
+            for pair in [
+                pair for pair in self._cooccurrence.get(account, {}) if not erased.isdisjoint(pair)
+            ]:
                 del self._cooccurrence[account][pair]
             for scope in [scope for scope in self._buffers if scope.account == account]:
                 buffer = self._buffers[scope]
@@ -279,7 +322,12 @@ def _add_counts(counts: dict[str, list[int]], threads: Iterable[str], count: int
 
 
 def record_read(
-    store: Store, hot_buffers: HotBuffers, scope: Scope, hits: Sequence[Fact], at: int, codes: Mapping[int, bytes] = NO_CODES
+    store: Store,
+    hot_buffers: HotBuffers,
+    scope: Scope,
+    hits: Sequence[Fact],
+    at: int,
+    codes: Mapping[int, bytes] = NO_CODES,
 ) -> Flow[tuple[str, ...]]:
     """Note what a read selected, and write recalls down when that is due; what went wrong is a warning."""
     hot_buffers.record_hits(scope.account, scope, hits, at, codes)
@@ -304,15 +352,28 @@ def _write_pending(store: Store, hot_buffers: HotBuffers) -> Flow[tuple[str, ...
     return tuple(warnings)
 
 
-def load_cooccurrence(store: Store, hot_buffers: HotBuffers, account: str, topics: Sequence[str]) -> Flow[Mapping[Pair, AccessCount]]:
+def load_cooccurrence(
+    store: Store, hot_buffers: HotBuffers, account: str, topics: Sequence[str]
+) -> Flow[Mapping[Pair, AccessCount]]:
     """How often topics came up with others, with what this process has not written down yet."""
     stored = (yield from call(store.cooccurrence, account, topics)) if topics else {}
     pending = hot_buffers.get_pending_cooccurrence(account, topics)
-    return {**stored, **{pair: stored[pair] + new if pair in stored else new for pair, new in pending.items()}}
+    return {
+        **stored,
+        **{pair: stored[pair] + new if pair in stored else new for pair, new in pending.items()},
+    }
 
 
-def load_access_counts(store: Store, hot_buffers: HotBuffers, account: str, threads: Sequence[str]) -> Flow[Mapping[str, AccessCount]]:
+def load_access_counts(
+    store: Store, hot_buffers: HotBuffers, account: str, threads: Sequence[str]
+) -> Flow[Mapping[str, AccessCount]]:
     """How often threads were recalled, with what this process has not written down yet."""
     stored = yield from call(store.access_counts, account, threads)
     pending = hot_buffers.get_pending_counts(account, threads)
-    return {**stored, **{thread: stored[thread] + new if thread in stored else new for thread, new in pending.items()}}
+    return {
+        **stored,
+        **{
+            thread: stored[thread] + new if thread in stored else new
+            for thread, new in pending.items()
+        },
+    }

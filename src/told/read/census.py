@@ -31,18 +31,26 @@ def parse_owner_types(value: Any) -> tuple[str, ...]:
     if value is None:
         return OWNER_TYPES
     if not isinstance(value, str) or value not in OWNER_TYPES:
-        hint = (isinstance(value, str) and suggest_option(value, OWNER_TYPES)) or f"Use one of {', '.join(OWNER_TYPES)}."
+        hint = (
+            isinstance(value, str) and suggest_option(value, OWNER_TYPES)
+        ) or f"Use one of {', '.join(OWNER_TYPES)}."
         raise InvalidInput(f"There is no type {format_value(value)}.", hint=hint)
     return (value,)
 
 
-def summarise_owners(tallies: Iterable[ScopeTally], owner_types: Sequence[str] = OWNER_TYPES) -> list[OwnerStatistics]:
+def summarise_owners(
+    tallies: Iterable[ScopeTally], owner_types: Sequence[str] = OWNER_TYPES
+) -> list[OwnerStatistics]:
     """Users, then agents, then runs, each by name; what belongs to several counts for each of them."""
     tallies_by_owner: dict[tuple[str, str], list[ScopeTally]] = defaultdict(list)
     for tally in tallies:
         for field, name in tally.scope.ids().items():
             tallies_by_owner[field.removesuffix("_id"), name].append(tally)
-    return [_sum_tallies(owner_type, name, tallies_by_owner[owner_type, name]) for owner_type in owner_types for name in _list_names(tallies_by_owner, owner_type)]
+    return [
+        _sum_tallies(owner_type, name, tallies_by_owner[owner_type, name])
+        for owner_type in owner_types
+        for name in _list_names(tallies_by_owner, owner_type)
+    ]
 
 
 def _list_names(tallies_by_owner: Iterable[tuple[str, str]], owner_type: str) -> list[str]:

@@ -26,7 +26,9 @@ from told.read.limits import resolve_thresholds
 from told.settings import Settings
 
 NO_EMBEDDER_WARNING = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
-OTHER_EMBEDDER_WARNING = "The store's embedder {} is not available here, so memories are found by their words only."
+OTHER_EMBEDDER_WARNING = (
+    "The store's embedder {} is not available here, so memories are found by their words only."
+)
 MAX_QUERY_TERMS = 64
 _WORD_EDGES = re.compile(r"^\W+|\W+$")
 
@@ -64,12 +66,18 @@ def _split_names(text: str) -> frozenset[str]:
 def parse_query_words(query: str) -> tuple[QueryWord, ...]:
     """The words of a query that may name a speaker; the capital of "How" tells nothing of Howard."""
     tokens = query.replace("\u2019", "'").replace("'s", " ").split()
-    stripped = dict.fromkeys([word if word.isalnum() else _WORD_EDGES.sub("", word) for word in tokens])
+    stripped = dict.fromkeys(
+        [word if word.isalnum() else _WORD_EDGES.sub("", word) for word in tokens]
+    )
     words = [(word.casefold(), word) for word in stripped if len(word) > 1]
-    return tuple([QueryWord(low, word, word[0].isupper() and low not in COMMON_WORDS) for low, word in words])
+    return tuple(
+        [QueryWord(low, word, word[0].isupper() and low not in COMMON_WORDS) for low, word in words]
+    )
 
 
-def build_index_query(ctx: ReadContext, intent: QueryIntent, fact_query: FactQuery, vector: Vector | None, depth: int) -> IndexQuery:
+def build_index_query(
+    ctx: ReadContext, intent: QueryIntent, fact_query: FactQuery, vector: Vector | None, depth: int
+) -> IndexQuery:
     """What to ask the index."""
     settings, sources = ctx.settings, ctx.sources
     terms = tuple(dict.fromkeys(extract_query_terms(intent.text)))[:MAX_QUERY_TERMS]
@@ -83,38 +91,70 @@ def build_index_query(ctx: ReadContext, intent: QueryIntent, fact_query: FactQue
     model = ctx.embedder.model if ctx.embedder else None
     usual = settings.usual or getattr(ctx.embedder, "usual", 0.0)
     words = parse_query_words(intent.text)
-    return IndexQuery(fact_query, terms, vector, depth, model, settings.centre, usual, words, spans, settings.beside, hot)
+    return IndexQuery(
+        fact_query,
+        terms,
+        vector,
+        depth,
+        model,
+        settings.centre,
+        usual,
+        words,
+        spans,
+        settings.beside,
+        hot,
+    )
 
 
 def label_hot_seqs(ctx: ReadContext, index_query: IndexQuery) -> dict[int, str]:
     """What the scope recalled last, by position: hot if it is near enough to the query to answer it, else just warm."""
-    hot_seqs = [seq for seq in ctx.hot_buffers.get_hot_seqs(index_query.query.scope) if seq in index_query.extra_seqs]
+    hot_seqs = [
+        seq
+        for seq in ctx.hot_buffers.get_hot_seqs(index_query.query.scope)
+        if seq in index_query.extra_seqs
+    ]
     if not hot_seqs or index_query.vector is None:
         return dict.fromkeys(hot_seqs, "hot")
-    near_seqs = ctx.hot_buffers.get_hot_seqs(index_query.query.scope, quantise(index_query.vector), resolve_thresholds(ctx.settings, ctx.embedder).hot)
+    near_seqs = ctx.hot_buffers.get_hot_seqs(
+        index_query.query.scope,
+        quantise(index_query.vector),
+        resolve_thresholds(ctx.settings, ctx.embedder).hot,
+    )
     return {seq: "hot" if seq in near_seqs else "warm" for seq in hot_seqs}
 
 
-def search_index(ctx: ReadContext, index_query: IndexQuery) -> Flow[tuple[IndexResult, tuple[str, ...]]]:
+def search_index(
+    ctx: ReadContext, index_query: IndexQuery
+) -> Flow[tuple[IndexResult, tuple[str, ...]]]:
     """What the index offers; by words alone, with a warning, when its vectors are of another model."""
     try:
         return (yield from call(ctx.store.index.search, index_query)), ()
     except ModelMismatch as mismatch:
         warning = f"Memories are found by their words only: {mismatch}"
-        return (yield from call(ctx.store.index.search, replace(index_query, vector=None))), (warning,)
+        return (yield from call(ctx.store.index.search, replace(index_query, vector=None))), (
+            warning,
+        )
 
 
-def load_facts_by_id(ctx: ReadContext, fact_query: FactQuery, threads: Iterable[str]) -> Flow[Sequence[Fact]]:
+def load_facts_by_id(
+    ctx: ReadContext, fact_query: FactQuery, threads: Iterable[str]
+) -> Flow[Sequence[Fact]]:
     """What a read can see of some threads, in one look; the guards are still to be asked."""
     condition = combine_all((fact_query.filter, Comparison("id", "in", tuple(sorted(threads)))))
-    return (yield from call(ctx.store.find_facts, replace(fact_query, filter=condition, limit=None, offset=0)))
+    return (
+        yield from call(
+            ctx.store.find_facts, replace(fact_query, filter=condition, limit=None, offset=0)
+        )
+    )
 
 
 def embed_query(ctx: ReadContext, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]:
     """The query's vector, or a warning that says why there is none."""
     if ctx.embedder is None:
         bound_model = yield from call(ctx.store.current_model)
-        return None, (OTHER_EMBEDDER_WARNING.format(bound_model[0]) if bound_model else NO_EMBEDDER_WARNING,)
+        return None, (
+            OTHER_EMBEDDER_WARNING.format(bound_model[0]) if bound_model else NO_EMBEDDER_WARNING,
+        )
     vector = yield from catch_failure(_embed(ctx.embedder, query))
     if isinstance(vector, Failure):
         return None, (f"The embedder failed, so memories are found by their words only: {vector}",)

@@ -15,7 +15,9 @@ def allow_kinds(prefixes: Sequence[str]) -> Guard:
     """Lets through the kinds that begin with one of these, whole words of a dotted name at a time."""
 
     def deny(fact: Fact) -> str | None:
-        is_allowed = any(fact.kind == prefix or fact.kind.startswith(f"{prefix}.") for prefix in prefixes)
+        is_allowed = any(
+            fact.kind == prefix or fact.kind.startswith(f"{prefix}.") for prefix in prefixes
+        )
         return None if is_allowed else "not subscribed to"
 
     return deny
@@ -25,5 +27,8 @@ def find_denials(facts: Iterable[Fact], guards: Sequence[Guard]) -> Mapping[int,
     """Why each of the facts that some guard stops may not be shown, by position."""
     if not guards:
         return {}
-    reasons = ((fact.seq, next((reason for guard in guards if (reason := guard(fact))), None)) for fact in facts)
+    reasons = (
+        (fact.seq, next((reason for guard in guards if (reason := guard(fact))), None))
+        for fact in facts
+    )
     return {seq: reason for seq, reason in reasons if reason}

@@ -25,11 +25,14 @@ class ExpansionEdge:
 ExpansionEdges: TypeAlias = dict[str, ExpansionEdge]
 
 
-def keep_strongest_edge(edges: ExpansionEdges, thread: str, edge: ExpansionEdge, scores: Mapping[str, float]) -> None:
+def keep_strongest_edge(
+    edges: ExpansionEdges, thread: str, edge: ExpansionEdge, scores: Mapping[str, float]
+) -> None:
     """Take a lead unless a stronger one leads there; nothing leads to itself."""
     existing = edges.get(thread)
     if edge.parent != thread and (
-        existing is None or edge.weight * scores[edge.parent] > existing.weight * scores[existing.parent]
+        existing is None
+        or edge.weight * scores[edge.parent] > existing.weight * scores[existing.parent]
     ):
         edges[thread] = edge
 
@@ -54,9 +57,13 @@ class LinkCache:
         return [links_by_seq[seq] for seq in sorted(links_by_seq)]
 
 
-def load_links(ctx: ReadContext, fact_query: FactQuery, nodes: Sequence[str], link_cache: LinkCache) -> Flow[Sequence[Link]]:
+def load_links(
+    ctx: ReadContext, fact_query: FactQuery, nodes: Sequence[str], link_cache: LinkCache
+) -> Flow[Sequence[Link]]:
     """The links that touch any of these nodes at the position that is read."""
     if missing := [node for node in nodes if node not in link_cache.links_by_node]:
         seq = None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
-        link_cache.add_links(missing, (yield from call(ctx.store.find_links, fact_query.scope.account, missing, seq)))
+        link_cache.add_links(
+            missing, (yield from call(ctx.store.find_links, fact_query.scope.account, missing, seq))
+        )
     return link_cache.get_links(nodes)

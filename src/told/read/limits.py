@@ -13,4 +13,6 @@ def resolve_thresholds(settings: Settings, embedder: Embedder | None) -> Thresho
     """From which cosines on: as the settings say, else as the embedder does, else as the seed does."""
     defaults = getattr(embedder, "topics", Thresholds())
     overrides = {name.name: getattr(settings, f"topic_{name.name}") for name in fields(Thresholds)}
-    return Thresholds(**{name: value or getattr(defaults, name) for name, value in overrides.items()})
+    return Thresholds(
+        **{name: value or getattr(defaults, name) for name, value in overrides.items()}
+    )

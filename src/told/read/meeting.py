@@ -20,17 +20,35 @@ def record_topic_cooccurrence(ctx: ReadContext, state: SearchState) -> Flow[None
     """
     index_query, account = state.index_query, state.index_query.query.scope.account
     embedder, is_past = ctx.embedder, index_query.query.as_of.seq < LATEST
-    if is_past or embedder is None or index_query.vector is None or not state.index_result.has_links or "topics" not in ctx.sources:
+    if (
+        is_past
+        or embedder is None
+        or index_query.vector is None
+        or not state.index_result.has_links
+        or "topics" not in ctx.sources
+    ):
         return
     if not (yield from call(ctx.store.get_cursor, account, CONSUMER)):
         return
     top_items = take_first_facts(state.all_scored, ctx.settings.topic_reach)
     yield from fetch_facts(ctx, state, list_seqs(top_items))
-    thread_by_seq = {item.candidate.seq: state.facts[item.candidate.seq].id for item in top_items if item.candidate.seq in state.facts}
+    thread_by_seq = {
+        item.candidate.seq: state.facts[item.candidate.seq].id
+        for item in top_items
+        if item.candidate.seq in state.facts
+    }
     threads = list(dict.fromkeys(thread_by_seq.values()))
-    links = find_current_topic_links((yield from load_links(ctx, index_query.query, threads, state.link_cache)))
+    links = find_current_topic_links(
+        (yield from load_links(ctx, index_query.query, threads, state.link_cache))
+    )
     topics = sorted({link.dst for thread, link in links.items() if thread in set(threads)})
     if len(topics) > 1:
-        cosines = yield from load_topic_cosines(ctx.store, account, topics, quantise(index_query.vector), embedder.model)
+        cosines = yield from load_topic_cosines(
+            ctx.store, account, topics, quantise(index_query.vector), embedder.model
+        )
         min_cosine = resolve_thresholds(ctx.settings, embedder).near
-        ctx.hot_buffers.record_cooccurrence(account, (topic for topic, cosine in cosines.items() if cosine >= min_cosine), index_query.query.as_of.at)
+        ctx.hot_buffers.record_cooccurrence(
+            account,
+            (topic for topic, cosine in cosines.items() if cosine >= min_cosine),
+            index_query.query.as_of.at,
+        )

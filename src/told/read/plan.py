@@ -14,7 +14,7 @@ from told.core.identity import Lens, get_lens
 from told.core.ids import IdGenerator
 from told.core.query import LATEST, MAX_LIMIT, AsOf, FactQuery
 from told.core.scope import Scope, validate_identifier
-from told.core.text import validate_label, format_value
+from told.core.text import format_value, validate_label
 from told.core.when import from_us, parse_instant, parse_moment
 from told.flow import Flow, call
 from told.ports import Store
@@ -28,20 +28,36 @@ MAX_POSITION = 10**15
 MAX_CHANGES = 10 * MAX_LIMIT
 
 
-def resolve_scope_and_filter(ids: Mapping[str, Any], filters: Any, account: str) -> tuple[Scope, Any]:
+def resolve_scope_and_filter(
+    ids: Mapping[str, Any], filters: Any, account: str
+) -> tuple[Scope, Any]:
     """The scope named by arguments or inside the filters, and what is left of the filters."""
     filter_ids, rest = split_scope(filters)
     if not filter_ids:
         return Scope.create(**ids, account=account), rest
-    argument_ids = {name: validate_identifier(value, name) for name, value in ids.items() if value is not None}
+    argument_ids = {
+        name: validate_identifier(value, name) for name, value in ids.items() if value is not None
+    }
     for name in filter_ids.keys() & argument_ids.keys():
         if filter_ids[name] != argument_ids[name]:
-            raise InvalidInput(f"{name} is {argument_ids[name]!r} in the call and {filter_ids[name]!r} in its filters.")
-    return Scope.create(**filter_ids, **{k: v for k, v in argument_ids.items() if k not in filter_ids}, account=account), rest
+            raise InvalidInput(
+                f"{name} is {argument_ids[name]!r} in the call and {filter_ids[name]!r} in its filters."
+            )
+    return Scope.create(
+        **filter_ids,
+        **{k: v for k, v in argument_ids.items() if k not in filter_ids},
+        account=account,
+    ), rest
 
 
 def resolve_as_of(
-    store: Store, id_generator: IdGenerator, account: str, settings: Settings, *, as_of: Any = None, valid_at: Any = None
+    store: Store,
+    id_generator: IdGenerator,
+    account: str,
+    settings: Settings,
+    *,
+    as_of: Any = None,
+    valid_at: Any = None,
 ) -> Flow[AsOf]:
     """A point on both axes; `as_of` is a time or a ledger position such as `#12`."""
     now = id_generator.now()
@@ -60,7 +76,9 @@ def resolve_as_of(
 def _parse_position(text: str) -> int:
     digits = text[1:] if len(text) <= len(str(MAX_POSITION)) else ""
     if not digits.isdecimal() or int(digits) < 1:
-        raise TimeError(f"{format_value(text)} is not a ledger position.", hint="Positions look like #12.")
+        raise TimeError(
+            f"{format_value(text)} is not a ledger position.", hint="Positions look like #12."
+        )
     return int(digits)
 
 
@@ -78,7 +96,9 @@ def _parse_instant(value: Any, now: int, settings: Settings) -> int:
 def parse_limit(limit: Any, top_k: Any, settings: Settings) -> int:
     """How many results are wanted, by either name."""
     given = {"limit": limit, "top_k": top_k}
-    values = {parse_int(value, name, 1, MAX_LIMIT) for name, value in given.items() if value is not None}
+    values = {
+        parse_int(value, name, 1, MAX_LIMIT) for name, value in given.items() if value is not None
+    }
     if len(values) > 1:
         raise InvalidInput("limit and top_k are two names of one thing; give one of them.")
     return values.pop() if values else settings.limit
@@ -87,7 +107,9 @@ def parse_limit(limit: Any, top_k: Any, settings: Settings) -> int:
 def parse_int(value: Any, name: str, minimum: int, maximum: int) -> int:
     """A whole number between two others."""
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
-        raise InvalidInput(f"{name} must be a whole number from {minimum} to {maximum}, not {format_value(value)}.")
+        raise InvalidInput(
+            f"{name} must be a whole number from {minimum} to {maximum}, not {format_value(value)}."
+        )
     return value
 
 
@@ -99,10 +121,19 @@ def parse_flag(value: Any, name: str) -> bool:
 
 
 def build_fact_query(
-    scope: Scope, as_of: AsOf, filters: Any, *, limit: int | None, offset: Any = 0, show_expired: Any = False
+    scope: Scope,
+    as_of: AsOf,
+    filters: Any,
+    *,
+    limit: int | None,
+    offset: Any = 0,
+    show_expired: Any = False,
 ) -> FactQuery:
     """A read of facts."""
-    include_expired, skip = parse_flag(show_expired, "show_expired"), parse_int(offset, "offset", 0, MAX_OFFSET)
+    include_expired, skip = (
+        parse_flag(show_expired, "show_expired"),
+        parse_int(offset, "offset", 0, MAX_OFFSET),
+    )
     return FactQuery(scope, as_of, parse_filter(filters), include_expired, limit, skip)
 
 
@@ -111,8 +142,15 @@ def restrict_to_kinds(query: FactQuery, kinds: Any) -> FactQuery:
     if kinds is None:
         return query
     names = [kinds] if isinstance(kinds, str) else kinds
-    if not isinstance(names, list | tuple) or not names or not all(isinstance(kind, str) and kind for kind in names):
-        raise InvalidInput(f"kinds must be a list of names, not {format_value(kinds)}.", hint='Such as ["profile", "event"].')
+    if (
+        not isinstance(names, list | tuple)
+        or not names
+        or not all(isinstance(kind, str) and kind for kind in names)
+    ):
+        raise InvalidInput(
+            f"kinds must be a list of names, not {format_value(kinds)}.",
+            hint='Such as ["profile", "event"].',
+        )
     return replace(query, filter=AllOf((query.filter, parse_filter({"kind": {"in": list(names)}}))))
 
 
@@ -134,7 +172,9 @@ def _parse_share(value: Any, name: str) -> float:
 def parse_belief(value: Any) -> str:
     """Which side of a contradiction is shown; the latest, unless told otherwise."""
     if value is not None and not (isinstance(value, str) and value in BELIEFS):
-        raise InvalidInput(f"There is no belief {format_value(value)}.", hint=f"Use one of {', '.join(BELIEFS)}.")
+        raise InvalidInput(
+            f"There is no belief {format_value(value)}.", hint=f"Use one of {', '.join(BELIEFS)}."
+        )
     return value or "latest"
 
 
@@ -148,12 +188,16 @@ def parse_reference_date(value: Any, as_of: AsOf, settings: Settings) -> datetim
     return None if value is None else from_us(_parse_instant(value, as_of.at, settings))
 
 
-def parse_context_request(budget: Any, format: Any, tail: Any, settings: Settings) -> ContextRequest:
+def parse_context_request(
+    budget: Any, format: Any, tail: Any, settings: Settings
+) -> ContextRequest:
     """How a context is wanted."""
     tokens = settings.budget if budget is None else parse_int(budget, "budget", 1, MAX_BUDGET)
     turns = settings.tail if tail is None else parse_int(tail, "tail", 0, MAX_LIMIT)
     if format is not None and not (isinstance(format, str) and format in FORMATS):
-        raise InvalidInput(f"There is no format {format_value(format)}.", hint=f"Use one of {', '.join(FORMATS)}.")
+        raise InvalidInput(
+            f"There is no format {format_value(format)}.", hint=f"Use one of {', '.join(FORMATS)}."
+        )
     return ContextRequest(tokens, format or "text", turns)
 
 

@@ -12,12 +12,12 @@ from typing import NamedTuple, TypeAlias, final, overload
 from told.core.almanac import count_time_words
 from told.core.fact import Fact
 from told.core.kind import Ontology
-from told.core.query import Candidate, Candidates, IndexResult, AccessCount, to_candidates
+from told.core.query import AccessCount, Candidate, Candidates, IndexResult, to_candidates
 from told.core.score import cosine
 from told.core.text import extract_terms
 from told.core.trust import EXTERNAL_SOURCES, Trust, trust_of_channel
 from told.core.when import Interval
-from told.read.asked import QueryIntent, AnswerSource
+from told.read.asked import AnswerSource, QueryIntent
 from told.read.cache import compute_hotness
 from told.read.fuse import FUSED_METHOD, SCORE_SCALE, compute_relevance
 from told.settings import Settings
@@ -40,7 +40,10 @@ TALK_TOP_TURNS = 3
 MAX_TIME_WORDS = 2
 """So many words of time are as good as any more."""
 
-KINDS_BY_SOURCE: Mapping[AnswerSource, tuple[str, ...]] = {AnswerSource.SKILL: ("skill", "case", "tool"), AnswerSource.RESOURCE: ("document",)}
+KINDS_BY_SOURCE: Mapping[AnswerSource, tuple[str, ...]] = {
+    AnswerSource.SKILL: ("skill", "case", "tool"),
+    AnswerSource.RESOURCE: ("document",),
+}
 """The kinds a query of a sort asks for."""
 
 
@@ -54,7 +57,13 @@ class ScoredCandidate(NamedTuple):
     def add_parts(self, **more: float) -> ScoredCandidate:
         """The same with more parts."""
         nonzero = {name: value for name, value in more.items() if value}
-        return ScoredCandidate(self.candidate, self.score + sum(nonzero.values()), {**self.parts, **nonzero}) if nonzero else self
+        return (
+            ScoredCandidate(
+                self.candidate, self.score + sum(nonzero.values()), {**self.parts, **nonzero}
+            )
+            if nonzero
+            else self
+        )
 
 
 _make_scored = partial(tuple.__new__, ScoredCandidate)
@@ -71,7 +80,9 @@ class RankedCandidates(Sequence[ScoredCandidate]):
     A search looks at the first few, and of all others only at whose they are.
     """
 
-    def __init__(self, candidates: Candidates, scores: list[float], parts: Mapping[str, ScoreColumn]) -> None:
+    def __init__(
+        self, candidates: Candidates, scores: list[float], parts: Mapping[str, ScoreColumn]
+    ) -> None:
         self._candidates, self._parts = candidates, parts
         seqs = candidates.get_column("seq")
         order = list(range(len(seqs) - 1, -1, -1))
@@ -88,7 +99,9 @@ class RankedCandidates(Sequence[ScoredCandidate]):
         positions, cache = list(places), self._cache
         if missing := [position for position in positions if position not in cache]:
             numbers = [self._order[position] for position in missing]
-            for position, number, candidate in zip(missing, numbers, self._candidates.take(numbers), strict=True):
+            for position, number, candidate in zip(
+                missing, numbers, self._candidates.take(numbers), strict=True
+            ):
                 parts: dict[str, float] = {}
                 for name, column in self._parts.items():
                     if (part := column[number]) is not None:
@@ -102,7 +115,11 @@ class RankedCandidates(Sequence[ScoredCandidate]):
     def __getitem__(self, index: slice) -> list[ScoredCandidate]: ...
     def __getitem__(self, index: int | slice) -> ScoredCandidate | list[ScoredCandidate]:
         positions = range(len(self.seqs))[index]
-        return self.get_many(positions) if isinstance(positions, range) else self.get_many((positions,))[0]
+        return (
+            self.get_many(positions)
+            if isinstance(positions, range)
+            else self.get_many((positions,))[0]
+        )
 
     def __len__(self) -> int:
         return len(self.seqs)
@@ -113,13 +130,19 @@ class RankedCandidates(Sequence[ScoredCandidate]):
 
 def list_seqs(scored: Sequence[ScoredCandidate]) -> Sequence[int]:
     """Which fact each passage belongs to, by its position."""
-    return scored.seqs if type(scored) is RankedCandidates else [item.candidate.seq for item in scored]
+    return (
+        scored.seqs if type(scored) is RankedCandidates else [item.candidate.seq for item in scored]
+    )
 
 
 def filter_by_seq(scored: Sequence[ScoredCandidate], seqs: Container[int]) -> list[ScoredCandidate]:
     """The passages of some facts, in the order they come."""
     positions = [position for position, seq in enumerate(list_seqs(scored)) if seq in seqs]
-    return scored.get_many(positions) if type(scored) is RankedCandidates else [scored[position] for position in positions]
+    return (
+        scored.get_many(positions)
+        if type(scored) is RankedCandidates
+        else [scored[position] for position in positions]
+    )
 
 
 def build_unscored(fact: Fact, like: Candidate | None = None) -> Candidate:
@@ -129,38 +152,66 @@ def build_unscored(fact: Fact, like: Candidate | None = None) -> Candidate:
     return candidate if like is None else candidate._replace(hub=like.hub, code=like.code)
 
 
-def rank_candidates(index_result: IndexResult, intent: QueryIntent, settings: Settings, spread: float) -> Sequence[ScoredCandidate]:
+def rank_candidates(
+    index_result: IndexResult, intent: QueryIntent, settings: Settings, spread: float
+) -> Sequence[ScoredCandidate]:
     """Every passage offered, best first; the newer of equals before the older."""
-    candidates, (dense, cover) = to_candidates(index_result.candidates), compute_relevance(index_result, settings, spread)
+    candidates, (dense, cover) = (
+        to_candidates(index_result.candidates),
+        compute_relevance(index_result, settings, spread),
+    )
     scores, parts = list(map(add, dense, cover)), dict[str, ScoreColumn](dense=dense, cover=cover)
     if settings.fusion == FUSED_METHOD:
         return RankedCandidates(candidates, scores, parts)
     bonus = settings.rank_talk
-    talk = [bonus * average for average in _average_talk_scores(candidates.get_column("talk"), scores)]
+    talk = [
+        bonus * average for average in _average_talk_scores(candidates.get_column("talk"), scores)
+    ]
     scores, parts["talk"] = list(map(add, scores, talk)), talk
     sources = {role: trust_of_channel(role) for role in set(candidates.get_column("role"))}
-    for name, column in _iter_bonuses(candidates, index_result.named_speakers, intent, settings, sources.keys()):
-        scores, parts[name] = [score + (part or 0.0) for score, part in zip(scores, column, strict=True)], column
+    for name, column in _iter_bonuses(
+        candidates, index_result.named_speakers, intent, settings, sources.keys()
+    ):
+        scores, parts[name] = (
+            [score + (part or 0.0) for score, part in zip(scores, column, strict=True)],
+            column,
+        )
     scored = RankedCandidates(candidates, scores, parts)
     if EXTERNAL_SOURCES.isdisjoint(sources.values()):
         return scored
-    return put_users_first(scored, [sources[item.candidate.role] for item in scored], intent, settings)
+    return put_users_first(
+        scored, [sources[item.candidate.role] for item in scored], intent, settings
+    )
 
 
 def _iter_bonuses(
-    candidates: Candidates, named: Sequence[str], intent: QueryIntent, settings: Settings, roles: Iterable[str | None]
+    candidates: Candidates,
+    named: Sequence[str],
+    intent: QueryIntent,
+    settings: Settings,
+    roles: Iterable[str | None],
 ) -> Iterator[tuple[str, ScoreColumn]]:
     """What may count beside relevance: being said by the one person who is named, by an assistant, or at a time."""
     if len(named) == 1:
         [speaker], bonus = named, settings.rank_speaker
-        yield "speaker", [bonus if actor == speaker else None for actor in candidates.get_column("actor")]
+        yield (
+            "speaker",
+            [bonus if actor == speaker else None for actor in candidates.get_column("actor")],
+        )
     if ASSISTANT in roles:
         bonus = settings.rank_reply if intent.asks_reply else settings.rank_assistant
-        yield "role", [bonus if role == ASSISTANT else None for role in candidates.get_column("role")]
+        yield (
+            "role",
+            [bonus if role == ASSISTANT else None for role in candidates.get_column("role")],
+        )
     if spans := [span for span in map(_get_bounds, intent.spans) if span is not None]:
         said_times = candidates.get_column("said_at")
-        fit_by_time = {at: max(score_time_fit(at, *span) for span in spans) for at in set(said_times)}
-        bonus_by_time = {at: settings.rank_time * share if share else None for at, share in fit_by_time.items()}
+        fit_by_time = {
+            at: max(score_time_fit(at, *span) for span in spans) for at in set(said_times)
+        }
+        bonus_by_time = {
+            at: settings.rank_time * share if share else None for at, share in fit_by_time.items()
+        }
         yield "time", [bonus_by_time[at] for at in said_times]
 
 
@@ -172,7 +223,10 @@ def _average_talk_scores(talks: Sequence[int], scores: list[float]) -> list[floa
     scores_by_talk: dict[int, list[float]] = {talk: [] for talk in distinct_talks}
     for talk, score in zip(talks, scores, strict=True):
         scores_by_talk[talk].append(score)
-    averages = {talk: talk_scores[0] if len(talk_scores) == 1 else _average_best(talk_scores) for talk, talk_scores in scores_by_talk.items()}
+    averages = {
+        talk: talk_scores[0] if len(talk_scores) == 1 else _average_best(talk_scores)
+        for talk, talk_scores in scores_by_talk.items()
+    }
     return [averages[talk] for talk in talks]
 
 
@@ -182,7 +236,10 @@ def _average_best(scores: list[float]) -> float:
 
 
 def put_users_first(
-    scored: Sequence[ScoredCandidate], sources: Sequence[Trust], intent: QueryIntent, settings: Settings
+    scored: Sequence[ScoredCandidate],
+    sources: Sequence[Trust],
+    intent: QueryIntent,
+    settings: Settings,
 ) -> list[ScoredCandidate]:
     """What a tool or a document says goes behind all that users said, but for what it matches that much better than.
 
@@ -193,14 +250,23 @@ def put_users_first(
         return list(scored)
     if EXTERNAL_SOURCES.isdisjoint(sources):
         return list(scored)
-    foreign = [item for item, trust in zip(scored, sources, strict=True) if trust in EXTERNAL_SOURCES]
-    user_scores = sorted(item.score for item, trust in zip(scored, sources, strict=True) if trust is Trust.USER)
+    foreign = [
+        item for item, trust in zip(scored, sources, strict=True) if trust in EXTERNAL_SOURCES
+    ]
+    user_scores = sorted(
+        item.score for item, trust in zip(scored, sources, strict=True) if trust is Trust.USER
+    )
     penalties: dict[tuple[int, int], float] = {}
     for position, item in enumerate(foreign, 1):
         lowest = bisect_left(user_scores, item.score - settings.rank_trust)
         if lowest < len(user_scores) and user_scores[lowest] <= item.score:
-            penalties[item.candidate.seq, item.candidate.slot] = user_scores[lowest] - SCORE_EPSILON * position - item.score
-    return sort_by_score(item.add_parts(trust=penalties.get((item.candidate.seq, item.candidate.slot), 0.0)) for item in scored)
+            penalties[item.candidate.seq, item.candidate.slot] = (
+                user_scores[lowest] - SCORE_EPSILON * position - item.score
+            )
+    return sort_by_score(
+        item.add_parts(trust=penalties.get((item.candidate.seq, item.candidate.slot), 0.0))
+        for item in scored
+    )
 
 
 def sort_by_score(scored: Iterable[ScoredCandidate]) -> list[ScoredCandidate]:
@@ -244,7 +310,15 @@ def score_time_fit(said_at: int, start: int, end: int) -> float:
     """
     length = end - start
     if start <= said_at < end:
-        return 1.0 if length <= 40 * DAY_US else 0.5 if length <= 100 * DAY_US else 0.2 if length <= 400 * DAY_US else 0.0
+        return (
+            1.0
+            if length <= 40 * DAY_US
+            else 0.5
+            if length <= 100 * DAY_US
+            else 0.2
+            if length <= 400 * DAY_US
+            else 0.0
+        )
     if length > 2 * DAY_US:
         return 0.0
     distance = max(start - said_at, said_at - end)
@@ -256,49 +330,93 @@ def score_time_fit(said_at: int, start: int, end: int) -> float:
 
 def needs_facts(intent: QueryIntent, settings: Settings) -> bool:
     """Whether any part of the score needs more than the index knows."""
-    return any((
-        settings.rank_recency, settings.rank_importance, settings.rank_salience, settings.rank_hotness,
-        settings.rank_entity, settings.rank_when and intent.asks_when, intent.answer_source in KINDS_BY_SOURCE,
-    ))  # fmt: skip
+    return any(
+        (
+            settings.rank_recency,
+            settings.rank_importance,
+            settings.rank_salience,
+            settings.rank_hotness,
+            settings.rank_entity,
+            settings.rank_when and intent.asks_when,
+            intent.answer_source in KINDS_BY_SOURCE,
+        )
+    )
 
 
 def add_fact_scores(
-    scored: Sequence[ScoredCandidate], facts: Mapping[int, Fact], access_counts: Mapping[str, AccessCount], intent: QueryIntent, kinds: Ontology,
-    settings: Settings, now: int, salience: Mapping[int, float],
-) -> list[ScoredCandidate]:  # fmt: skip
+    scored: Sequence[ScoredCandidate],
+    facts: Mapping[int, Fact],
+    access_counts: Mapping[str, AccessCount],
+    intent: QueryIntent,
+    kinds: Ontology,
+    settings: Settings,
+    now: int,
+    salience: Mapping[int, float],
+) -> list[ScoredCandidate]:
     """The order once what only the facts tell is added: how recent, important, alive, in use, and about whom.
 
     `alive` is the salience of facts by their positions, where that counts.
     """
-    score_parts = list(_iter_fact_scores(facts.values(), access_counts, intent, kinds, settings, now, salience))
+    score_parts = list(
+        _iter_fact_scores(facts.values(), access_counts, intent, kinds, settings, now, salience)
+    )
     rescored: list[ScoredCandidate] = []
     for item in scored:
         if (seq := item.candidate.seq) in facts:
-            parts = {part: part_scores[seq] for part, part_scores in score_parts if part_scores[seq]}
+            parts = {
+                part: part_scores[seq] for part, part_scores in score_parts if part_scores[seq]
+            }
             rescored.append(item.add_parts(**parts) if parts else item)
     return sort_by_score(rescored)
 
 
 def _iter_fact_scores(
-    facts: Collection[Fact], access_counts: Mapping[str, AccessCount], intent: QueryIntent, kinds: Ontology, settings: Settings, now: int,
+    facts: Collection[Fact],
+    access_counts: Mapping[str, AccessCount],
+    intent: QueryIntent,
+    kinds: Ontology,
+    settings: Settings,
+    now: int,
     salience: Mapping[int, float],
-) -> Iterator[tuple[str, Mapping[int, float]]]:  # fmt: skip
+) -> Iterator[tuple[str, Mapping[int, float]]]:
     """What each part that counts at all is worth, by the position of the fact."""
 
     def score_all(weight: float, score_fact: Callable[[Fact], float]) -> Mapping[int, float]:
         return {fact.seq: weight * score_fact(fact) for fact in facts}
 
     if settings.rank_recency:
-        yield "recency", score_all(settings.rank_recency, lambda fact: score_recency(fact, kinds, settings, now))
+        yield (
+            "recency",
+            score_all(
+                settings.rank_recency, lambda fact: score_recency(fact, kinds, settings, now)
+            ),
+        )
     if settings.rank_importance:
-        yield "importance", score_all(settings.rank_importance, lambda fact: score_importance(fact, kinds))
+        yield (
+            "importance",
+            score_all(settings.rank_importance, lambda fact: score_importance(fact, kinds)),
+        )
     if settings.rank_salience:
-        yield "salience", score_all(settings.rank_salience, lambda fact: salience.get(fact.seq, 0.0))
+        yield (
+            "salience",
+            score_all(settings.rank_salience, lambda fact: salience.get(fact.seq, 0.0)),
+        )
     if settings.rank_hotness:
-        hotness_by_thread = {thread: score_hotness(access_count, now, settings) for thread, access_count in access_counts.items()}
-        yield "hotness", score_all(settings.rank_hotness, lambda fact: hotness_by_thread.get(fact.id, 0.0))
-    if settings.rank_entity and (names := {term for name in intent.names for term in extract_terms(name)}):
-        yield "entity", score_all(settings.rank_entity, lambda fact: _score_name_overlap(names, fact.text))
+        hotness_by_thread = {
+            thread: score_hotness(access_count, now, settings)
+            for thread, access_count in access_counts.items()
+        }
+        yield (
+            "hotness",
+            score_all(settings.rank_hotness, lambda fact: hotness_by_thread.get(fact.id, 0.0)),
+        )
+    if settings.rank_entity and (
+        names := {term for name in intent.names for term in extract_terms(name)}
+    ):
+        yield (
+            "entity",
+            score_all(settings.rank_entity, lambda fact: _score_name_overlap(names, fact.text)),
+        )
     if wanted_kinds := KINDS_BY_SOURCE.get(intent.answer_source):
         yield "kind", score_all(settings.rank_kind, lambda fact: float(fact.kind in wanted_kinds))
     if intent.asks_when and settings.rank_when:
@@ -346,10 +464,16 @@ def measure_similarity(a: Candidate, b: Candidate, mean: float) -> float:
         return 1.0
     mean_squared = mean * mean
     lengths = (1.0 - 2.0 * a.hub + mean_squared) * (1.0 - 2.0 * b.hub + mean_squared)
-    return (cosine(a.code, b.code) - a.hub - b.hub + mean_squared) / sqrt(lengths) if lengths > 0.0 else 0.0
+    return (
+        (cosine(a.code, b.code) - a.hub - b.hub + mean_squared) / sqrt(lengths)
+        if lengths > 0.0
+        else 0.0
+    )
 
 
-def put_newest_first(scored: Sequence[ScoredCandidate], intent: QueryIntent, mean: float, settings: Settings) -> list[ScoredCandidate]:
+def put_newest_first(
+    scored: Sequence[ScoredCandidate], intent: QueryIntent, mean: float, settings: Settings
+) -> list[ScoredCandidate]:
     """Among the first few, what was said later goes before what the same speaker said alike, and takes its score.
 
     A question about how things were is left alone.
@@ -361,8 +485,13 @@ def put_newest_first(scored: Sequence[ScoredCandidate], intent: QueryIntent, mea
     for low, later in enumerate(head):
         for high, earlier in enumerate(head[:low]):
             raised_score = scores[high] + SCORE_EPSILON * (low + 1)
-            if raised_score > scores[low] and _is_newer_statement(later.candidate, earlier.candidate):
-                is_same = measure_similarity(later.candidate, earlier.candidate, mean) >= settings.newest_alike
+            if raised_score > scores[low] and _is_newer_statement(
+                later.candidate, earlier.candidate
+            ):
+                is_same = (
+                    measure_similarity(later.candidate, earlier.candidate, mean)
+                    >= settings.newest_alike
+                )
                 scores[low] = raised_score if is_same else scores[low]
     for position, (item, score) in enumerate(zip(head, scores, strict=True)):
         if score > item.score:
@@ -376,7 +505,9 @@ def _is_newer_statement(later: Candidate, earlier: Candidate) -> bool:
     return (later.said_at, later.seq) > (earlier.said_at, earlier.seq)
 
 
-def diversify(scored: Sequence[ScoredCandidate], mean: float, settings: Settings) -> list[ScoredCandidate]:
+def diversify(
+    scored: Sequence[ScoredCandidate], mean: float, settings: Settings
+) -> list[ScoredCandidate]:
     """The same, each passage set back by how alike it is to one chosen before it, if the settings ask for it."""
     if not settings.diversity:
         return list(scored)
@@ -386,7 +517,9 @@ def diversify(scored: Sequence[ScoredCandidate], mean: float, settings: Settings
         position = max(penalty, key=lambda number: remaining[number].score - penalty[number])
         chosen.append(remaining[position].add_parts(diversity=-penalty.pop(position)))
         for number in penalty:
-            similarity = max(measure_similarity(remaining[number].candidate, chosen[-1].candidate, mean), 0.0)
+            similarity = max(
+                measure_similarity(remaining[number].candidate, chosen[-1].candidate, mean), 0.0
+            )
             penalty[number] = max(penalty[number], settings.diversity * similarity)
     return [*chosen, *scored[len(remaining) :]]
 
@@ -419,27 +552,45 @@ def _sigmoid(odds: float) -> float:
     return 1.0 / (1.0 + exp(min(max(-odds, -60.0), 60.0)))
 
 
-def estimate_confidence(scored: Sequence[ScoredCandidate], index_result: IndexResult, settings: Settings) -> float:
+def estimate_confidence(
+    scored: Sequence[ScoredCandidate], index_result: IndexResult, settings: Settings
+) -> float:
     """How sure it is that the answer is here: who said it, how much of the query it covers, and how well it scores.
 
     Where the query names one speaker, what others said speaks against an answer.
     """
     if not scored:
         return 0.0
-    covered = min(scored[0].candidate.cover / sqrt(index_result.total_weight), 1.0) if index_result.total_weight else 0.5
+    covered = (
+        min(scored[0].candidate.cover / sqrt(index_result.total_weight), 1.0)
+        if index_result.total_weight
+        else 0.5
+    )
     if len(index_result.named_speakers) != 1:
         return _combine_confidence(covered, _get_top_score(scored), index_result, settings)
     [speaker] = index_result.named_speakers
     bare_scores = [score - parts.get("speaker", 0.0) for _, score, parts in scored]
     top = max(bare_scores)
     weights = [exp(score - top) for score in bare_scores]
-    speaker_weight = sum([weight for item, weight in zip(scored, weights, strict=True) if item.candidate.actor == speaker])
+    speaker_weight = sum(
+        [
+            weight
+            for item, weight in zip(scored, weights, strict=True)
+            if item.candidate.actor == speaker
+        ]
+    )
     return speaker_weight / sum(weights) * _combine_confidence(covered, top, index_result, settings)
 
 
 def _get_top_score(scored: Sequence[ScoredCandidate]) -> float:
-    return scored.scores[0] if type(scored) is RankedCandidates else max([item.score for item in scored])
+    return (
+        scored.scores[0]
+        if type(scored) is RankedCandidates
+        else max([item.score for item in scored])
+    )
 
 
-def _combine_confidence(covered: float, top: float, index_result: IndexResult, settings: Settings) -> float:
+def _combine_confidence(
+    covered: float, top: float, index_result: IndexResult, settings: Settings
+) -> float:
     return 0.2 + 0.5 * covered + 0.3 * calibrate_score(top, index_result, settings)

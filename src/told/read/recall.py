@@ -84,7 +84,12 @@ class SearchState:
 
     def restart(self, scored: Sequence[ScoredCandidate]) -> None:
         """Forget what became of these candidates: more of them are here now."""
-        self.scored, self.outcome_log, self.merged_threads, self.added_utterances = scored, trace.OutcomeLog(), {}, []
+        self.scored, self.outcome_log, self.merged_threads, self.added_utterances = (
+            scored,
+            trace.OutcomeLog(),
+            {},
+            [],
+        )
 
     def keep_only(self, kept: Sequence[ScoredCandidate], stage: str, reason: str) -> None:
         """Go on with these; the others end here."""
@@ -110,7 +115,9 @@ class SearchState:
         self.visible_seqs.update(fact.seq for fact in facts)
 
 
-def take_first_facts(scored: Sequence[ScoredCandidate], fact_count: int) -> Sequence[ScoredCandidate]:
+def take_first_facts(
+    scored: Sequence[ScoredCandidate], fact_count: int
+) -> Sequence[ScoredCandidate]:
     """The passages up to so many different facts."""
     count = len(take_first_seqs(scored, fact_count))
     return scored if count == len(scored) else scored[:count]
@@ -149,7 +156,13 @@ def fetch_facts(ctx: ReadContext, state: SearchState, seqs: Iterable[int]) -> Fl
     """Fetch the facts at these positions that are not here yet; only what every guard lets through comes in."""
     facts, denied = state.facts, state.denied
     if missing := [seq for seq in dict.fromkeys(seqs) if seq not in facts and seq not in denied]:
-        fetched = yield from call(ctx.store.facts_by_seq, state.request.fact_query.scope.account, missing)
+        fetched = yield from call(
+            ctx.store.facts_by_seq, state.request.fact_query.scope.account, missing
+        )
         newly_denied = find_denials(fetched.values(), ctx.guards)
         denied |= newly_denied
-        facts |= {seq: fact for seq, fact in fetched.items() if seq not in newly_denied} if newly_denied else fetched
+        facts |= (
+            {seq: fact for seq, fact in fetched.items() if seq not in newly_denied}
+            if newly_denied
+            else fetched
+        )

@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from told.core.fork import at_fork
 from told.core.ids import sha256
 from told.core.query import Hit
-from told.core.recall import AccessBatch, ReviewReason, AccessRecord, ReviewTask
+from told.core.recall import AccessBatch, AccessRecord, ReviewReason, ReviewTask
 from told.core.text import normalise_text
 
 SECOND_US: Final = 1_000_000
@@ -51,7 +51,10 @@ class AccessBuffer:
         if not self._keep and not self._enqueue:
             return
         query_hash = hash_query(query)
-        best = {hit.fact.id: (at, rank, hit.score, query_hash) for rank, hit in reversed(list(enumerate(hits, 1)))}
+        best = {
+            hit.fact.id: (at, rank, hit.score, query_hash)
+            for rank, hit in reversed(list(enumerate(hits, 1)))
+        }
         self._append_records(account, best.items())
 
     def _append_records(self, account: str, entries: Iterable[tuple[str, _PendingAccess]]) -> None:
@@ -69,7 +72,11 @@ class AccessBuffer:
             pending, self._pending = self._pending, {}
         return {
             account: sorted(
-                (AccessRecord(thread, *entry) for thread, entries in threads.items() for entry in entries),
+                (
+                    AccessRecord(thread, *entry)
+                    for thread, entries in threads.items()
+                    for entry in entries
+                ),
                 key=attrgetter("at"),
             )
             for account, threads in pending.items()
@@ -88,17 +95,29 @@ class AccessBuffer:
 
     def restore_records(self, account: str, records: Sequence[AccessRecord]) -> None:
         """These could not be written down."""
-        self._append_records(account, ((entry.thread, (entry.at, entry.rank, entry.score, entry.query)) for entry in records))
+        self._append_records(
+            account,
+            ((entry.thread, (entry.at, entry.rank, entry.score, entry.query)) for entry in records),
+        )
 
     def build_batch(self, records: Sequence[AccessRecord]) -> AccessBatch:
         """What some recalls leave behind: themselves, and what is to be thought over."""
         review_tasks = build_review_tasks(records) if self._enqueue else ()
-        return AccessBatch(records=records, keep_per_thread=self._keep, tasks=review_tasks, window=self._window * SECOND_US)
+        return AccessBatch(
+            records=records,
+            keep_per_thread=self._keep,
+            tasks=review_tasks,
+            window=self._window * SECOND_US,
+        )
 
 
 def hash_query(query: str) -> str:
     """What is kept of a query: enough to know it again, nothing to read it by."""
-    return sha256(normalise_text(query).encode("utf-8", "surrogatepass")).hex()[:HASH_DIGITS] if query else ""
+    return (
+        sha256(normalise_text(query).encode("utf-8", "surrogatepass")).hex()[:HASH_DIGITS]
+        if query
+        else ""
+    )
 
 
 def build_review_tasks(records: Sequence[AccessRecord]) -> list[ReviewTask]:
@@ -110,4 +129,7 @@ def build_review_tasks(records: Sequence[AccessRecord]) -> list[ReviewTask]:
             best_score[thread] = record.score
         if record.at < first_at.setdefault(thread, record.at):
             first_at[thread] = record.at
-    return [ReviewTask(thread, ReviewReason.RECALL, score, first_at[thread]) for thread, score in best_score.items()]
+    return [
+        ReviewTask(thread, ReviewReason.RECALL, score, first_at[thread])
+        for thread, score in best_score.items()
+    ]

@@ -51,14 +51,22 @@ class RenderStyle:
 
     def get_title(self, section: str, *, is_first: bool) -> str:
         """The line above a section, if it has one."""
-        return "" if self.omits_first_title and is_first and section == "recalled" else self.titles.get(section, "")
+        return (
+            ""
+            if self.omits_first_title and is_first and section == "recalled"
+            else self.titles.get(section, "")
+        )
 
     def render_block(self, sections: Mapping[str, Sequence[DatedLine]]) -> str:
         """The sections one below the other in a frame whose mark occurs in none of them."""
         lines: list[str] = []
         for section, rows in sections.items():
             title = self.get_title(section, is_first=not lines)
-            lines += (line for line in (title, *_insert_years(rows), self.section_ends.get(section, "")) if line)
+            lines += (
+                line
+                for line in (title, *_insert_years(rows), self.section_ends.get(section, ""))
+                if line
+            )
         body = "\n".join(lines)
         first, last = self.render_frame(body)
         return "\n".join((first, body, last) if last else (first, body))
@@ -100,9 +108,7 @@ def _iter_marks() -> Iterator[str]:
 
 # ------------------------------------------------------------------------------------------------------- harmless texts
 
-_INVISIBLE: Final = (
-    r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-)
+_INVISIBLE: Final = r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
 # Joiners shape emoji and several scripts; behind a Latin letter or a digit they only hide something.
 _INVISIBLE_RUN: Final = lazy_regex(rf"(?<=[!-~])[\u200c\u200d{_INVISIBLE}]+|[{_INVISIBLE}]+")
 _CONTROL: Final = lazy_regex(r"[\x00-\x1f\x7f-\x9f]")
@@ -146,7 +152,20 @@ def _format_origin(fact: Fact) -> str:
     return f" [from {source.translate(_BRACKETS_TO_PARENS)}]" if source else ""
 
 
-_MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+_MONTHS: Final = (
+    "Jan",
+    "Feb",
+    "Mar",
+    "Apr",
+    "May",
+    "Jun",
+    "Jul",
+    "Aug",
+    "Sep",
+    "Oct",
+    "Nov",
+    "Dec",
+)
 
 
 def _format_day(day: datetime) -> str:
@@ -174,16 +193,23 @@ def _format_bullet(fact: Fact, day: datetime, text: str) -> str:
     return f"- **{_format_day(day)} {day.year}, {name}:** {_MARKUP.sub(_escape_markup, text + _format_origin(fact))}"
 
 
-_XML_ESCAPES: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\ufffe": "\ufffd", "\uffff": "\ufffd"})
+_XML_ESCAPES: Final = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\ufffe": "\ufffd", "\uffff": "\ufffd"}
+)
 _ATTRIBUTE_ESCAPES: Final = _XML_ESCAPES | str.maketrans({'"': "&quot;"})
 
 
 def _format_element(fact: Fact, day: datetime, text: str) -> str:
     values = {
-        "id": flatten_text(fact.id), "date": day.date().isoformat(), "speaker": format_speaker(fact),
-        "source": flatten_text(fact.source or ""), "trust": get_trust_label(fact),
-    }  # fmt: skip
-    attributes = " ".join(f'{name}="{value.translate(_ATTRIBUTE_ESCAPES)}"' for name, value in values.items() if value)
+        "id": flatten_text(fact.id),
+        "date": day.date().isoformat(),
+        "speaker": format_speaker(fact),
+        "source": flatten_text(fact.source or ""),
+        "trust": get_trust_label(fact),
+    }
+    attributes = " ".join(
+        f'{name}="{value.translate(_ATTRIBUTE_ESCAPES)}"' for name, value in values.items() if value
+    )
     return f"<memory {attributes}>{text.translate(_XML_ESCAPES)}</memory>"
 
 

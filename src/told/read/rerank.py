@@ -19,7 +19,9 @@ SCORES_SCHEMA = {
     "type": "object", "required": ["scores"],
     "properties": {"scores": {"type": "array", "items": {"type": "number"}}},
 }  # fmt: skip
-NO_RERANKER_WARNING = "rerank had no effect: no reranker is in use; give one with Memory(reranker=...)."
+NO_RERANKER_WARNING = (
+    "rerank had no effect: no reranker is in use; give one with Memory(reranker=...)."
+)
 
 
 def rerank_head(
@@ -32,13 +34,19 @@ def rerank_head(
     texts = [facts[item.candidate.seq].text for item in head]
     reply = yield from catch_failure(_request_scores(ctx.reranker, query, texts))
     if isinstance(reply, Failure):
-        return list(scored), (f"The reranker {ctx.reranker.model} failed, so the order is told's own: {reply}",)
+        return list(scored), (
+            f"The reranker {ctx.reranker.model} failed, so the order is told's own: {reply}",
+        )
     scores = _parse_scores(reply, len(head))
     if scores is None:
-        return list(scored), (f"The reranker {ctx.reranker.model} did not answer with {len(head)} numbers.",)
+        return list(scored), (
+            f"The reranker {ctx.reranker.model} did not answer with {len(head)} numbers.",
+        )
     order = sorted(range(len(head)), key=lambda index: (-scores[index], index))
     places = zip(order, head, strict=True)
-    reordered = [head[index].add_parts(rerank=place.score - head[index].score) for index, place in places]
+    reordered = [
+        head[index].add_parts(rerank=place.score - head[index].score) for index, place in places
+    ]
     return [*reordered, *scored[len(head) :]], ()
 
 
@@ -56,6 +64,8 @@ def _request_scores(reranker: Reranker | LLM, query: str, texts: Sequence[str]) 
         return (yield from call(reranker.score, query, texts))
     listed = "\n".join(f"{index}. {' '.join(text.split())}" for index, text in enumerate(texts, 1))
     system = resources.files("told.read").joinpath("prompts", "rerank.md").read_text("utf-8")
-    reply = yield from call(reranker.ask, system, f"Question: {query}\n\nMemories:\n{listed}", schema=SCORES_SCHEMA)
+    reply = yield from call(
+        reranker.ask, system, f"Question: {query}\n\nMemories:\n{listed}", schema=SCORES_SCHEMA
+    )
     parsed = parse_lenient_json(reply)
     return parsed.get("scores") if isinstance(parsed, dict) else parsed

@@ -42,7 +42,9 @@ class QuerySentence:
     is_future: bool
 
     @classmethod
-    def from_text(cls, text: str, now: datetime, zone: str | tzinfo | None, language: str) -> QuerySentence:
+    def from_text(
+        cls, text: str, now: datetime, zone: str | tzinfo | None, language: str
+    ) -> QuerySentence:
         """The sentence in a text of composed letters (NFC)."""
         plain = _mask_quotes(_normalise_text(text))
         is_past = beside.PAST_TENSE.search(plain) is not None
@@ -64,7 +66,9 @@ class QuerySentence:
 
     def build_day_span(self, first: date, end: date) -> Interval | None:
         """From one day up to another by the clock of the sentence."""
-        start, stop = (to_us(datetime.combine(day, time(), self.now.tzinfo)) for day in (first, end))
+        start, stop = (
+            to_us(datetime.combine(day, time(), self.now.tzinfo)) for day in (first, end)
+        )
         return Interval(start, stop, "day") if start < stop else None
 
 

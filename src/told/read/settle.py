@@ -12,15 +12,27 @@ from typing import Final
 
 from told.core.belief import CONTRADICTS, SUPERSEDES, find_belief_conflicts
 from told.core.fact import NODE, PASSAGE_CHARS, Fact
-from told.core.filter import matches_filter, to_record, has_field
+from told.core.filter import has_field, matches_filter, to_record
 from told.core.query import LATEST, FactQuery
 from told.core.text import normalise_text
 from told.flow import Flow, call
-from told.read.fold import EvidenceGroup, group_turns_and_claims, is_extracted, group_by_evidence, detect_stale_turn
+from told.read.fold import (
+    EvidenceGroup,
+    detect_stale_turn,
+    group_by_evidence,
+    group_turns_and_claims,
+    is_extracted,
+)
 from told.read.gather import ReadContext, load_facts_by_id
 from told.read.guard import find_denials
 from told.read.leads import load_links
-from told.read.rank import ScoredCandidate, keep_best_per_fact, filter_by_seq, sort_by_score, list_seqs
+from told.read.rank import (
+    ScoredCandidate,
+    filter_by_seq,
+    keep_best_per_fact,
+    list_seqs,
+    sort_by_score,
+)
 from told.read.recall import SearchState, take_first_seqs
 from told.settings import Settings
 
@@ -37,14 +49,19 @@ def load_related(ctx: ReadContext, state: SearchState, reach: int) -> Flow[None]
     if state.index_result.has_links:
         yield from _load_conflicts(ctx, state)
     while missing := _list_missing_evidence(state):
-        versions = yield from call(ctx.store.facts_from_evidence, state.request.fact_query.scope.account, missing)
+        versions = yield from call(
+            ctx.store.facts_from_evidence, state.request.fact_query.scope.account, missing
+        )
         _add_evidence_groups(ctx, state, missing, versions)
 
 
 def _list_missing_evidence(state: SearchState) -> list[str]:
     """The evidence of what may be shown that was not looked up yet; what replaced a claim brings its own."""
     facts = [state.facts[seq] for seq in state.visible_seqs]
-    return sorted({fact.evidence for fact in facts if is_extracted(fact) and fact.evidence} - state.evidence_groups.keys())
+    return sorted(
+        {fact.evidence for fact in facts if is_extracted(fact) and fact.evidence}
+        - state.evidence_groups.keys()
+    )
 
 
 def _load_conflicts(ctx: ReadContext, state: SearchState) -> Flow[None]:
@@ -66,21 +83,35 @@ def get_link_seq(fact_query: FactQuery) -> int | None:
     return None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
 
 
-def _add_evidence_groups(ctx: ReadContext, state: SearchState, evidence_ids: Sequence[str], versions: Sequence[Fact]) -> None:
+def _add_evidence_groups(
+    ctx: ReadContext, state: SearchState, evidence_ids: Sequence[str], versions: Sequence[Fact]
+) -> None:
     """Take in what was said and what is held of it, as far as this read may see it; of other evidence that is half."""
     fact_query = state.request.fact_query
     denied = find_denials(versions, ctx.guards)
-    visible = [fact for fact in versions if fact.seq not in denied and fact_query.scope.covers(fact.scope)]
+    visible = [
+        fact for fact in versions if fact.seq not in denied and fact_query.scope.covers(fact.scope)
+    ]
     known = {fact.id: fact for fact in state.facts.values()}
-    winner_by_thread = {loser: known[winner] for loser, winner in state.conflicts.replaced_by.items()}
+    winner_by_thread = {
+        loser: known[winner] for loser, winner in state.conflicts.replaced_by.items()
+    }
     candidates = set(list_seqs(state.scored))
     groups = group_by_evidence(visible, fact_query.as_of, winner_by_thread)
     for evidence_id in evidence_ids:
         group = groups.get(evidence_id, EMPTY_GROUP)
-        utterance = group.utterance if group.utterance is not None and _is_visible(group.utterance, fact_query) else None
+        utterance = (
+            group.utterance
+            if group.utterance is not None and _is_visible(group.utterance, fact_query)
+            else None
+        )
         state.evidence_groups[evidence_id] = replace(group, utterance=utterance)
-        replacements = [replacement for _, replacement in group.ended_claims if replacement is not None]
-        matching = [fact for fact in (*group.current_claims, *replacements) if fact.seq in candidates]
+        replacements = [
+            replacement for _, replacement in group.ended_claims if replacement is not None
+        ]
+        matching = [
+            fact for fact in (*group.current_claims, *replacements) if fact.seq in candidates
+        ]
         state.add_visible(matching if utterance is None else [*matching, utterance])
 
 
@@ -97,7 +128,9 @@ def resolve_candidates(state: SearchState, settings: Settings) -> None:
     visible_seqs = state.visible_seqs & state.facts.keys()
     state.keep_only(filter_by_seq(state.scored, visible_seqs), "select", "after the limit")
     if not has_field(state.request.fact_query.filter, "kind"):
-        state.drop_facts({seq: NODE_REASON for seq, fact in state.facts.items() if fact.kind == NODE}, "expand")
+        state.drop_facts(
+            {seq: NODE_REASON for seq, fact in state.facts.items() if fact.kind == NODE}, "expand"
+        )
     state.keep_only(_dedupe_texts(state), "fuse", "says the same as one before it")
     if state.conflicts.replaced_by:
         _resolve_conflicts(state)
@@ -135,30 +168,57 @@ def _resolve_conflicts(state: SearchState) -> None:
             raised_scores[key] = max(loser_item.score, raised_scores.get(key, winner_item.score))
     state.drop_facts(reasons, "believe")
     moved = (
-        item.add_parts(newer=raised_scores.get((item.candidate.seq, item.candidate.slot), item.score) - item.score) for item in state.scored
+        item.add_parts(
+            newer=raised_scores.get((item.candidate.seq, item.candidate.slot), item.score)
+            - item.score
+        )
+        for item in state.scored
     )
     state.scored = sort_by_score(moved)
 
 
 def _merge_turns_and_claims(state: SearchState, share: float) -> None:
     """A turn and its claims as one; a turn that no longer holds makes room for what replaced it."""
-    relevance = {item.candidate.seq: _get_relevance(item) for item in keep_best_per_fact(state.scored)}
+    relevance = {
+        item.candidate.seq: _get_relevance(item) for item in keep_best_per_fact(state.scored)
+    }
     terms = frozenset(state.index_query.terms)
     stale_turns = {
-        group.turn.seq: stale_turn for group in state.evidence_groups.values()
-        if group.turn is not None and (stale_turn := detect_stale_turn(group, relevance.get, terms)) is not None
-    }  # fmt: skip
-    state.superseded_by |= {seq: item.replacement.id for seq, item in stale_turns.items() if item.replacement is not None}
+        group.turn.seq: stale_turn
+        for group in state.evidence_groups.values()
+        if group.turn is not None
+        and (stale_turn := detect_stale_turn(group, relevance.get, terms)) is not None
+    }
+    state.superseded_by |= {
+        seq: item.replacement.id
+        for seq, item in stale_turns.items()
+        if item.replacement is not None
+    }
     asks_past = state.intent.asks_past or state.request.belief == "all"
     grouping = group_turns_and_claims(
-        state.scored, state.evidence_groups.values(), stale_turns, verbatim=state.request.verbatim, asks_past=asks_past, share=share
+        state.scored,
+        state.evidence_groups.values(),
+        stale_turns,
+        verbatim=state.request.verbatim,
+        asks_past=asks_past,
+        share=share,
     )
     for seq, target_seq in grouping.merged_into.items():
         state.add_merged_thread(target_seq, state.facts[seq].id)
-    state.drop_facts({seq: f"folded into {state.facts[target_seq].id}" for seq, target_seq in grouping.merged_into.items()}, "fold")
+    state.drop_facts(
+        {
+            seq: f"folded into {state.facts[target_seq].id}"
+            for seq, target_seq in grouping.merged_into.items()
+        },
+        "fold",
+    )
     state.scored, state.added_utterances = grouping.scored, grouping.added_utterances
     if not asks_past:
-        dropped = (stale_turn for stale_turn in stale_turns.items() if stale_turn[1].replacement is None or not state.request.verbatim)
+        dropped = (
+            stale_turn
+            for stale_turn in stale_turns.items()
+            if stale_turn[1].replacement is None or not state.request.verbatim
+        )
         state.drop_facts({seq: stale_turn.reason for seq, stale_turn in dropped}, "fold")
 
 

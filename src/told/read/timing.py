@@ -20,7 +20,7 @@ from told.core.lazy import lazy_regex
 from told.core.tongue import detect_language
 from told.core.when import PRECISIONS, Interval, to_us
 from told.read.sentence import QuerySentence, QueryTime
-from told.read.weigh import TIME_CHECKS, PLAUSIBLE_YEARS, is_free_standing, is_valid_in_language
+from told.read.weigh import PLAUSIBLE_YEARS, TIME_CHECKS, is_free_standing, is_valid_in_language
 
 _MAX_TIMES: Final = 32  # times read in one text; nobody asks for more
 _DAY: Final = timedelta(days=1)
@@ -31,14 +31,27 @@ _RELATIVE_FORMS: Final = frozenset(("turn", "ago", "word", "weekday_of_week"))
 _DATED_FORMS: Final = frozenset(("date", "iso", "numbered_date"))
 
 
-def find_times(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> tuple[QueryTime, ...]:
+def find_times(
+    text: str, *, now: datetime, zone: str | tzinfo | None = None
+) -> tuple[QueryTime, ...]:
     """The times a text of composed letters (NFC) speaks of, in its order, with the places where it does."""
     if text.isascii() and not _SLASHED.search(text) and not almanac.count_time_words(text, 1):
         return ()  # most questions speak of no time, and the forms need not even be compiled for them
     sentence = QuerySentence.from_text(text, now, zone, detect_language(text))
     try:
-        return tuple(_apply_prepositions(sentence, _join_ranges(sentence, _merge_nested(sentence, list(islice(_iter_times(sentence), _MAX_TIMES))))))
-    except (ValueError, OverflowError):  # a step over the edge of the calendar: `now` is in the first or the last years
+        return tuple(
+            _apply_prepositions(
+                sentence,
+                _join_ranges(
+                    sentence,
+                    _merge_nested(sentence, list(islice(_iter_times(sentence), _MAX_TIMES))),
+                ),
+            )
+        )
+    except (
+        ValueError,
+        OverflowError,
+    ):  # a step over the edge of the calendar: `now` is in the first or the last years
         return ()
 
 
@@ -78,7 +91,11 @@ def _iter_times(sentence: QuerySentence) -> Iterator[QueryTime]:
     end, starters = 0, _build_starters()
     for word in _WORD.finditer(sentence.plain):
         start = word.start()
-        if start < end or not (word[0] in starters or "0" <= word[0][0] <= "9") or not _is_token_start(sentence.plain, start):
+        if (
+            start < end
+            or not (word[0] in starters or "0" <= word[0][0] <= "9")
+            or not _is_token_start(sentence.plain, start)
+        ):
             continue
         if mention := _match_prefixed(sentence, start) or _match_time(sentence, start):
             end = mention.end
@@ -91,12 +108,18 @@ def _is_token_start(plain: str, start: int) -> bool:
 
 
 def _is_token_end(plain: str, end: int) -> bool:
-    return not re.match(r"[a-z0-9]|[.,/:-][0-9]", plain[end : end + 2]) or not re.match("[a-z0-9]", plain[end - 1])
+    return not re.match(r"[a-z0-9]|[.,/:-][0-9]", plain[end : end + 2]) or not re.match(
+        "[a-z0-9]", plain[end - 1]
+    )
 
 
 def _match_time(sentence: QuerySentence, start: int, *, has_lead: bool = False) -> QueryTime | None:
     """The longest time that begins here by a form of the almanac, with the part of the day that may follow."""
-    if mention := _match_day_range(sentence, start) or _match_numeric_date(sentence, start) or _match_turned_part(sentence, start):
+    if (
+        mention := _match_day_range(sentence, start)
+        or _match_numeric_date(sentence, start)
+        or _match_turned_part(sentence, start)
+    ):
         return mention
     text = sentence.plain
     fits = [
@@ -107,7 +130,9 @@ def _match_time(sentence: QuerySentence, start: int, *, has_lead: bool = False) 
     if not fits:
         return _match_bare_year(sentence, start, has_lead=has_lead)
     form, fit = max(fits, key=lambda pair: pair[1].end)
-    if not is_valid_in_language(sentence, fit) or not (TIME_CHECKS[form](sentence, fit) or (has_lead and form == "name")):
+    if not is_valid_in_language(sentence, fit) or not (
+        TIME_CHECKS[form](sentence, fit) or (has_lead and form == "name")
+    ):
         return None
     return _add_day_part(sentence, _resolve_fit(sentence, form, fit))
 
@@ -119,15 +144,26 @@ def _resolve_fit(sentence: QuerySentence, form: str, fit: DateMatch) -> QueryTim
         unit = "month"
     if unit and (span := _resolve_ahead(sentence, form, unit, words)):
         return QueryTime(fit.start, fit.end, form, span, unit)
-    span = _resolve_vague(sentence, slots) if form == "ago" and slots["n"] in beside.VAGUE_COUNTS else sentence.parse_time(words)
-    if form == "turn" and slots["turn"] == "last" and beside.ROLLING_WINDOW.search(sentence.get_text_before(fit.start)):
+    span = (
+        _resolve_vague(sentence, slots)
+        if form == "ago" and slots["n"] in beside.VAGUE_COUNTS
+        else sentence.parse_time(words)
+    )
+    if (
+        form == "turn"
+        and slots["turn"] == "last"
+        and beside.ROLLING_WINDOW.search(sentence.get_text_before(fit.start))
+    ):
         span = sentence.parse_time(f"past {slots['thing']}")
     return QueryTime(fit.start, fit.end, form, span, unit) if span else None
 
 
 def _resolve_vague(sentence: QuerySentence, slots: Mapping[str, str]) -> Interval | None:
     """A few years ago: from the most to the fewest that may be."""
-    fewest, most = (sentence.parse_time(f"{count} {slots['unit']} ago") for count in beside.VAGUE_COUNTS[slots["n"]])
+    fewest, most = (
+        sentence.parse_time(f"{count} {slots['unit']} ago")
+        for count in beside.VAGUE_COUNTS[slots["n"]]
+    )
     return _join_spans(most, fewest)
 
 
@@ -140,7 +176,9 @@ def _resolve_ahead(sentence: QuerySentence, form: str, unit: str, words: str) ->
     template = "{words} {year}" if form == "date" else "{year}年{words}"
     years = (sentence.now.year, sentence.now.year + 1)
     spans = (sentence.parse_time(template.format(words=words, year=year)) for year in years)
-    return next((span for span in spans if span and span.end and span.end > to_us(sentence.now)), None)
+    return next(
+        (span for span in spans if span and span.end and span.end > to_us(sentence.now)), None
+    )
 
 
 def _is_under_way(sentence: QuerySentence) -> bool:
@@ -168,7 +206,9 @@ def _match_turned_part(sentence: QuerySentence, start: int) -> QueryTime | None:
 
 # ------------------------------------------------------------------------------------------------------ dates in digits
 
-_ISO: Final = lazy_regex(r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2})(?:[t ]\d\d:\d\d(?::\d\d)?(?:z|[+-]\d\d:?\d\d)?)?)?")
+_ISO: Final = lazy_regex(
+    r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2})(?:[t ]\d\d:\d\d(?::\d\d)?(?:z|[+-]\d\d:?\d\d)?)?)?"
+)
 _SLASHED: Final = lazy_regex(r"(\d{1,2})([/.])(\d{1,2})\2(\d{4})")
 _YEAR: Final = lazy_regex(r"\d{4}")
 
@@ -181,10 +221,14 @@ def _match_numeric_date(sentence: QuerySentence, start: int) -> QueryTime | None
         year, _, month, day = match.groups()
         tail = sentence.plain[match.end(4) : match.end()] if day else ""
         words = f"{year}-{month:0>2}" + (f"-{day:0>2}{tail}" if day else "")
-    elif (match := _SLASHED.match(sentence.plain, start)) and _is_token_end(sentence.plain, match.end()):
+    elif (match := _SLASHED.match(sentence.plain, start)) and _is_token_end(
+        sentence.plain, match.end()
+    ):
         first, separator, second, year = match.groups()
         day, month = (second, first) if int(second) > 12 else (first, second)
-        is_clear = separator == "." or int(day) > 12 or day == month or sentence.language not in ("", "en")
+        is_clear = (
+            separator == "." or int(day) > 12 or day == month or sentence.language not in ("", "en")
+        )
         words = f"{year}-{month:0>2}-{day:0>2}" if is_clear else ""
     else:
         return None
@@ -198,7 +242,10 @@ def _match_day_range(sentence: QuerySentence, start: int) -> QueryTime | None:
         fit = _compile_shape(template).match(sentence.plain, start)
         if fit and _is_token_end(sentence.plain, fit.end):
             slots = fit.slots
-            first, last = (sentence.parse_time(f"{slots[d]} {slots['month']} {slots['year']}") for d in ("first", "last"))
+            first, last = (
+                sentence.parse_time(f"{slots[d]} {slots['month']} {slots['year']}")
+                for d in ("first", "last")
+            )
             span = _join_spans(first, last)
             return QueryTime(start, fit.end, "days", span) if span else None
     return None
@@ -207,7 +254,11 @@ def _match_day_range(sentence: QuerySentence, start: int) -> QueryTime | None:
 def _match_bare_year(sentence: QuerySentence, start: int, *, has_lead: bool) -> QueryTime | None:
     """Four digits where a year stands, or nothing else beside them."""
     match = _YEAR.match(sentence.plain, start)
-    if not match or not _is_token_end(sentence.plain, match.end()) or int(match[0]) not in PLAUSIBLE_YEARS:
+    if (
+        not match
+        or not _is_token_end(sentence.plain, match.end())
+        or int(match[0]) not in PLAUSIBLE_YEARS
+    ):
         return None
     is_alone = sentence.plain.strip(" ?.!") == match[0]
     has_lead = has_lead or beside.YEAR_CONTEXT.search(sentence.get_text_before(start)) is not None
@@ -224,8 +275,14 @@ def _match_prefixed(sentence: QuerySentence, start: int) -> QueryTime | None:
     """A part of a period: its edge, its third week, or the week that holds a day."""
     for template, resolve_part in _PART_RESOLVERS.items():
         if fit := _compile_shape(template).match(sentence.plain, start):
-            period = _match_time(sentence, fit.end, has_lead=True) or _match_present_unit(sentence, fit.end)
-            span = resolve_part(sentence, fit, period) if period and is_valid_in_language(sentence, fit) else None
+            period = _match_time(sentence, fit.end, has_lead=True) or _match_present_unit(
+                sentence, fit.end
+            )
+            span = (
+                resolve_part(sentence, fit, period)
+                if period and is_valid_in_language(sentence, fit)
+                else None
+            )
             if period and span:
                 return QueryTime(start, period.end, "part", span)
     return None
@@ -244,7 +301,11 @@ def _match_present_unit(sentence: QuerySentence, start: int) -> QueryTime | None
 
 def _resolve_edge(sentence: QuerySentence, fit: DateMatch, period: QueryTime) -> Interval | None:
     """The first, middle or last third of a period; of a day or less, all of it."""
-    if fit.slots["edge"] in beside.EDGES_WITH_OF and not fit.slots["of"] and sentence.language not in ("fr", "de"):
+    if (
+        fit.slots["edge"] in beside.EDGES_WITH_OF
+        and not fit.slots["of"]
+        and sentence.language not in ("fr", "de")
+    ):
         return None
     if period.span.start is None or period.span.end is None:
         return None
@@ -253,27 +314,47 @@ def _resolve_edge(sentence: QuerySentence, fit: DateMatch, period: QueryTime) ->
     if third < _DAY:
         return period.span
     place = almanac.EDGE_WORDS[fit.slots["edge"]] * 2
-    return sentence.build_day_span(first + third * place, first + third * (place + 1) if place < 2 else end)
+    return sentence.build_day_span(
+        first + third * place, first + third * (place + 1) if place < 2 else end
+    )
 
 
 def _resolve_nth(sentence: QuerySentence, fit: DateMatch, period: QueryTime) -> Interval | None:
     """The so-manieth week, weekend, weekday, month or half of a longer period."""
-    if period.span.start is None or period.span.end is None or period.span.precision not in ("month", "year"):
+    if (
+        period.span.start is None
+        or period.span.end is None
+        or period.span.precision not in ("month", "year")
+    ):
         return None
     first, end = (sentence.to_local(us).date() for us in (period.span.start, period.span.end))
     nth, thing = almanac.ORDINAL_WORDS[fit.slots["nth"]], fit.slots.get("thing")
     if thing is None:
         middle = first + (end - first) / 2
-        return sentence.build_day_span(first, middle) if nth == 1 else sentence.build_day_span(middle, end) if nth in (2, -1) else None
+        return (
+            sentence.build_day_span(first, middle)
+            if nth == 1
+            else sentence.build_day_span(middle, end)
+            if nth in (2, -1)
+            else None
+        )
     if name := almanac.CALENDAR_NAMES.get(thing):
         if name.unit not in almanac.UNIT_DAYS:
             return None
-        day = name.resolve_start(end, -1) if nth < 0 else name.resolve_start(first - _DAY, 1) + timedelta(weeks=nth - 1)
+        day = (
+            name.resolve_start(end, -1)
+            if nth < 0
+            else name.resolve_start(first - _DAY, 1) + timedelta(weeks=nth - 1)
+        )
         return sentence.build_day_span(day, almanac.shift_date(day, name.unit, 1))
     if (unit := almanac.UNIT_WORDS[thing]) in almanac.UNIT_SECONDS:
         return None
     day = almanac.shift_date(end, unit, -1) if nth < 0 else almanac.shift_date(first, unit, nth - 1)
-    return sentence.build_day_span(day, almanac.shift_date(day, unit, 1)) if first <= day < end else None
+    return (
+        sentence.build_day_span(day, almanac.shift_date(day, unit, 1))
+        if first <= day < end
+        else None
+    )
 
 
 def _resolve_week(sentence: QuerySentence, fit: DateMatch, period: QueryTime) -> Interval | None:
@@ -284,7 +365,9 @@ def _resolve_week(sentence: QuerySentence, fit: DateMatch, period: QueryTime) ->
     return sentence.parse_time("this weekend", sentence.to_local(period.span.start))
 
 
-_PART_RESOLVERS: Final[Mapping[str, Callable[[QuerySentence, DateMatch, QueryTime], Interval | None]]] = {
+_PART_RESOLVERS: Final[
+    Mapping[str, Callable[[QuerySentence, DateMatch, QueryTime], Interval | None]]
+] = {
     beside.NTH_HALF_TEMPLATE: _resolve_nth,
     beside.NTH_TEMPLATE: _resolve_nth,
     beside.WEEK_OF_TEMPLATE: _resolve_week,
@@ -297,9 +380,17 @@ _PART_RESOLVERS: Final[Mapping[str, Callable[[QuerySentence, DateMatch, QueryTim
 
 def _join_spans(first: Interval | None, last: Interval | None) -> Interval | None:
     """From the beginning of one to the end of the other."""
-    if first is None or last is None or first.start is None or last.end is None or first.start >= last.end:
+    if (
+        first is None
+        or last is None
+        or first.start is None
+        or last.end is None
+        or first.start >= last.end
+    ):
         return None
-    return Interval(first.start, last.end, min(first.precision, last.precision, key=PRECISIONS.index))
+    return Interval(
+        first.start, last.end, min(first.precision, last.precision, key=PRECISIONS.index)
+    )
 
 
 def _merge_nested(sentence: QuerySentence, mentions: list[QueryTime]) -> list[QueryTime]:
@@ -314,18 +405,36 @@ def _merge_nested(sentence: QuerySentence, mentions: list[QueryTime]) -> list[Qu
     return kept
 
 
-def _merge_adjacent(sentence: QuerySentence, first: QueryTime, second: QueryTime) -> list[QueryTime]:
-    if first.form in _RELATIVE_FORMS and second.span.precision == "day" and second.form in _DATED_FORMS:
+def _merge_adjacent(
+    sentence: QuerySentence, first: QueryTime, second: QueryTime
+) -> list[QueryTime]:
+    if (
+        first.form in _RELATIVE_FORMS
+        and second.span.precision == "day"
+        and second.form in _DATED_FORMS
+    ):
         words = sentence.plain[first.start : first.end]
         span = sentence.parse_time(words, sentence.to_local(second.span.start or 0))
         return [replace(first, end=second.end, span=span)] if span else [second]
-    return [_place_within(sentence, first, second)] if first.is_loose or second.is_loose else [first, second]
+    return (
+        [_place_within(sentence, first, second)]
+        if first.is_loose or second.is_loose
+        else [first, second]
+    )
 
 
 def _place_within(sentence: QuerySentence, first: QueryTime, second: QueryTime) -> QueryTime:
-    fine, coarse = (first, second) if _get_length(first) <= _get_length(second) and first.is_loose else (second, first)
+    fine, coarse = (
+        (first, second)
+        if _get_length(first) <= _get_length(second) and first.is_loose
+        else (second, first)
+    )
     merged = replace(coarse, start=first.start, end=second.end)
-    if not fine.is_loose or coarse.span.end is None or _get_length(coarse) > _CYCLE_DAYS[fine.unit] * 24 * _HOUR_US:
+    if (
+        not fine.is_loose
+        or coarse.span.end is None
+        or _get_length(coarse) > _CYCLE_DAYS[fine.unit] * 24 * _HOUR_US
+    ):
         return merged
     words = sentence.plain[fine.start : fine.end]
     span = sentence.parse_time(words, sentence.to_local(coarse.span.end - 1))
@@ -343,7 +452,11 @@ def _join_ranges(sentence: QuerySentence, mentions: list[QueryTime]) -> list[Que
     kept: list[QueryTime] = []
     for mention in mentions:
         previous = kept[-1] if kept else None
-        kept[-1:] = [range_] if previous and (range_ := _match_range(sentence, previous, mention)) else [*kept[-1:], mention]
+        kept[-1:] = (
+            [range_]
+            if previous and (range_ := _match_range(sentence, previous, mention))
+            else [*kept[-1:], mention]
+        )
     return kept
 
 
@@ -357,7 +470,11 @@ def _match_range(sentence: QuerySentence, first: QueryTime, last: QueryTime) -> 
     if not opener_match and (match["join"] in beside.BETWEEN_JOINS or first.unit == "day"):
         return None
     words = sentence.plain[first.start : first.end]
-    first_span = sentence.parse_time(words, sentence.to_local(last.span.start)) if first.is_loose else first.span
+    first_span = (
+        sentence.parse_time(words, sentence.to_local(last.span.start))
+        if first.is_loose
+        else first.span
+    )
     span = _join_spans(first_span, last.span)
     return QueryTime(first.start, last.end, "range", span) if span else None
 
@@ -369,7 +486,9 @@ def _apply_prepositions(sentence: QuerySentence, mentions: list[QueryTime]) -> I
             yield mention
         elif match := beside.PREPOSITION_PATTERN.search(sentence.get_text_before(mention.start)):
             direction = beside.PREPOSITIONS[match["lead"]]
-            yield (direction in ("before", "after") and _resolve_offset(sentence, mention, direction)) or _open_span(mention, direction)
+            yield (
+                direction in ("before", "after") and _resolve_offset(sentence, mention, direction)
+            ) or _open_span(mention, direction)
         elif trail := _match_trailing_word(sentence.plain, mention.end):
             yield _open_span(mention, beside.POSTPOSITIONS[trail])
         else:
@@ -378,7 +497,9 @@ def _apply_prepositions(sentence: QuerySentence, mentions: list[QueryTime]) -> I
 
 def _match_trailing_word(plain: str, end: int) -> str:
     """The word that turns the time before it; those there are have no Latin letters."""
-    match = None if plain[end : end + 1].isascii() else beside.POSTPOSITION_PATTERN.match(plain, end)
+    match = (
+        None if plain[end : end + 1].isascii() else beside.POSTPOSITION_PATTERN.match(plain, end)
+    )
     return match[0] if match else ""
 
 
@@ -397,7 +518,9 @@ def _open_span(mention: QueryTime, direction: str) -> QueryTime:
     return mention
 
 
-def _resolve_offset(sentence: QuerySentence, mention: QueryTime, direction: str) -> QueryTime | None:
+def _resolve_offset(
+    sentence: QuerySentence, mention: QueryTime, direction: str
+) -> QueryTime | None:
     """A time counted from this one: "two weeks before 9 June", "the Sunday after 25 May 2023"."""
     fit = _match_count(sentence.plain[: mention.start])
     if fit is None or mention.span.start is None or mention.span.end is None:
@@ -411,7 +534,9 @@ def _resolve_offset(sentence: QuerySentence, mention: QueryTime, direction: str)
         span = sentence.parse_time(f"{'last' if is_before else 'next'} {thing}", anchor)
     elif almanac.UNIT_WORDS[thing] == "week":
         day = sentence.to_local(mention.span.start if is_before else mention.span.end).date()
-        span = sentence.build_day_span(*((day - 7 * _DAY, day) if is_before else (day, day + 7 * _DAY)))
+        span = sentence.build_day_span(
+            *((day - 7 * _DAY, day) if is_before else (day, day + 7 * _DAY))
+        )
     else:
         span = sentence.parse_time(f"1 {thing} {'ago' if is_before else 'from now'}", anchor)
     return replace(mention, start=fit.start, span=span) if span else None
@@ -420,5 +545,9 @@ def _resolve_offset(sentence: QuerySentence, mention: QueryTime, direction: str)
 def _match_count(left: str) -> DateMatch | None:
     """What is counted at the end of a text, from the first word on that leads there: "two weeks before "."""
     starts = (word.start() for word in _TOKEN_START.finditer(left, max(0, len(left) - 48)))
-    fits = (_compile_shape(template).match(left, start, full=True) for start in starts for template in beside.OFFSET_TEMPLATES)
+    fits = (
+        _compile_shape(template).match(left, start, full=True)
+        for start in starts
+        for template in beside.OFFSET_TEMPLATES
+    )
     return next(filter(None, fits), None)

@@ -14,7 +14,9 @@ def count_tokens_batch(texts: Sequence[str], encoding: str) -> list[int]:
     try:
         return list(toktok.batch_count(texts, encoding, threads=1))
     except KeyError as error:
-        raise ConfigError(f"There is no tokenizer {encoding!r}.", hint="Use o200k_base or cl100k_base.") from error
+        raise ConfigError(
+            f"There is no tokenizer {encoding!r}.", hint="Use o200k_base or cl100k_base."
+        ) from error
 
 
 def count_tokens(text: str, encoding: str) -> int:

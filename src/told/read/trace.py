@@ -8,7 +8,7 @@ from time import perf_counter_ns
 from typing import Any, Final, TypeAlias
 
 from told.core.fact import LEVEL_SLOTS, Fact
-from told.core.query import TracedCandidate, Candidate, IndexQuery, TraceStep
+from told.core.query import Candidate, IndexQuery, TracedCandidate, TraceStep
 from told.core.when import format_iso
 from told.read.asked import QueryIntent
 from told.read.rank import ScoredCandidate
@@ -32,27 +32,44 @@ class StageTimer:
 
     def update_stage(self, stage: str, kept: int, dropped: int, note: StageNote) -> None:
         """More went through a stage later on."""
-        self.stages = [(s[0], kept, dropped, s[3], note) if s[0] == stage else s for s in self.stages]
+        self.stages = [
+            (s[0], kept, dropped, s[3], note) if s[0] == stage else s for s in self.stages
+        ]
 
     def build_steps(self) -> tuple[TraceStep, ...]:
         """The steps of a trace."""
-        return tuple(TraceStep(stage, kept, dropped, micros, note()) for stage, kept, dropped, micros, note in self.stages)
+        return tuple(
+            TraceStep(stage, kept, dropped, micros, note())
+            for stage, kept, dropped, micros, note in self.stages
+        )
 
 
 def intent_to_json(intent: QueryIntent) -> dict[str, Any]:
     """What was read out of a query, as JSON."""
     spans = [
-        {"from": None if span.start is None else format_iso(span.start), "to": None if span.end is None else format_iso(span.end)}
+        {
+            "from": None if span.start is None else format_iso(span.start),
+            "to": None if span.end is None else format_iso(span.end),
+        }
         for span in intent.spans
     ]
     flags = {"when": intent.asks_when, "reply": intent.asks_reply, "past": intent.asks_past}
     return {
-        "sort": str(intent.answer_source), "intent": str(intent.purpose), "language": intent.language, "names": list(intent.names),
-        "times": spans, "asks": [name for name, is_set in flags.items() if is_set],
-    }  # fmt: skip
+        "sort": str(intent.answer_source),
+        "intent": str(intent.purpose),
+        "language": intent.language,
+        "names": list(intent.names),
+        "times": spans,
+        "asks": [name for name, is_set in flags.items() if is_set],
+    }
 
 
-def list_sources(candidate: Candidate, index_query: IndexQuery, expansion_labels: Mapping[int, str], hot_labels: Mapping[int, str]) -> tuple[str, ...]:
+def list_sources(
+    candidate: Candidate,
+    index_query: IndexQuery,
+    expansion_labels: Mapping[int, str],
+    hot_labels: Mapping[int, str],
+) -> tuple[str, ...]:
     """The lists a passage came from, with its place in those that have places."""
     labels = [f"vector #{candidate.near}"] if candidate.near else []
     labels += [f"words #{candidate.words}"] if candidate.words else []
@@ -69,9 +86,13 @@ def build_score_parts(item: ScoredCandidate) -> dict[str, float | None]:
     """What a score is made of, after what the index measured."""
     candidate = item.candidate
     return {
-        "cosine": candidate.cosine, "cosine_rank": candidate.near, "bm25": candidate.bm25 or None, "bm25_rank": candidate.words,
-        **item.parts, "raw": item.score,
-    }  # fmt: skip
+        "cosine": candidate.cosine,
+        "cosine_rank": candidate.near,
+        "bm25": candidate.bm25 or None,
+        "bm25_rank": candidate.words,
+        **item.parts,
+        "raw": item.score,
+    }
 
 
 def get_level(candidate: Candidate) -> str:
@@ -89,9 +110,17 @@ KEPT_OUTCOME: Final[StageOutcome] = ("select", "")
 class OutcomeLog:
     """Who went on from each stage; what became of each candidate is told only when somebody asks."""
 
-    stages: list[tuple[Sequence[ScoredCandidate], Sequence[ScoredCandidate], str, str | Mapping[int, str]]] = field(default_factory=list)
+    stages: list[
+        tuple[Sequence[ScoredCandidate], Sequence[ScoredCandidate], str, str | Mapping[int, str]]
+    ] = field(default_factory=list)
 
-    def record_stage(self, before: Sequence[ScoredCandidate], after: Sequence[ScoredCandidate], stage: str, reason: str | Mapping[int, str]) -> None:
+    def record_stage(
+        self,
+        before: Sequence[ScoredCandidate],
+        after: Sequence[ScoredCandidate],
+        stage: str,
+        reason: str | Mapping[int, str],
+    ) -> None:
         """Of those before only those after went on; the others ended for one reason, or each for its own."""
         self.stages.append((before, after, stage, reason))
 
@@ -103,7 +132,9 @@ class OutcomeLog:
             for item in after:
                 dropped.pop(_candidate_key(item), None)
             for key, seq in dropped.items():
-                outcomes.setdefault(key, (stage, reason if isinstance(reason, str) else reason[seq]))
+                outcomes.setdefault(
+                    key, (stage, reason if isinstance(reason, str) else reason[seq])
+                )
         return outcomes
 
 
@@ -111,7 +142,20 @@ def _candidate_key(item: ScoredCandidate) -> tuple[int, int]:
     return item.candidate.seq, item.candidate.slot
 
 
-def build_traced_candidate(item: ScoredCandidate, fact: Fact, score: float, sources: tuple[str, ...], outcome: StageOutcome) -> TracedCandidate:
+def build_traced_candidate(
+    item: ScoredCandidate, fact: Fact, score: float, sources: tuple[str, ...], outcome: StageOutcome
+) -> TracedCandidate:
     """A candidate with what became of it."""
     stage, reason = outcome
-    return TracedCandidate(fact.id, fact.seq, fact.text, score, build_score_parts(item), stage, not reason, reason, sources, get_level(item.candidate))
+    return TracedCandidate(
+        fact.id,
+        fact.seq,
+        fact.text,
+        score,
+        build_score_parts(item),
+        stage,
+        not reason,
+        reason,
+        sources,
+        get_level(item.candidate),
+    )

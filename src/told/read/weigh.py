@@ -22,8 +22,15 @@ def is_free_standing(sentence: QuerySentence, end: int) -> bool:
 
 def is_valid_in_language(sentence: QuerySentence, fit: DateMatch) -> bool:
     """Whether no word of the fit means something else in the language of the sentence."""
-    words = (fit.slots.get(slot, "") for slot in ("unit", "word", "name", "thing", "month", "yearly", "turn", "edge"))
-    return all(not sentence.language or sentence.language in beside.WORD_LANGUAGES.get(w, sentence.language) for w in words)
+    words = (
+        fit.slots.get(slot, "")
+        for slot in ("unit", "word", "name", "thing", "month", "yearly", "turn", "edge")
+    )
+    return all(
+        not sentence.language
+        or sentence.language in beside.WORD_LANGUAGES.get(w, sentence.language)
+        for w in words
+    )
 
 
 def _has_capital(sentence: QuerySentence, word: str, index: int) -> bool:
@@ -40,12 +47,18 @@ def _may_be_ago(sentence: QuerySentence, fit: DateMatch) -> bool:
 def _may_be_ahead(sentence: QuerySentence, fit: DateMatch) -> bool:
     if beside.ANCHOR_WORDS.match(sentence.plain, fit.end):
         return False
-    return fit.text.startswith(("dentro", "dans")) or fit.text.endswith((" now", " time")) or sentence.is_future
+    return (
+        fit.text.startswith(("dentro", "dans"))
+        or fit.text.endswith((" now", " time"))
+        or sentence.is_future
+    )
 
 
 def _may_be_window(sentence: QuerySentence, fit: DateMatch) -> bool:
     is_counted = bool(fit.slots.get("n"))
-    return (is_counted or almanac.UNIT_WORDS[fit.slots["unit"]] not in _FINE_UNITS) and not _is_anchored(sentence, fit)
+    return (
+        is_counted or almanac.UNIT_WORDS[fit.slots["unit"]] not in _FINE_UNITS
+    ) and not _is_anchored(sentence, fit)
 
 
 def _is_anchored(sentence: QuerySentence, fit: DateMatch) -> bool:
@@ -62,7 +75,9 @@ def _may_be_turn(sentence: QuerySentence, fit: DateMatch) -> bool:
         return False
     if turn == "next" and left.endswith("the ") and sentence.is_past:
         return False
-    is_clear = _has_capital(sentence, thing, fit.slot_starts["thing"]) or not sentence.plain[fit.end :].strip(" ?.!,")
+    is_clear = _has_capital(sentence, thing, fit.slot_starts["thing"]) or not sentence.plain[
+        fit.end :
+    ].strip(" ?.!,")
     is_part = sentence.plain.startswith(" of", fit.end)
     return is_clear and not is_part
 
@@ -119,7 +134,9 @@ def _may_be_date(sentence: QuerySentence, fit: DateMatch) -> bool:
         return _may_be_year(sentence, fit)
     if fit.slot_starts["month"] == fit.start:
         is_bare = slots["day"].isdecimal()
-        if (is_bare and left.endswith("in ")) or not _has_capital(sentence, slots["month"], fit.start):
+        if (is_bare and left.endswith("in ")) or not _has_capital(
+            sentence, slots["month"], fit.start
+        ):
             return False
     return not re.match(r" (?:issue|edition|people|percent|%)", rest)
 

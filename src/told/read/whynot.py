@@ -33,7 +33,10 @@ class WhyNot:
     def as_dict(self) -> dict[str, Any]:
         """The reason as JSON."""
         body = {name: getattr(self, name) for name in self.__dataclass_fields__}
-        return {**{name: value for name, value in body.items() if value is not None}, "sources": list(self.sources)}
+        return {
+            **{name: value for name, value in body.items() if value is not None},
+            "sources": list(self.sources),
+        }
 
 
 def explain_why_not(ctx: ReadContext, request: SearchRequest, thread: str) -> Flow[WhyNot]:
@@ -55,12 +58,30 @@ def explain_why_not(ctx: ReadContext, request: SearchRequest, thread: str) -> Fl
     item = items[position]
     score = rank.calibrate_score(item.score, state.index_result, ctx.settings)
     index_query = replace(state.index_query, extra_seqs=state.index_query.extra_seqs[:-1])
-    sources = trace.list_sources(item.candidate, index_query, state.expansion_labels, label_hot_seqs(ctx, index_query))
+    sources = trace.list_sources(
+        item.candidate, index_query, state.expansion_labels, label_hot_seqs(ctx, index_query)
+    )
     kept = any(kept_item.candidate.seq == fact.seq for kept_item in state.scored)
-    stage, drop_reason = state.outcome_log.resolve_outcomes().get((fact.seq, item.candidate.slot), trace.KEPT_OUTCOME)
+    stage, drop_reason = state.outcome_log.resolve_outcomes().get(
+        (fact.seq, item.candidate.slot), trace.KEPT_OUTCOME
+    )
     reason = f"it is hit number {position + 1}" if kept else drop_reason or "after the limit"
-    last_score = rank.calibrate_score(state.scored[-1].score, state.index_result, ctx.settings) if state.scored else None
-    return WhyNot(thread, kept, stage, reason, position + 1, score, last_score, trace.build_score_parts(item), sources)
+    last_score = (
+        rank.calibrate_score(state.scored[-1].score, state.index_result, ctx.settings)
+        if state.scored
+        else None
+    )
+    return WhyNot(
+        thread,
+        kept,
+        stage,
+        reason,
+        position + 1,
+        score,
+        last_score,
+        trace.build_score_parts(item),
+        sources,
+    )
 
 
 def _explain_missing(ctx: ReadContext, fact_query: FactQuery, thread: str) -> Flow[WhyNot]:
@@ -70,7 +91,9 @@ def _explain_missing(ctx: ReadContext, fact_query: FactQuery, thread: str) -> Fl
     entries = yield from call(ctx.store.thread_entries, account, thread)
     is_visible = current is None or fact_query.scope.covers(current.scope)
     if not entries or not is_visible:
-        raise NotFoundError(f"There is no memory {thread!r} here.", hint="List them with get_all().")
+        raise NotFoundError(
+            f"There is no memory {thread!r} here.", hint="List them with get_all()."
+        )
     reason = "it was given up" if current is None else "it was not held at that time"
     return WhyNot(thread, False, "plan", reason)
 

@@ -20,8 +20,16 @@ from told.core.identity import DISTINCT_REFERENT, SAME_AS
 from told.core.query import Event, Receipt
 from told.core.recall import ReviewReason, ReviewTask
 from told.core.scope import Scope
-from told.core.text import validate_text, md5_hex
-from told.core.trust import TRUST_KEY, Trust, lowest_trust, may_replace, safe_kind, trust_of_source, trust_of_claim
+from told.core.text import md5_hex, validate_text
+from told.core.trust import (
+    TRUST_KEY,
+    Trust,
+    lowest_trust,
+    may_replace,
+    safe_kind,
+    trust_of_claim,
+    trust_of_source,
+)
 from told.core.when import ALWAYS, Interval, format_iso
 from told.flow import Flow, call
 from told.ledger.commit import retry_on_conflict
@@ -29,8 +37,8 @@ from told.ledger.consume import Failure, catch_failure
 from told.ledger.erase import DERIVED_FROM
 from told.ports import NoFact, ThreadAt
 from told.tend.delta import (
-    OPPOSING_RELATIONS,
     CONFIDENCE_LANES,
+    OPPOSING_RELATIONS,
     AddArgument,
     AddIdentityEdge,
     AssertClaim,
@@ -118,13 +126,20 @@ class _ApplyState:
         self.add_draft(Asserted(fact.id, claim, fact.created_at), fact.scope)
         valid = claim.valid
         self.facts[fact.id] = replace(
-            fact, confidence=claim.confidence, meta=claim.meta, precision=valid.precision,
+            fact,
+            confidence=claim.confidence,
+            meta=claim.meta,
+            precision=valid.precision,
             valid_to=NEVER if valid.end is None else valid.end,
-        )  # fmt: skip
-        self.plan.events.append(Event("UPDATE", fact.id, fact.text, fact.text, fact.role, fact.actor))
+        )
+        self.plan.events.append(
+            Event("UPDATE", fact.id, fact.text, fact.text, fact.role, fact.actor)
+        )
 
 
-def apply_operations(ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor) -> Flow[DeltaResult]:
+def apply_operations(
+    ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor
+) -> Flow[DeltaResult]:
     """Carry out all operations in one transaction; one that cannot be done is an error, and nothing was done then."""
     tasks: list[ReviewTask] = []
 
@@ -135,36 +150,55 @@ def apply_operations(ctx: WriteContext, account: str, operations: Sequence[Opera
         return DeltaResult((yield from commit_plan(ctx, Scope(account), state.plan)), applied)
 
     result = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-    receipt = yield from embed_after_commit(ctx.store, ctx.embedder, account, result.receipt, ctx.settings)
+    receipt = yield from embed_after_commit(
+        ctx.store, ctx.embedder, account, result.receipt, ctx.settings
+    )
     if tasks:
         window = ctx.settings.reconsolidate_window * SECOND_US
         queued = yield from catch_failure(call(ctx.store.enqueue_tasks, account, tasks, window))
         if isinstance(queued, Failure):
-            receipt = replace(receipt, warnings=(*receipt.warnings, f"A review could not be queued: {queued}"))
+            receipt = replace(
+                receipt, warnings=(*receipt.warnings, f"A review could not be queued: {queued}")
+            )
     return replace(result, receipt=receipt)
 
 
-def _load_state(ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor) -> Flow[_ApplyState]:
+def _load_state(
+    ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor
+) -> Flow[_ApplyState]:
     """Look up everything the operations name, and what says the same as what they would say."""
     facts: dict[str, Fact] = {}
-    for thread in dict.fromkeys(thread for operation in operations for thread in list_memory_ids(operation)):
+    for thread in dict.fromkeys(
+        thread for operation in operations for thread in list_memory_ids(operation)
+    ):
         facts[thread] = yield from require_fact(ctx.store, account, thread, author.scope)
-    links: Sequence[Link] = (yield from call(ctx.store.find_links, account, list(facts))) if facts else ()
+    links: Sequence[Link] = (
+        (yield from call(ctx.store.find_links, account, list(facts))) if facts else ()
+    )
     open_links = [link for link in links if link.until == NEVER]
     link_ends = {(link.src, link.rel, link.dst) for link in open_links}
-    review_marks = {(link.src, str(link.meta.get("why", ""))) for link in open_links if link.rel == NEEDS_REVIEW}
+    review_marks = {
+        (link.src, str(link.meta.get("why", ""))) for link in open_links if link.rel == NEEDS_REVIEW
+    }
     state = _ApplyState(ctx, author, ctx.id_generator.now(), facts, link_ends, review_marks)
     for operation in operations:
         if reason := find_objection(operation, facts, author):
             raise InvalidInput(f"{reason[0].upper()}{reason[1:]}.")
         if isinstance(operation, AssertClaim | AssertFrame):
-            scope, text = _resolve_scope(state, operation.sources), _screen_claim_text(state, operation)
+            scope, text = (
+                _resolve_scope(state, operation.sources),
+                _screen_claim_text(state, operation),
+            )
             existing = yield from call(ctx.store.lookup_existing, scope, [md5_hex(text)], (), None)
             duplicate = existing.facts.get(md5_hex(text))
             if duplicate is not None:
-                state.threads_by_text[scope, duplicate.md5] = None if duplicate.kind in UNLISTED_KINDS else duplicate.id
+                state.threads_by_text[scope, duplicate.md5] = (
+                    None if duplicate.kind in UNLISTED_KINDS else duplicate.id
+                )
         if isinstance(operation, CloseValidTime):
-            state.earlier_versions[operation.id] = yield from _load_earlier_versions(ctx, account, facts[operation.id])
+            state.earlier_versions[operation.id] = yield from _load_earlier_versions(
+                ctx, account, facts[operation.id]
+            )
     state.plan.guards += [ThreadAt(fact.id, fact.seq) for fact in facts.values()]
     return state
 
@@ -172,8 +206,14 @@ def _load_state(ctx: WriteContext, account: str, operations: Sequence[Operation]
 def _load_earlier_versions(ctx: WriteContext, account: str, fact: Fact) -> Flow[list[Fact]]:
     """What a memory said before and still says of earlier times, in order."""
     entries = yield from call(ctx.store.thread_entries, account, fact.id)
-    versions_by_seq = yield from call(ctx.store.facts_by_seq, account, [entry.seq for entry in entries])
-    return [version for seq, version in sorted(versions_by_seq.items()) if seq < fact.seq and version.gone == NEVER]
+    versions_by_seq = yield from call(
+        ctx.store.facts_by_seq, account, [entry.seq for entry in entries]
+    )
+    return [
+        version
+        for seq, version in sorted(versions_by_seq.items())
+        if seq < fact.seq and version.gone == NEVER
+    ]
 
 
 def find_objection(operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor) -> str:
@@ -185,7 +225,9 @@ def find_objection(operation: Operation, facts: Mapping[str, Fact], author: Delt
         case CloseValidTime(id=id) | CloseTxTime(id=id) | UpdateConfidence(id=id):
             if not may_replace(author.trust, trust_of_claim(facts[id])):
                 return f"{author.name} may not close or weaken what is trusted more; schedule a review instead"
-        case AddArgument(src=src, rel=rel, dst=dst) if rel in OPPOSING_RELATIONS and author.trust < Trust.USER:
+        case AddArgument(src=src, rel=rel, dst=dst) if (
+            rel in OPPOSING_RELATIONS and author.trust < Trust.USER
+        ):
             if not may_replace(trust_of_source(facts[src]), trust_of_source(facts[dst])):
                 return f"what is trusted less {rel} nothing that is trusted more"
         case AssertClaim(sources=sources) | AssertFrame(sources=sources):
@@ -203,7 +245,9 @@ def _resolve_scope(state: _ApplyState, sources: Sequence[str]) -> Scope:
     if sources:
         return state.facts[sources[0]].scope
     if state.author.scope is None:
-        raise InvalidInput("A claim without sources needs a scope.", hint="Give a user_id, agent_id or run_id.")
+        raise InvalidInput(
+            "A claim without sources needs a scope.", hint="Give a user_id, agent_id or run_id."
+        )
     return state.author.scope
 
 
@@ -211,14 +255,18 @@ def _screen_claim_text(state: _ApplyState, operation: AssertClaim | AssertFrame)
     """What a claim says, without secrets."""
     claim = _frame_to_claim(operation) if isinstance(operation, AssertFrame) else operation
     settings = state.ctx.settings
-    text, warnings = gate.screen_text(validate_text(claim.text, limit=settings.text_limit), settings)
+    text, warnings = gate.screen_text(
+        validate_text(claim.text, limit=settings.text_limit), settings
+    )
     state.plan.warnings.update(dict.fromkeys(warnings))
     return text
 
 
 def _frame_to_claim(frame: AssertFrame) -> AssertClaim:
     """A frame as a claim: its type is the predicate, and whoever plays the first role is the subject."""
-    text = frame.text or f"{frame.type}: " + ", ".join(f"{role} {filler}" for role, filler in frame.roles.items())
+    text = frame.text or f"{frame.type}: " + ", ".join(
+        f"{role} {filler}" for role, filler in frame.roles.items()
+    )
     subject = next(iter(frame.roles.values()))
     meta = {FRAME_KEY: {"type": frame.type, "roles": dict(frame.roles)}}
     return AssertClaim(
@@ -268,7 +316,11 @@ def _assert_claim(state: _ApplyState, operation: AssertClaim) -> None:
         state.add_draft(Asserted(thread, claim), scope)
         state.plan.events.append(Event("ADD", thread, text, None, claim.role))
     for source in operation.sources:
-        state.add_link(Linked(thread, DERIVED_FROM, source, meta={DERIVED_KIND_KEY: operation.kind}), scope, emit_event=False)
+        state.add_link(
+            Linked(thread, DERIVED_FROM, source, meta={DERIVED_KIND_KEY: operation.kind}),
+            scope,
+            emit_event=False,
+        )
         state.add_link(Linked(thread, SUPERSEDES, source), scope, emit_event=False)
 
 
@@ -277,7 +329,9 @@ def _build_claim(state: _ApplyState, operation: AssertClaim, text: str) -> Claim
     author, ctx = state.author, state.ctx
     ctx.extraction.ontology.get_kind(operation.kind)
     derived = bool(operation.sources)
-    trust = lowest_trust([author.trust, *(trust_of_claim(state.get_fact(source)) for source in operation.sources)])
+    trust = lowest_trust(
+        [author.trust, *(trust_of_claim(state.get_fact(source)) for source in operation.sources)]
+    )
     kind = safe_kind(operation.kind, min(trust, Trust.INFERENCE) if derived else trust)
     if kind in UNLISTED_KINDS:
         raise InvalidInput(f"No claim is made of the kind {kind!r}.", hint="Leave the kind out.")
@@ -285,27 +339,44 @@ def _build_claim(state: _ApplyState, operation: AssertClaim, text: str) -> Claim
     stamped = {**meta, TRUST_KEY: trust.label} if trust < Trust.INFERENCE else meta
     start, end = operation.valid_from, operation.valid_to
     return Claim(
-        text, kind, operation.subject, operation.predicate, operation.object, operation.polarity,
-        "inferred" if derived else "stated", operation.confidence,
+        text,
+        kind,
+        operation.subject,
+        operation.predicate,
+        operation.object,
+        operation.polarity,
+        "inferred" if derived else "stated",
+        operation.confidence,
         ALWAYS if start is None and end is None else Interval(start, end, "instant"),
-        role=None if derived else "user", meta=stamped,
-    )  # fmt: skip
+        role=None if derived else "user",
+        meta=stamped,
+    )
 
 
 def _add_argument(state: _ApplyState, operation: AddArgument) -> None:
     """An argument; one that no user makes is no vote."""
     meta = check_metadata(operation.meta, state.ctx.settings)
-    stamped = meta if state.author.trust is Trust.USER else {**meta, TRUST_KEY: state.author.trust.label}
+    stamped = (
+        meta if state.author.trust is Trust.USER else {**meta, TRUST_KEY: state.author.trust.label}
+    )
     scope = state.get_fact(operation.dst).scope
     state.get_fact(operation.src)
-    state.add_link(Linked(operation.src, operation.rel, operation.dst, operation.strength, stamped), scope)
+    state.add_link(
+        Linked(operation.src, operation.rel, operation.dst, operation.strength, stamped), scope
+    )
 
 
 def _add_identity_edge(state: _ApplyState, operation: AddIdentityEdge) -> None:
     """An edge that lenses see, if it is one of the two they look for; nothing is merged."""
     first, second = state.get_fact(operation.one), state.get_fact(operation.other)
     is_same = operation.relation in ("same_referent", "possibly_same_referent")
-    rel = SAME_AS if is_same else DISTINCT_REFERENT if operation.relation == DISTINCT_REFERENT else operation.relation
+    rel = (
+        SAME_AS
+        if is_same
+        else DISTINCT_REFERENT
+        if operation.relation == DISTINCT_REFERENT
+        else operation.relation
+    )
     if not {(first.id, rel, second.id), (second.id, rel, first.id)} & state.existing_links:
         meta = {"method": operation.method, "relation": operation.relation}
         state.add_link(Linked(second.id, rel, first.id, operation.confidence, meta), first.scope)
@@ -326,14 +397,18 @@ def _close_valid_time(state: _ApplyState, operation: CloseValidTime) -> None:
     versions = [*state.earlier_versions[fact.id], fact]
     for version, following in pairwise(versions):
         if version.valid_from < (end := min(version.valid_to, following.valid_from, operation.at)):
-            state.add_draft(Asserted(fact.id, _end_claim_at(version, end), fact.created_at), fact.scope)
+            state.add_draft(
+                Asserted(fact.id, _end_claim_at(version, end), fact.created_at), fact.scope
+            )
     state.revise_fact(fact, _end_claim_at(fact, operation.at))
 
 
 def _end_claim_at(fact: Fact, end: int) -> Claim:
     """What a memory says, until a time."""
     precision = "instant" if fact.precision == ALWAYS.precision else fact.precision
-    return replace(_fact_to_claim(fact), valid=Interval(fact.valid_interval().start, end, precision))
+    return replace(
+        _fact_to_claim(fact), valid=Interval(fact.valid_interval().start, end, precision)
+    )
 
 
 def _close_tx_time(state: _ApplyState, operation: CloseTxTime) -> None:
@@ -351,7 +426,14 @@ def _update_confidence(state: _ApplyState, operation: UpdateConfidence) -> None:
     lanes = {**previous, operation.lane: operation.confidence}
     if lanes != previous:
         confidence = next(float(lanes[lane]) for lane in CONFIDENCE_LANES if lane in lanes)
-        state.revise_fact(fact, replace(_fact_to_claim(fact), confidence=confidence, meta={**fact.meta, CONFIDENCES_KEY: lanes}))
+        state.revise_fact(
+            fact,
+            replace(
+                _fact_to_claim(fact),
+                confidence=confidence,
+                meta={**fact.meta, CONFIDENCES_KEY: lanes},
+            ),
+        )
 
 
 def _schedule_review(state: _ApplyState, operation: ScheduleReview) -> None:
@@ -361,13 +443,32 @@ def _schedule_review(state: _ApplyState, operation: ScheduleReview) -> None:
     state.tasks.append(ReviewTask(fact.id, ReviewReason.SCHEDULED_REVIEW, REVIEW_PRIORITY, due))
     if (fact.id, operation.why) not in state.existing_reviews:
         state.existing_reviews.add((fact.id, operation.why))
-        state.add_draft(Linked(fact.id, NEEDS_REVIEW, fact.id, meta={"why": operation.why, "due": format_iso(due)}), fact.scope)
+        state.add_draft(
+            Linked(
+                fact.id, NEEDS_REVIEW, fact.id, meta={"why": operation.why, "due": format_iso(due)}
+            ),
+            fact.scope,
+        )
 
 
 def _fact_to_claim(fact: Fact) -> Claim:
     """What a memory says, as the claim of another version."""
     return Claim(
-        fact.text, fact.kind, fact.subject, fact.predicate, fact.object, fact.polarity, fact.modality, fact.confidence,
-        fact.valid_interval(), None if fact.expires == NEVER else fact.expires, evidence=fact.evidence, role=fact.role,
-        actor=fact.actor, said_at=fact.said_at, source=fact.source, after=fact.after, meta=fact.meta,
-    )  # fmt: skip
+        fact.text,
+        fact.kind,
+        fact.subject,
+        fact.predicate,
+        fact.object,
+        fact.polarity,
+        fact.modality,
+        fact.confidence,
+        fact.valid_interval(),
+        None if fact.expires == NEVER else fact.expires,
+        evidence=fact.evidence,
+        role=fact.role,
+        actor=fact.actor,
+        said_at=fact.said_at,
+        source=fact.source,
+        after=fact.after,
+        meta=fact.meta,
+    )

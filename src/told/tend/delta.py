@@ -16,8 +16,8 @@ from told.core.entry import NO_META
 from told.core.errors import InvalidInput, ToldError
 from told.core.identity import DISTINCT_REFERENT
 from told.core.scope import ID_LIMIT
-from told.core.text import validate_label, parse_lenient_json, format_value
-from told.core.when import from_us, parse_instant, format_iso, parse_moment
+from told.core.text import format_value, parse_lenient_json, validate_label
+from told.core.when import format_iso, from_us, parse_instant, parse_moment
 
 POTENTIALLY_SAME: Final = "potentially_same"
 REBUTS: Final = "rebuts"
@@ -31,7 +31,12 @@ ARGUMENT_RELATIONS: Final = (
 OPPOSING_RELATIONS: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
 """Arguments after which the other memory may count for less."""
 
-IDENTITY_RELATIONS: Final = ("same_referent", "possibly_same_referent", DISTINCT_REFERENT, "not_enough_information")
+IDENTITY_RELATIONS: Final = (
+    "same_referent",
+    "possibly_same_referent",
+    DISTINCT_REFERENT,
+    "not_enough_information",
+)
 CONFIDENCE_LANES: Final = ("human", "calibrated", "machine")
 """Whose confidence counts, the first that there is."""
 
@@ -163,7 +168,13 @@ def get_operation_name(operation: Operation) -> str:
 def list_memory_ids(operation: Operation) -> tuple[str, ...]:
     """The memories an operation names."""
     values = (getattr(operation, name, ()) for name in ID_FIELDS)
-    return tuple(dict.fromkeys(memory_id for value in values for memory_id in ([value] if isinstance(value, str) else value)))
+    return tuple(
+        dict.fromkeys(
+            memory_id
+            for value in values
+            for memory_id in ([value] if isinstance(value, str) else value)
+        )
+    )
 
 
 def operation_to_json(operation: Operation) -> dict[str, Any]:
@@ -180,7 +191,13 @@ def operation_to_json(operation: Operation) -> dict[str, Any]:
 def _field_to_json(name: str, value: Any) -> Any:
     if name in _TIME_FIELDS:
         return format_iso(value)
-    return dict(value) if isinstance(value, Mapping) else list(value) if isinstance(value, tuple) else value
+    return (
+        dict(value)
+        if isinstance(value, Mapping)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
+    )
 
 
 # Reading --------------------------------------------------------------------------------------------------------------
@@ -203,7 +220,11 @@ class RefusedOperation:
     reason: str
 
     def __str__(self) -> str:
-        return f"{self.number} ({self.op}): {self.reason}" if self.op else f"{self.number}: {self.reason}"
+        return (
+            f"{self.number} ({self.op}): {self.reason}"
+            if self.op
+            else f"{self.number}: {self.reason}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +238,9 @@ class Delta:
         """All operations, or an error that names every one that cannot be read: half a delta is never done."""
         if self.refused:
             reasons = "; ".join(map(str, self.refused))
-            raise InvalidInput(f"The delta was not applied. Operation {reasons}", hint=OPERATION_HINT)
+            raise InvalidInput(
+                f"The delta was not applied. Operation {reasons}", hint=OPERATION_HINT
+            )
         if not self.operations:
             raise InvalidInput("The delta has no operation.", hint=OPERATION_HINT)
         return tuple(self.operations.values())
@@ -245,18 +268,27 @@ def split_operations(value: Any) -> Sequence[Any]:
     if isinstance(value, str):
         value = parse_lenient_json(value)
     if isinstance(value, Mapping):
-        value = next((value[name] for name in _LIST_KEYS if isinstance(value.get(name), list)), [value])
+        value = next(
+            (value[name] for name in _LIST_KEYS if isinstance(value.get(name), list)), [value]
+        )
     if not isinstance(value, list | tuple):
-        raise InvalidInput(f"A delta is a list of operations, not {format_value(value)}.", hint=OPERATION_HINT)
+        raise InvalidInput(
+            f"A delta is a list of operations, not {format_value(value)}.", hint=OPERATION_HINT
+        )
     if len(value) > MAX_OPERATIONS:
-        raise InvalidInput(f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are done at once.", hint="Cut it.")
+        raise InvalidInput(
+            f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are done at once.",
+            hint="Cut it.",
+        )
     return value
 
 
 def parse_operation(item: Any, clock: DeltaClock) -> Operation:
     """One operation from JSON; a field that is missing, unknown or wrong is an error that names it."""
     if not isinstance(item, Mapping):
-        raise InvalidInput(f"An operation is an object, not {format_value(item)}.", hint=OPERATION_HINT)
+        raise InvalidInput(
+            f"An operation is an object, not {format_value(item)}.", hint=OPERATION_HINT
+        )
     name = item.get("op")
     cls = OPERATIONS.get(name) if isinstance(name, str) else None
     if cls is None:
@@ -264,11 +296,19 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
     specs = {spec.name: spec for spec in fields(cls)}
     given = {name: value for name, value in item.items() if name != "op" and value is not None}
     if unknown := [name for name in given if name not in specs]:
-        raise InvalidInput(f"It has no field {format_value(unknown[0])}; its fields are {', '.join(specs)}.")
-    required = (name for name, spec in specs.items() if spec.default is MISSING and spec.default_factory is MISSING)
+        raise InvalidInput(
+            f"It has no field {format_value(unknown[0])}; its fields are {', '.join(specs)}."
+        )
+    required = (
+        name
+        for name, spec in specs.items()
+        if spec.default is MISSING and spec.default_factory is MISSING
+    )
     if missing := [name for name in required if name not in given]:
         raise InvalidInput(f"It needs the field {missing[0]!r}.")
-    parsed = cls(**{name: _FIELD_PARSERS[name](value, name, clock) for name, value in given.items()})
+    parsed = cls(
+        **{name: _FIELD_PARSERS[name](value, name, clock) for name, value in given.items()}
+    )
     _check_fields(parsed)
     return parsed
 
@@ -276,7 +316,9 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
 def _check_fields(operation: Operation) -> None:
     """What must hold between the fields of an operation."""
     match operation:
-        case AddArgument(src=one, dst=other) | AddIdentityEdge(one=one, other=other) if one == other:
+        case AddArgument(src=one, dst=other) | AddIdentityEdge(one=one, other=other) if (
+            one == other
+        ):
             raise InvalidInput("A memory does not bear on itself.")
         case LinkDerivedArtifact(id=one, artifact=other) if one == other:
             raise InvalidInput("A memory is not made of itself.")
@@ -319,7 +361,9 @@ def _parse_fraction(value: Any, name: str, _: DeltaClock) -> float:
 def _make_choice_parser(choices: Sequence[str]) -> FieldParser:
     def parse_choice(value: Any, name: str, _: DeltaClock) -> str:
         if value not in choices:
-            raise InvalidInput(f"{name} must be one of {', '.join(choices)}, not {format_value(value)}.")
+            raise InvalidInput(
+                f"{name} must be one of {', '.join(choices)}, not {format_value(value)}."
+            )
         return str(value)
 
     return parse_choice
@@ -335,13 +379,20 @@ def _parse_time(value: Any, name: str, clock: DeltaClock) -> int:
 
 def _parse_roles(value: Any, name: str, clock: DeltaClock) -> Mapping[str, str]:
     if not isinstance(value, Mapping):
-        raise InvalidInput(f'{name} must be an object such as {{"who": "Ann"}}, not {format_value(value)}.')
+        raise InvalidInput(
+            f'{name} must be an object such as {{"who": "Ann"}}, not {format_value(value)}.'
+        )
     return dict(_parse_role_pairs(value, name, clock))
 
 
-def _parse_role_pairs(value: Mapping[Any, Any], name: str, clock: DeltaClock) -> Iterator[tuple[str, str]]:
+def _parse_role_pairs(
+    value: Mapping[Any, Any], name: str, clock: DeltaClock
+) -> Iterator[tuple[str, str]]:
     for role, filler in value.items():
-        yield _parse_name(role, f"A role of {name}", clock), _parse_text(filler, f"{name}.{role}", clock)
+        yield (
+            _parse_name(role, f"A role of {name}", clock),
+            _parse_text(filler, f"{name}.{role}", clock),
+        )
 
 
 def _parse_meta(value: Any, name: str, _: DeltaClock) -> Mapping[str, Any]:

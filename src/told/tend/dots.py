@@ -22,7 +22,9 @@ def numpy_dot_products(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
     import numpy as np
 
     dtype = np.float32 if len(code) * MAX_CODE_PRODUCT < FLOAT32_EXACT_LIMIT else np.float64
-    rows = np.frombuffer(b"".join(others), dtype=np.int8).reshape(len(others), len(code)).astype(dtype)
+    rows = (
+        np.frombuffer(b"".join(others), dtype=np.int8).reshape(len(others), len(code)).astype(dtype)
+    )
     return [int(product) for product in rows @ np.frombuffer(code, dtype=np.int8).astype(dtype)]
 
 

@@ -17,22 +17,28 @@ from told.core.topics import (
     EXCHANGE,
     IN_TOPIC,
     SUPER,
-    VectorMean,
-    TopicIndex,
     Thresholds,
-    unpack_centroid,
+    TopicIndex,
+    VectorMean,
     cluster_codes,
-    unpack_code,
+    compute_mean,
     find_topic_to_join,
     make_label,
-    unpack_mean,
-    compute_mean,
     needs_split,
     pack_code,
+    unpack_centroid,
+    unpack_code,
+    unpack_mean,
 )
 from told.flow import Flow, call
-from told.ports import Embedder, Guard, EntryIntact, Store, validate_vectors
-from told.read.topics import DEFAULT_AUTHOR, CONSUMER, PAGE_SIZE, load_current_turns, pick_opening_turn
+from told.ports import Embedder, EntryIntact, Guard, Store, validate_vectors
+from told.read.topics import (
+    CONSUMER,
+    DEFAULT_AUTHOR,
+    PAGE_SIZE,
+    load_current_turns,
+    pick_opening_turn,
+)
 from told.settings import Settings
 from told.tend import dots
 from told.tend.shelves import TopicCache, epoch_key
@@ -58,7 +64,9 @@ class ExchangeText:
     @property
     def text(self) -> str:
         """What is embedded: all turns together."""
-        return "\n".join(f"{'User' if fact.role == 'user' else 'Agent'}: {fact.text}" for fact in self.facts)
+        return "\n".join(
+            f"{'User' if fact.role == 'user' else 'Agent'}: {fact.text}" for fact in self.facts
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,9 @@ class TopicChanges:
         """These are of this topic from now on."""
         for member in members:
             meta = {EXCHANGE: member.key}
-            self.add_drafts(*(Linked(thread, IN_TOPIC, topic, meta=meta) for thread in member.threads))
+            self.add_drafts(
+                *(Linked(thread, IN_TOPIC, topic, meta=meta) for thread in member.threads)
+            )
             self.added_members.setdefault(topic, []).append(member)
 
     def create_topic(self, turn: Fact | None) -> str:
@@ -128,11 +138,15 @@ class TopicChanges:
         return epoch
 
 
-def draft_topic_name(topic: str, turn: Fact | None, since: int | None = None) -> tuple[Asserted | Linked, ...]:
+def draft_topic_name(
+    topic: str, turn: Fact | None, since: int | None = None
+) -> tuple[Asserted | Linked, ...]:
     """That a topic is named after a turn, or after nothing."""
     if turn is None:
         return (Asserted(topic, Claim(UNNAMED_LABEL, TOPIC), since),)
-    return Asserted(topic, Claim(make_label(turn.text), TOPIC), since), Linked(topic, DERIVED_FROM, turn.id)
+    return Asserted(topic, Claim(make_label(turn.text), TOPIC), since), Linked(
+        topic, DERIVED_FROM, turn.id
+    )
 
 
 # What is there --------------------------------------------------------------------------------------------------------
@@ -143,7 +157,11 @@ def begin_changes(ctx: TopicContext, scope: Scope) -> Flow[TopicChanges]:
     key = epoch_key(scope)
     notes = yield from call(ctx.store.read_notes, scope.account, CONSUMER, [key])
     topic_index = ctx.cache.pop(scope, notes.get(key))
-    changes = TopicChanges(ctx, scope, TopicIndex(dot_fn=dots.choose_dot_products()) if topic_index is None else topic_index)
+    changes = TopicChanges(
+        ctx,
+        scope,
+        TopicIndex(dot_fn=dots.choose_dot_products()) if topic_index is None else topic_index,
+    )
     if topic_index is None:
         yield from _load_index(changes)
     return changes
@@ -175,28 +193,50 @@ def collect_members(links: Iterable[Link], topic: str) -> list[TopicMember]:
     threads_by_exchange: dict[str, dict[str, None]] = {}
     for link in links:
         if link.rel == IN_TOPIC and link.dst == topic:
-            threads_by_exchange.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = None
-    return [TopicMember(exchange, tuple(threads)) for exchange, threads in threads_by_exchange.items()]
+            threads_by_exchange.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = (
+                None
+            )
+    return [
+        TopicMember(exchange, tuple(threads)) for exchange, threads in threads_by_exchange.items()
+    ]
 
 
 def load_members(changes: TopicChanges, topic: str) -> Flow[list[TopicMember]]:
     """The exchanges of a topic: those it had, and those of this commit."""
     links = yield from call(changes.ctx.store.find_links, changes.scope.account, [topic])
-    return [*collect_members(sorted(links, key=lambda link: link.seq), topic), *changes.added_members.get(topic, ())]
+    return [
+        *collect_members(sorted(links, key=lambda link: link.seq), topic),
+        *changes.added_members.get(topic, ()),
+    ]
 
 
-def load_exchange_texts(ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]) -> Flow[list[ExchangeText]]:
+def load_exchange_texts(
+    ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]
+) -> Flow[list[ExchangeText]]:
     """What was said in exchanges, as far as it is still held."""
     members, now = list(exchanges), AsOf(LATEST, ctx.id_generator.now())
-    turns = yield from load_current_turns(ctx.store, scope, now, (thread for exchange in members for thread in exchange.threads))
-    texts = (ExchangeText(exchange, tuple(turns[thread] for thread in exchange.threads if thread in turns)) for exchange in members)
+    turns = yield from load_current_turns(
+        ctx.store, scope, now, (thread for exchange in members for thread in exchange.threads)
+    )
+    texts = (
+        ExchangeText(
+            exchange, tuple(turns[thread] for thread in exchange.threads if thread in turns)
+        )
+        for exchange in members
+    )
     return [exchange for exchange in texts if exchange.facts]
 
 
 def load_codes(changes: TopicChanges, exchanges: Sequence[TopicMember]) -> Flow[dict[str, bytes]]:
     """The vectors of exchanges by their keys, in order: as they are noted, and else as the embedder gives them."""
     ctx, account = changes.ctx, changes.scope.account
-    notes = dict((yield from call(ctx.store.read_notes, account, CONSUMER, [member.key for member in exchanges])))
+    notes = dict(
+        (
+            yield from call(
+                ctx.store.read_notes, account, CONSUMER, [member.key for member in exchanges]
+            )
+        )
+    )
     notes |= {key: note for key, note in changes.notes.items() if note is not None}
     codes = {member.key: unpack_code(notes.get(member.key), ctx.model) for member in exchanges}
     missing = [member for member in exchanges if codes[member.key] is None]
@@ -208,12 +248,17 @@ def load_codes(changes: TopicChanges, exchanges: Sequence[TopicMember]) -> Flow[
     return {key: code for key, code in codes.items() if code is not None}
 
 
-def _embed_exchanges(embedder: Embedder, texts: Sequence[ExchangeText]) -> Flow[Mapping[str, bytes]]:
+def _embed_exchanges(
+    embedder: Embedder, texts: Sequence[ExchangeText]
+) -> Flow[Mapping[str, bytes]]:
     if not texts:
         return {}
     vectors = yield from call(embedder.embed, [exchange.text for exchange in texts], "passage")
     vectors = validate_vectors(embedder, vectors, len(texts))
-    return {exchange.member.key: quantise([float(x) for x in vec]) for exchange, vec in zip(texts, vectors, strict=True)}
+    return {
+        exchange.member.key: quantise([float(x) for x in vec])
+        for exchange, vec in zip(texts, vectors, strict=True)
+    }
 
 
 def recompute_mean(changes: TopicChanges, topic: str) -> Flow[None]:
@@ -238,7 +283,12 @@ def assign_exchanges(changes: TopicChanges, exchanges: Sequence[TopicMember]) ->
             continue
         topic = find_topic_to_join(code, changes.topic_index, changes.ctx.thresholds.join)
         if topic is None:
-            topic, mean = changes.create_topic((yield from find_naming_turn(changes.ctx, changes.scope, [member]))), VectorMean()
+            topic, mean = (
+                changes.create_topic(
+                    (yield from find_naming_turn(changes.ctx, changes.scope, [member]))
+                ),
+                VectorMean(),
+            )
         else:
             mean = yield from _load_mean(changes, topic)
         changes.add_members(topic, [member])
@@ -251,7 +301,9 @@ def assign_exchanges(changes: TopicChanges, exchanges: Sequence[TopicMember]) ->
 
 def _load_mean(changes: TopicChanges, topic: str) -> Flow[VectorMean]:
     if topic not in changes.means:
-        notes = yield from call(changes.ctx.store.read_notes, changes.scope.account, CONSUMER, [topic])
+        notes = yield from call(
+            changes.ctx.store.read_notes, changes.scope.account, CONSUMER, [topic]
+        )
         stored = unpack_mean(notes.get(topic), changes.ctx.model)
         if stored is not None:
             return stored
@@ -259,7 +311,9 @@ def _load_mean(changes: TopicChanges, topic: str) -> Flow[VectorMean]:
     return changes.means.get(topic, VectorMean())
 
 
-def find_naming_turn(ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]) -> Flow[Fact | None]:
+def find_naming_turn(
+    ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]
+) -> Flow[Fact | None]:
     """The turn that a topic of these is named after: that of the first of which anything is held."""
     for member in exchanges:
         for exchange in (yield from load_exchange_texts(ctx, scope, [member])):
@@ -278,6 +332,8 @@ def split_topic(changes: TopicChanges, topic: str) -> Flow[None]:
     changes.split_count += 1
     for keys in groups:
         group = [exchanges[key] for key in keys]
-        new_topic = changes.create_topic((yield from find_naming_turn(changes.ctx, changes.scope, group)))
+        new_topic = changes.create_topic(
+            (yield from find_naming_turn(changes.ctx, changes.scope, group))
+        )
         changes.add_members(new_topic, group)
         changes.set_mean(new_topic, compute_mean(codes[key] for key in keys))

@@ -38,17 +38,25 @@ class ForgottenFact:
 def forget_faded(ctx: ReadContext, scope: Scope) -> Flow[tuple[ForgottenFact, ...]]:
     """Give up everything of a scope that has faded by now, in pages of the scope as it is at the beginning."""
     head = yield from call(ctx.store.get_head, scope.account)
-    query = exclude_unlisted(FactQuery(scope, AsOf(head.seq, ctx.store.mint.now()), show_expired=True, limit=PAGE))
+    query = exclude_unlisted(
+        FactQuery(scope, AsOf(head.seq, ctx.store.mint.now()), show_expired=True, limit=PAGE)
+    )
     forgotten: list[ForgottenFact] = []
     while facts := (yield from call(ctx.store.find_facts, query)):
         denied = find_denials(facts, ctx.guards)
-        faded_seqs = yield from find_faded(ctx, [fact for fact in facts if fact.seq not in denied], query)
-        forgotten += yield from _retract_faded(ctx, query, [fact.id for fact in facts if fact.seq in faded_seqs])
+        faded_seqs = yield from find_faded(
+            ctx, [fact for fact in facts if fact.seq not in denied], query
+        )
+        forgotten += yield from _retract_faded(
+            ctx, query, [fact.id for fact in facts if fact.seq in faded_seqs]
+        )
         query = replace(query, after=facts[-1].seq)
     return tuple(forgotten)
 
 
-def _retract_faded(ctx: ReadContext, query: FactQuery, threads: Sequence[str]) -> Flow[Sequence[ForgottenFact]]:
+def _retract_faded(
+    ctx: ReadContext, query: FactQuery, threads: Sequence[str]
+) -> Flow[Sequence[ForgottenFact]]:
     """Give up those threads that have faded still, all of them together."""
     latest = replace(query, as_of=AsOf(LATEST, query.as_of.at), limit=None, after=0)
 
@@ -56,9 +64,16 @@ def _retract_faded(ctx: ReadContext, query: FactQuery, threads: Sequence[str]) -
         head_seq = (yield from call(ctx.store.get_head, query.scope.account)).seq
         facts = yield from load_facts_by_id(ctx, latest, threads)
         strength_by_seq = yield from measure_strengths(ctx, facts, latest)
-        forgotten = [ForgottenFact(fact, strength_by_seq[fact.seq].weight) for fact in facts if strength_by_seq[fact.seq].is_faded]
+        forgotten = [
+            ForgottenFact(fact, strength_by_seq[fact.seq].weight)
+            for fact in facts
+            if strength_by_seq[fact.seq].is_faded
+        ]
         if forgotten:
-            yield from commit_batch(ctx.store, _build_batch(query.scope.account, [item.fact for item in forgotten], head_seq))
+            yield from commit_batch(
+                ctx.store,
+                _build_batch(query.scope.account, [item.fact for item in forgotten], head_seq),
+            )
         return forgotten
 
     return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide)) if threads else ()

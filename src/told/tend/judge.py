@@ -15,13 +15,13 @@ from told.core.entry import Draft, Entry, Linked, Observed
 from told.core.errors import InvalidInput, LLMError, ToldError
 from told.core.fact import NEVER, NODE, QUARANTINE, Fact
 from told.core.scope import Scope
-from told.core.text import parse_lenient_json, make_snippet
+from told.core.text import make_snippet, parse_lenient_json
 from told.flow import Flow, call
 from told.ledger.commit import retry_on_conflict
 from told.ledger.consume import Failure, catch_failure
-from told.ports import LLM, Fault, Guard, EntryIntact, CursorStep, Store, ThreadAt
+from told.ports import LLM, CursorStep, EntryIntact, Fault, Guard, Store, ThreadAt
 from told.tend.silence import select_retracted_threads
-from told.tend.tail import get_cursor_name, build_restore_draft
+from told.tend.tail import build_restore_draft, get_cursor_name
 from told.tend.worth import IMPORTANCE, load_judgements, resolve_importance
 from told.write.desk import WriteContext, WritePlan, commit_plan
 from told.write.extract.brief import ask_llm, fence_as_data, load_prompt
@@ -75,10 +75,18 @@ class JudgeResult:
     failure: Failure | None = None
 
     def __add__(self, other: JudgeResult) -> JudgeResult:
-        return JudgeResult(self.turns + other.turns, self.restored + other.restored, other.failure or self.failure)
+        return JudgeResult(
+            self.turns + other.turns, self.restored + other.restored, other.failure or self.failure
+        )
 
 
-def judge_turns(ctx: WriteContext, account: str, scopes: Sequence[Scope] | None = None, *, full_only: bool = False) -> Flow[JudgeResult]:
+def judge_turns(
+    ctx: WriteContext,
+    account: str,
+    scopes: Sequence[Scope] | None = None,
+    *,
+    full_only: bool = False,
+) -> Flow[JudgeResult]:
     """Ask about every turn of some scopes, or of all, that nobody was asked about yet, never about two in one question.
 
     It stops where the model is down and passes over what it garbles. With `full` only as many turns at a time as one
@@ -88,15 +96,23 @@ def judge_turns(ctx: WriteContext, account: str, scopes: Sequence[Scope] | None 
     llm = ctx.extraction.background_llm
     if llm is None or not ctx.settings.judge or (scopes is not None and not scopes):
         return JudgeResult()
-    return (yield from run_exclusive(ctx.extraction.mutex, _judge_backlog(ctx, llm, account, scopes, full_only=full_only)))
+    return (
+        yield from run_exclusive(
+            ctx.extraction.mutex, _judge_backlog(ctx, llm, account, scopes, full_only=full_only)
+        )
+    )
 
 
-def _judge_backlog(ctx: WriteContext, llm: LLM, account: str, scopes: Sequence[Scope] | None, *, full_only: bool) -> Flow[JudgeResult]:
+def _judge_backlog(
+    ctx: WriteContext, llm: LLM, account: str, scopes: Sequence[Scope] | None, *, full_only: bool
+) -> Flow[JudgeResult]:
     total, has_more = JudgeResult(), True
     after = yield from _load_start_cursor(ctx.store, account, scopes)
     while has_more:
         backlog = yield from _load_backlog(ctx.store, account, scopes, after)
-        questions = backlog.build_questions(ctx.settings.judge_batch, full_only=full_only and not backlog.has_more)
+        questions = backlog.build_questions(
+            ctx.settings.judge_batch, full_only=full_only and not backlog.has_more
+        )
         try:
             result = yield from _ask_questions(ctx, llm, questions)
         except CursorConflict:
@@ -134,16 +150,27 @@ class JudgeBacklog:
         questions: list[JudgeQuestion] = []
         for scope, turns in self.turns.items():
             before = self.cursors[scope]
-            for start in range(0, len(turns) - max_turns + 1 if full_only else len(turns), max_turns):
+            for start in range(
+                0, len(turns) - max_turns + 1 if full_only else len(turns), max_turns
+            ):
                 page = turns[start : start + max_turns]
-                questions.append(JudgeQuestion(page, CursorStep(get_cursor_name(CONSUMER, scope), before, page[-1].seq)))
+                questions.append(
+                    JudgeQuestion(
+                        page, CursorStep(get_cursor_name(CONSUMER, scope), before, page[-1].seq)
+                    )
+                )
                 before = page[-1].seq
         return questions
 
     def compute_cursor(self, answered: Sequence[JudgeQuestion]) -> int:
         """The position up to which nothing waits any more once these are answered."""
         answered_seqs = {turn.seq for question in answered for turn in question.turns}
-        remaining = (turn.seq for turns in self.turns.values() for turn in turns if turn.seq not in answered_seqs)
+        remaining = (
+            turn.seq
+            for turns in self.turns.values()
+            for turn in turns
+            if turn.seq not in answered_seqs
+        )
         return min(remaining, default=self.last_seq + 1) - 1
 
 
@@ -152,22 +179,31 @@ def _load_start_cursor(store: Store, account: str, scopes: Sequence[Scope] | Non
     after = yield from call(store.get_cursor, account, CONSUMER)
     scope_cursor = NEVER
     for scope in scopes or ():
-        scope_cursor = min(scope_cursor, (yield from call(store.get_cursor, account, get_cursor_name(CONSUMER, scope))))
+        scope_cursor = min(
+            scope_cursor,
+            (yield from call(store.get_cursor, account, get_cursor_name(CONSUMER, scope))),
+        )
     return max(after, scope_cursor) if scopes else after
 
 
-def _load_backlog(store: Store, account: str, scopes: Sequence[Scope] | None, after: int) -> Flow[JudgeBacklog]:
+def _load_backlog(
+    store: Store, account: str, scopes: Sequence[Scope] | None, after: int
+) -> Flow[JudgeBacklog]:
     """The next turns that wait to be judged, no more than a good many."""
     scope_filter = None if scopes is None else frozenset(scopes)
     turns: dict[Scope, list[UnjudgedTurn]] = {}
     cursors: dict[Scope, int] = {}
     count = 0
-    while count < MAX_WAITING and (entries := (yield from call(store.scan_entries, account, after, PAGE))):
+    while count < MAX_WAITING and (
+        entries := (yield from call(store.scan_entries, account, after, PAGE))
+    ):
         for turn in _parse_turns(entries):
             if scope_filter is not None and turn.scope not in scope_filter:
                 continue
             if turn.scope not in cursors:
-                cursors[turn.scope] = yield from call(store.get_cursor, account, get_cursor_name(CONSUMER, turn.scope))
+                cursors[turn.scope] = yield from call(
+                    store.get_cursor, account, get_cursor_name(CONSUMER, turn.scope)
+                )
             if turn.seq > cursors[turn.scope]:
                 turns.setdefault(turn.scope, []).append(turn)
                 count += 1
@@ -175,7 +211,9 @@ def _load_backlog(store: Store, account: str, scopes: Sequence[Scope] | None, af
     return JudgeBacklog(turns, cursors, after, count >= MAX_WAITING)
 
 
-def _ask_questions(ctx: WriteContext, llm: LLM, questions: Sequence[JudgeQuestion]) -> Flow[JudgeResult]:
+def _ask_questions(
+    ctx: WriteContext, llm: LLM, questions: Sequence[JudgeQuestion]
+) -> Flow[JudgeResult]:
     """Ask one question after the other, until the model fails in a way that may pass."""
     total = JudgeResult()
     for question in questions:
@@ -186,14 +224,20 @@ def _ask_questions(ctx: WriteContext, llm: LLM, questions: Sequence[JudgeQuestio
             raise outcome.error
         else:
             account = question.turns[0].scope.account
-            attempts = yield from _record_failure(ctx.store, account, question.turns[0].seq, outcome)
+            attempts = yield from _record_failure(
+                ctx.store, account, question.turns[0].seq, outcome
+            )
             if attempts < ctx.settings.consumer_attempts and _is_transient(outcome):
                 return total + JudgeResult(failure=outcome)
-            yield from call(ctx.store.advance_cursor, account, question.step.consumer, question.step.after)
+            yield from call(
+                ctx.store.advance_cursor, account, question.step.consumer, question.step.after
+            )
     return total
 
 
-def _advance_cursors(store: Store, account: str, scopes: Sequence[Scope] | None, end: int) -> Flow[None]:
+def _advance_cursors(
+    store: Store, account: str, scopes: Sequence[Scope] | None, end: int
+) -> Flow[None]:
     """Remember that nothing waits up to a position, in some scopes or in all."""
     names = [CONSUMER] if scopes is None else [get_cursor_name(CONSUMER, scope) for scope in scopes]
     for name in names:
@@ -204,7 +248,9 @@ def _advance_cursors(store: Store, account: str, scopes: Sequence[Scope] | None,
 def _parse_turns(entries: Sequence[Entry]) -> Iterator[UnjudgedTurn]:
     for entry in entries:
         match entry.draft:
-            case Draft(verb=Observed(id=id_, evidence=evidence), scope=Scope() as scope) if evidence.role in JUDGED_ROLES:
+            case Draft(verb=Observed(id=id_, evidence=evidence), scope=Scope() as scope) if (
+                evidence.role in JUDGED_ROLES
+            ):
                 if evidence.sort == "turn":
                     yield UnjudgedTurn(entry.seq, id_, scope, evidence.role, evidence.content)
             case _:
@@ -214,16 +260,27 @@ def _parse_turns(entries: Sequence[Entry]) -> Iterator[UnjudgedTurn]:
 # Asking ---------------------------------------------------------------------------------------------------------------
 
 
-def _judge_batch(ctx: WriteContext, llm: LLM, turns: Sequence[UnjudgedTurn], step: CursorStep | None) -> Flow[JudgeResult]:
+def _judge_batch(
+    ctx: WriteContext, llm: LLM, turns: Sequence[UnjudgedTurn], step: CursorStep | None
+) -> Flow[JudgeResult]:
     """Ask about those turns that stand for something, and keep what the model says, together with the step."""
     account = turns[0].scope.account
     facts_by_evidence = yield from _load_turn_facts(ctx.store, account, turns)
-    existing_scores = yield from load_judgements(ctx.store, account, [fact.id for fact in facts_by_evidence.values()])
-    unjudged = [_use_current_text(turn, fact) for turn in turns if (fact := facts_by_evidence.get(turn.evidence)) and fact.id not in existing_scores]
+    existing_scores = yield from load_judgements(
+        ctx.store, account, [fact.id for fact in facts_by_evidence.values()]
+    )
+    unjudged = [
+        _use_current_text(turn, fact)
+        for turn in turns
+        if (fact := facts_by_evidence.get(turn.evidence)) and fact.id not in existing_scores
+    ]
     scores = (yield from _ask_for_scores(llm, unjudged)) if unjudged else {}
 
     def decide() -> Flow[JudgeResult]:
-        if step is not None and (yield from call(ctx.store.get_cursor, account, step.consumer)) != step.before:
+        if (
+            step is not None
+            and (yield from call(ctx.store.get_cursor, account, step.consumer)) != step.before
+        ):
             raise CursorConflict
         plan, score_count, restored = yield from _plan_scores(ctx, llm, unjudged, scores)
         yield from commit_plan(ctx, turns[0].scope, plan, step=step)
@@ -241,8 +298,13 @@ def _use_current_text(turn: UnjudgedTurn, fact: Fact) -> UnjudgedTurn:
 
 def _ask_for_scores(llm: LLM, turns: Sequence[UnjudgedTurn]) -> Flow[Mapping[str, float]]:
     """What the model says each of these turns is worth, by evidence; an answer that gives no score is an error."""
-    lines = [f"{number}. {turn.role}: {make_snippet(turn.text, MAX_TURN_CHARS)}" for number, turn in enumerate(turns, 1)]
-    reply, _ = yield from ask_llm(llm, load_prompt("judge"), fence_as_data("turns", lines), RESPONSE_SCHEMA)
+    lines = [
+        f"{number}. {turn.role}: {make_snippet(turn.text, MAX_TURN_CHARS)}"
+        for number, turn in enumerate(turns, 1)
+    ]
+    reply, _ = yield from ask_llm(
+        llm, load_prompt("judge"), fence_as_data("turns", lines), RESPONSE_SCHEMA
+    )
     scores = parse_scores(str(reply), len(turns))
     if not scores:
         raise LLMError(f"{llm.model} gave no score that can be read.", raw=str(reply))
@@ -257,8 +319,20 @@ def parse_scores(reply: str, count: int) -> dict[int, float]:
         return {}
     if isinstance(data, Mapping):
         items = next((data[name] for name in LIST_KEYS if isinstance(data.get(name), list)), None)
-        data = [data] if items is None and any(name in data for name in SCORE_KEYS) else data if items is None else items
-    pairs = data.items() if isinstance(data, Mapping) else enumerate(data, 1) if isinstance(data, list) else ()
+        data = (
+            [data]
+            if items is None and any(name in data for name in SCORE_KEYS)
+            else data
+            if items is None
+            else items
+        )
+    pairs = (
+        data.items()
+        if isinstance(data, Mapping)
+        else enumerate(data, 1)
+        if isinstance(data, list)
+        else ()
+    )
     scores = (_parse_score(position, item) for position, item in pairs)
     return {number: score for number, score in filter(None, scores) if 0 < number <= count}
 
@@ -267,7 +341,9 @@ def _parse_score(position: object, item: object) -> tuple[int, float] | None:
     """One score with the number of its turn, which is its place unless it says another."""
     value = item
     if isinstance(item, Mapping):
-        position = next((item[name] for name in ("turn", "id", "number", "index") if name in item), position)
+        position = next(
+            (item[name] for name in ("turn", "id", "number", "index") if name in item), position
+        )
         value = next((item[name] for name in SCORE_KEYS if name in item), None)
     number, score = _parse_number(position), _parse_number(value)
     return None if number is None or score is None else (int(number), min(max(score, 0.0), 1.0))
@@ -286,12 +362,16 @@ def _parse_number(value: object) -> float | None:
 # Keeping what it says -------------------------------------------------------------------------------------------------
 
 
-def _load_turn_facts(store: Store, account: str, turns: Sequence[UnjudgedTurn]) -> Flow[Mapping[str, Fact]]:
+def _load_turn_facts(
+    store: Store, account: str, turns: Sequence[UnjudgedTurn]
+) -> Flow[Mapping[str, Fact]]:
     """The latest version of the thread that stands for each of these turns, held or not, by evidence.
 
     A turn that the gate kept out has none, nor has one that was erased, nor one of which everything was given up.
     """
-    versions = yield from call(store.facts_from_evidence, account, [turn.evidence for turn in turns])
+    versions = yield from call(
+        store.facts_from_evidence, account, [turn.evidence for turn in turns]
+    )
     retracted = select_retracted_threads(versions)
     thread_by_evidence: dict[str, str] = {}
     for fact in versions:
@@ -300,7 +380,9 @@ def _load_turn_facts(store: Store, account: str, turns: Sequence[UnjudgedTurn]) 
     latest = {fact.id: fact for fact in versions}
     evidence_ids = {turn.evidence for turn in turns}
     return {
-        evidence: latest[thread] for evidence, thread in thread_by_evidence.items() if evidence in evidence_ids and thread not in retracted
+        evidence: latest[thread]
+        for evidence, thread in thread_by_evidence.items()
+        if evidence in evidence_ids and thread not in retracted
     }
 
 
@@ -316,20 +398,38 @@ def _plan_scores(
         return plan, 0, 0
     account = turns[0].scope.account
     facts_by_evidence = yield from _load_turn_facts(ctx.store, account, turns)
-    existing_scores = yield from load_judgements(ctx.store, account, [fact.id for fact in facts_by_evidence.values()])
-    scored = [turn for turn in turns if turn.evidence in facts_by_evidence and turn.evidence in scores]
-    pending = [turn for turn in scored if facts_by_evidence[turn.evidence].id not in existing_scores]
+    existing_scores = yield from load_judgements(
+        ctx.store, account, [fact.id for fact in facts_by_evidence.values()]
+    )
+    scored = [
+        turn for turn in turns if turn.evidence in facts_by_evidence and turn.evidence in scores
+    ]
+    pending = [
+        turn for turn in scored if facts_by_evidence[turn.evidence].id not in existing_scores
+    ]
     for turn in pending:
         fact, score = facts_by_evidence[turn.evidence], scores[turn.evidence]
         current = yield from call(ctx.store.get_fact, account, fact.id)
-        restore_draft = None if current else build_restore_draft((yield from call(ctx.store.thread_entries, account, fact.id)))
+        restore_draft = (
+            None
+            if current
+            else build_restore_draft((yield from call(ctx.store.thread_entries, account, fact.id)))
+        )
         if current is None and restore_draft is None:
             continue
-        plan.drafts.append(Draft(Linked(turn.evidence, IMPORTANCE, fact.id, score), turn.scope, llm.model))
-        guards: list[Guard] = [EntryIntact(turn.seq), ThreadAt(fact.id, None if current is None else current.seq)]
+        plan.drafts.append(
+            Draft(Linked(turn.evidence, IMPORTANCE, fact.id, score), turn.scope, llm.model)
+        )
+        guards: list[Guard] = [
+            EntryIntact(turn.seq),
+            ThreadAt(fact.id, None if current is None else current.seq),
+        ]
         plan.guards += guards
         count += 1
-        if restore_draft is not None and resolve_importance(fact, score) >= ctx.settings.keep_importance:
+        if (
+            restore_draft is not None
+            and resolve_importance(fact, score) >= ctx.settings.keep_importance
+        ):
             plan.drafts.append(restore_draft)
             restored += 1
     return plan, count, restored
@@ -347,8 +447,12 @@ def _is_transient(failure: Failure) -> bool:
 def _record_failure(store: Store, account: str, seq: int, failure: Failure) -> Flow[int]:
     """Keep a failure; how often it has failed by now."""
     detail = failure.error.detail if isinstance(failure.error, ToldError) else {}
-    yield from call(store.record_fault, account, CONSUMER, seq, str(failure), str(detail.get("raw") or ""))
-    return max((fault.attempts for fault in (yield from _load_faults(store, account, [seq]))), default=1)
+    yield from call(
+        store.record_fault, account, CONSUMER, seq, str(failure), str(detail.get("raw") or "")
+    )
+    return max(
+        (fault.attempts for fault in (yield from _load_faults(store, account, [seq]))), default=1
+    )
 
 
 def _resolve_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
@@ -362,18 +466,28 @@ def _load_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[list
     return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
 
 
-def retry_faults(ctx: WriteContext, account: str, fault_ids: Sequence[int]) -> Flow[tuple[int, int]]:
+def retry_faults(
+    ctx: WriteContext, account: str, fault_ids: Sequence[int]
+) -> Flow[tuple[int, int]]:
     """Ask again about what was passed over; how many of these faults are mended, and how many are not."""
     faults = yield from call(ctx.store.list_faults, account)
-    selected = [fault for fault in faults if fault.consumer == CONSUMER and (not fault_ids or fault.id in fault_ids)]
+    selected = [
+        fault
+        for fault in faults
+        if fault.consumer == CONSUMER and (not fault_ids or fault.id in fault_ids)
+    ]
     unresolved, llm = 0, ctx.extraction.background_llm
     for fault in selected:
         entries = yield from call(ctx.store.scan_entries, account, fault.seq - 1, PAGE)
         candidates = list(_parse_turns(entries))
-        turns = [turn for turn in candidates if turn.scope == candidates[0].scope][: ctx.settings.judge_batch]
+        turns = [turn for turn in candidates if turn.scope == candidates[0].scope][
+            : ctx.settings.judge_batch
+        ]
         if not turns or turns[0].seq != fault.seq:
             yield from call(ctx.store.clear_faults, account, [fault.id])
-        elif llm is None or isinstance((yield from catch_failure(_judge_batch(ctx, llm, turns, None))), Failure):
+        elif llm is None or isinstance(
+            (yield from catch_failure(_judge_batch(ctx, llm, turns, None))), Failure
+        ):
             unresolved += 1
     return len(selected) - unresolved, unresolved
 

@@ -15,8 +15,8 @@ from told.core.alike import extract_names
 from told.core.belief import CONTRADICTS, SUPERSEDES
 from told.core.errors import InvalidInput
 from told.core.fact import Fact
-from told.core.text import parse_lenient_json, format_value
-from told.core.trust import Trust, may_replace, trust_of_source, trust_of_claim
+from told.core.text import format_value, parse_lenient_json
+from told.core.trust import Trust, may_replace, trust_of_claim, trust_of_source
 from told.core.when import format_iso
 from told.flow import Flow
 from told.ports import LLM, Usage
@@ -62,22 +62,31 @@ class ReflectionProposal:
     usage: Usage = field(default_factory=Usage)
 
 
-def propose_operations(llm: LLM, facts: Sequence[Fact], now: int, zone: str | None = None) -> Flow[ReflectionProposal]:
+def propose_operations(
+    llm: LLM, facts: Sequence[Fact], now: int, zone: str | None = None
+) -> Flow[ReflectionProposal]:
     """Ask a model what follows from some memories; one that is down is an `LLMError`."""
-    reply, usage = yield from ask_llm(llm, load_prompt("reflect"), format_memories(facts), PROPOSAL_SCHEMA)
+    reply, usage = yield from ask_llm(
+        llm, load_prompt("reflect"), format_memories(facts), PROPOSAL_SCHEMA
+    )
     author = DeltaAuthor(f"{AUTHOR}:{llm.model}", Trust.INFERENCE)
     return replace(check_proposal(str(reply), facts, author, DeltaClock(now, zone)), usage=usage)
 
 
 def format_memories(facts: Sequence[Fact]) -> str:
     """The memories as data, each on a line with its number, its day and who said it."""
-    return fence_as_data("memories", (
-        f"{number}. [{format_iso(fact.updated_at)[:10]}] [{trust_of_source(fact).label}] {' '.join(fact.text.split())}"
-        for number, fact in enumerate(facts, 1)
-    ))  # fmt: skip
+    return fence_as_data(
+        "memories",
+        (
+            f"{number}. [{format_iso(fact.updated_at)[:10]}] [{trust_of_source(fact).label}] {' '.join(fact.text.split())}"
+            for number, fact in enumerate(facts, 1)
+        ),
+    )
 
 
-def check_proposal(reply: str, facts: Sequence[Fact], author: DeltaAuthor, clock: DeltaClock) -> ReflectionProposal:
+def check_proposal(
+    reply: str, facts: Sequence[Fact], author: DeltaAuthor, clock: DeltaClock
+) -> ReflectionProposal:
     """What of an answer may be done; each operation is judged by itself."""
     try:
         data = parse_lenient_json(reply)
@@ -85,7 +94,11 @@ def check_proposal(reply: str, facts: Sequence[Fact], author: DeltaAuthor, clock
     except InvalidInput:
         return ReflectionProposal(unreadable_reply=reply)
     parsed = delta.parse_delta([_resolve_numbers(item, facts) for item in items], clock)
-    if parsed.refused and not parsed.operations and not any(isinstance(item, Mapping) and "op" in item for item in items):
+    if (
+        parsed.refused
+        and not parsed.operations
+        and not any(isinstance(item, Mapping) and "op" in item for item in items)
+    ):
         return ReflectionProposal(refused=parsed.refused, unreadable_reply=reply)
     facts_by_id = {fact.id: fact for fact in facts}
     accepted: list[Operation] = []
@@ -102,7 +115,10 @@ def _resolve_numbers(item: Any, facts: Sequence[Fact]) -> Any:
     """An operation with the ids of memories in the place of their numbers."""
     if not isinstance(item, Mapping):
         return item
-    return {name: _resolve_ids(value, facts) if name in ID_FIELDS else value for name, value in item.items()}
+    return {
+        name: _resolve_ids(value, facts) if name in ID_FIELDS else value
+        for name, value in item.items()
+    }
 
 
 def _resolve_ids(value: Any, facts: Sequence[Fact]) -> Any:
@@ -110,10 +126,16 @@ def _resolve_ids(value: Any, facts: Sequence[Fact]) -> Any:
         return [_resolve_ids(item, facts) for item in value]
     digits = str(value).strip().lstrip("#")
     number = int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 9 else 0
-    return facts[number - 1].id if 0 < number <= len(facts) else f"the memory {format_value(value)}, which was not shown"
+    return (
+        facts[number - 1].id
+        if 0 < number <= len(facts)
+        else f"the memory {format_value(value)}, which was not shown"
+    )
 
 
-def _find_proposal_objection(operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor) -> str:
+def _find_proposal_objection(
+    operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor
+) -> str:
     """Why a proposal is not done, or nothing."""
     unknown = [thread for thread in delta.list_memory_ids(operation) if thread not in facts]
     if unknown:
@@ -121,15 +143,23 @@ def _find_proposal_objection(operation: Operation, facts: Mapping[str, Fact], au
     match operation:
         case UpdateConfidence(lane=lane) if lane != "machine":
             return f"a model does not speak for the {lane} lane"
-        case AddArgument(rel=rel, dst=dst) if rel == SUPERSEDES and not may_replace(author.trust, trust_of_claim(facts[dst])):
+        case AddArgument(rel=rel, dst=dst) if rel == SUPERSEDES and not may_replace(
+            author.trust, trust_of_claim(facts[dst])
+        ):
             return "a model supersedes nothing that is trusted more than a guess"
-        case LinkDerivedArtifact(artifact=artifact) if not facts[artifact].author.startswith(AUTHOR):
+        case LinkDerivedArtifact(artifact=artifact) if not facts[artifact].author.startswith(
+            AUTHOR
+        ):
             return "only what reflection made can be said to be made of another"
         case AssertClaim(text=text, sources=sources, subject=subject, object=value):
             claim_text = " ".join(part for part in (text, subject, value) if part)
-            return _find_grounding_error(claim_text, sources, facts) or find_objection(operation, facts, author)
+            return _find_grounding_error(claim_text, sources, facts) or find_objection(
+                operation, facts, author
+            )
         case AssertFrame(text=text, sources=sources, roles=roles):
-            return _find_grounding_error(" ".join((text, *roles.values())), sources, facts) or find_objection(operation, facts, author)
+            return _find_grounding_error(
+                " ".join((text, *roles.values())), sources, facts
+            ) or find_objection(operation, facts, author)
         case _:
             return find_objection(operation, facts, author)
 
@@ -139,11 +169,19 @@ def _find_grounding_error(text: str, sources: Sequence[str], facts: Mapping[str,
     source_texts = [f"{facts[source].text} {facts[source].subject or ''}" for source in sources]
     if not source_texts:
         return "it names no source"
-    new_names = extract_names(f". {text}") - frozenset().union(*(extract_names(f". {source_text}") for source_text in source_texts))
-    return "" if is_grounded(text, *source_texts) and not new_names else "its words are not those of its sources"
+    new_names = extract_names(f". {text}") - frozenset().union(
+        *(extract_names(f". {source_text}") for source_text in source_texts)
+    )
+    return (
+        ""
+        if is_grounded(text, *source_texts) and not new_names
+        else "its words are not those of its sources"
+    )
 
 
-def _limit_operation(operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor, now: int) -> Operation:
+def _limit_operation(
+    operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor, now: int
+) -> Operation:
     """A proposal no surer and no more urgent than a model may be.
 
     What a read takes for a contradiction hides one of its sides, so of what is trusted more a model only rebuts.
@@ -152,7 +190,9 @@ def _limit_operation(operation: Operation, facts: Mapping[str, Fact], author: De
         case ScheduleReview(due=due):
             return replace(operation, due=max(due or 0, now + DAY_US))
         case AddIdentityEdge(confidence=confidence):
-            return replace(operation, confidence=min(confidence, MAX_IDENTITY_CONFIDENCE), method="model")
+            return replace(
+                operation, confidence=min(confidence, MAX_IDENTITY_CONFIDENCE), method="model"
+            )
         case AddArgument(src=src, rel=rel, dst=dst) if rel == CONTRADICTS:
             trust = max(trust_of_claim(facts[src]), trust_of_claim(facts[dst]))
             return operation if may_replace(author.trust, trust) else replace(operation, rel=REBUTS)

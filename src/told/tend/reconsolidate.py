@@ -19,13 +19,13 @@ from told.core.trust import Trust
 from told.flow import Flow, call
 from told.ledger.consume import Failure, catch_failure
 from told.ports import LLM, Fault, Store, Usage
-from told.tend.apply import NEEDS_REVIEW, DeltaResult, DeltaAuthor, apply_operations
+from told.tend.apply import NEEDS_REVIEW, DeltaAuthor, DeltaResult, apply_operations
 from told.tend.delta import NEEDS_CONTRADICTION_REVIEW, Operation
 from told.tend.propose import propose_operations
 from told.tend.reflect import AUTHOR, DAY_US, reflect_by_rules
 from told.tend.rows import ReflectionInput, load_reflection_input
 from told.write.desk import WriteContext
-from told.write.understand import UNREADABLE_REPLY, REDACTED_ERROR
+from told.write.understand import REDACTED_ERROR, UNREADABLE_REPLY
 
 CONSUMER: Final = "reconsolidation"
 REVIEW_INTERVAL_US: Final = 7 * DAY_US
@@ -47,9 +47,13 @@ class ReconsolidationResult:
 
     def __add__(self, other: ReconsolidationResult) -> ReconsolidationResult:
         return ReconsolidationResult(
-            self.tasks + other.tasks, self.failed + other.failed, self.operations + other.operations, self.events + other.events,
-            self.warnings + other.warnings, self.usage + other.usage,
-        )  # fmt: skip
+            self.tasks + other.tasks,
+            self.failed + other.failed,
+            self.operations + other.operations,
+            self.events + other.events,
+            self.warnings + other.warnings,
+            self.usage + other.usage,
+        )
 
 
 def reconsolidate(ctx: WriteContext, account: str, limit: int) -> Flow[ReconsolidationResult]:
@@ -58,7 +62,9 @@ def reconsolidate(ctx: WriteContext, account: str, limit: int) -> Flow[Reconsoli
     lease = ctx.settings.reconsolidate_lease * SECOND_US
     while count < limit:
         batch_size = min(ctx.settings.reconsolidate_batch, limit - count)
-        tasks = yield from call(ctx.store.claim_tasks, account, ctx.id_generator.now(), batch_size, lease)
+        tasks = yield from call(
+            ctx.store.claim_tasks, account, ctx.id_generator.now(), batch_size, lease
+        )
         if not tasks:
             break
         count += len(tasks)
@@ -74,9 +80,13 @@ def _process_task(ctx: WriteContext, account: str, task: ReviewTask) -> Flow[Rec
         yield from call(ctx.store.complete_tasks, account, [task.id])
         return replace(outcome, tasks=1)
     if task.attempts >= ctx.settings.consumer_attempts:
-        yield from _record_fault(ctx.store, account, task.thread, str(outcome), _get_raw_reply(outcome))
+        yield from _record_fault(
+            ctx.store, account, task.thread, str(outcome), _get_raw_reply(outcome)
+        )
         yield from call(ctx.store.complete_tasks, account, [task.id])
-    return ReconsolidationResult(failed=1, warnings=(f"The memory {task.thread} could not be thought over: {outcome}",))
+    return ReconsolidationResult(
+        failed=1, warnings=(f"The memory {task.thread} could not be thought over: {outcome}",)
+    )
 
 
 def _get_raw_reply(failure: Failure) -> str:
@@ -104,16 +114,24 @@ def review_memory(ctx: WriteContext, account: str, task: ReviewTask) -> Flow[Rec
     return rule_result + llm_result
 
 
-def _apply_rules(ctx: WriteContext, account: str, inputs: ReflectionInput, now: int) -> Flow[ReconsolidationResult]:
+def _apply_rules(
+    ctx: WriteContext, account: str, inputs: ReflectionInput, now: int
+) -> Flow[ReconsolidationResult]:
     operations = reflect_by_rules(inputs, ctx.extraction.ontology, now)
     if not operations:
         return ReconsolidationResult()
-    result = yield from apply_operations(ctx, account, operations, DeltaAuthor(AUTHOR, Trust.INFERENCE))
+    result = yield from apply_operations(
+        ctx, account, operations, DeltaAuthor(AUTHOR, Trust.INFERENCE)
+    )
     return _to_result(result)
 
 
 def _to_result(delta_result: DeltaResult) -> ReconsolidationResult:
-    return ReconsolidationResult(operations=delta_result.applied, events=delta_result.receipt.events, warnings=delta_result.receipt.warnings)
+    return ReconsolidationResult(
+        operations=delta_result.applied,
+        events=delta_result.receipt.events,
+        warnings=delta_result.receipt.warnings,
+    )
 
 
 # With a model ---------------------------------------------------------------------------------------------------------
@@ -121,28 +139,54 @@ def _to_result(delta_result: DeltaResult) -> ReconsolidationResult:
 
 def choose_reflection_llm(ctx: WriteContext) -> LLM | None:
     """The model that reflects, if one is to."""
-    return None if ctx.settings.reflect == "rules" else ctx.extraction.curation_llm or ctx.extraction.llm
+    return (
+        None
+        if ctx.settings.reflect == "rules"
+        else ctx.extraction.curation_llm or ctx.extraction.llm
+    )
 
 
-def _apply_proposals(ctx: WriteContext, account: str, fact: Fact, inputs: ReflectionInput, now: int) -> Flow[ReconsolidationResult]:
+def _apply_proposals(
+    ctx: WriteContext, account: str, fact: Fact, inputs: ReflectionInput, now: int
+) -> Flow[ReconsolidationResult]:
     """Ask a model about several memories that it has not seen as they are now."""
     llm = choose_reflection_llm(ctx)
-    if llm is None or len(inputs.facts) < 2 or (yield from _is_already_reviewed(ctx, account, fact, inputs, llm)):
+    if (
+        llm is None
+        or len(inputs.facts) < 2
+        or (yield from _is_already_reviewed(ctx, account, fact, inputs, llm))
+    ):
         return ReconsolidationResult()
     proposal = yield from propose_operations(llm, inputs.facts, now, ctx.settings.zone or None)
-    result = ReconsolidationResult(usage=proposal.usage, warnings=tuple(f"Refused: operation {refusal}" for refusal in proposal.refused))
+    result = ReconsolidationResult(
+        usage=proposal.usage,
+        warnings=tuple(f"Refused: operation {refusal}" for refusal in proposal.refused),
+    )
     if proposal.unreadable_reply:
-        yield from call(ctx.store.record_fault, account, CONSUMER, fact.seq, UNREADABLE_REPLY, proposal.unreadable_reply)
+        yield from call(
+            ctx.store.record_fault,
+            account,
+            CONSUMER,
+            fact.seq,
+            UNREADABLE_REPLY,
+            proposal.unreadable_reply,
+        )
         return result + ReconsolidationResult(warnings=(UNREADABLE_REPLY,))
     if proposal.operations:
         author = DeltaAuthor(f"{AUTHOR}:{llm.model}", Trust.INFERENCE)
-        result += _to_result((yield from apply_operations(ctx, account, proposal.operations, author)))
+        result += _to_result(
+            (yield from apply_operations(ctx, account, proposal.operations, author))
+        )
     inputs_after = yield from load_reflection_input(ctx.store, fact, now, ctx.settings.zone or None)
-    yield from call(ctx.store.write_notes, account, CONSUMER, {fact.id: _compute_digest(inputs_after, llm)})
+    yield from call(
+        ctx.store.write_notes, account, CONSUMER, {fact.id: _compute_digest(inputs_after, llm)}
+    )
     return result
 
 
-def _is_already_reviewed(ctx: WriteContext, account: str, fact: Fact, inputs: ReflectionInput, llm: LLM) -> Flow[bool]:
+def _is_already_reviewed(
+    ctx: WriteContext, account: str, fact: Fact, inputs: ReflectionInput, llm: LLM
+) -> Flow[bool]:
     noted = yield from call(ctx.store.read_notes, account, CONSUMER, [fact.id])
     return noted.get(fact.id) == _compute_digest(inputs, llm)
 
@@ -159,7 +203,12 @@ def _requeue_review(ctx: WriteContext, account: str, fact: Fact, now: int) -> Fl
     """Keep a review in the queue for as long as there is a reason for it."""
     links = yield from call(ctx.store.find_links, account, [fact.id])
     review_reasons = collect_review_reasons(links).get(fact.id, ())
-    rivals = {end for link in links if link.rel == CONTRADICTS and link.until == NEVER for end in (link.src, link.dst)}
+    rivals = {
+        end
+        for link in links
+        if link.rel == CONTRADICTS and link.until == NEVER
+        for end in (link.src, link.dst)
+    }
     open_reasons = [reason for reason in review_reasons if reason != NEEDS_CONTRADICTION_REVIEW]
     for rival in sorted(rivals - {fact.id}):
         if not open_reasons and (yield from call(ctx.store.get_fact, account, rival)) is not None:
@@ -174,7 +223,10 @@ def collect_review_reasons(links: Sequence[Link]) -> Mapping[str, tuple[str, ...
     reasons_by_fact: dict[str, tuple[str, ...]] = {}
     for link in links:
         if link.rel == NEEDS_REVIEW and link.until == NEVER:
-            reasons_by_fact[link.dst] = (*reasons_by_fact.get(link.dst, ()), str(link.meta.get("why", "")))
+            reasons_by_fact[link.dst] = (
+                *reasons_by_fact.get(link.dst, ()),
+                str(link.meta.get("why", "")),
+            )
     return reasons_by_fact
 
 

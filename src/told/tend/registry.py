@@ -19,10 +19,10 @@ from told.core.tiers import MINUTE_US, is_cold
 from told.core.when import format_iso
 from told.flow import Flow, call
 from told.ledger.commit import retry_on_conflict
-from told.ports import Guard, CursorStep, Store, ThreadAt, StoredTurn
+from told.ports import CursorStep, Guard, Store, StoredTurn, ThreadAt
 from told.tend.silence import find_retracted_turns
-from told.tend.summarise import load_summaries, get_summary
-from told.tend.tail import AUTHOR, get_cursor_name, find_tail_start
+from told.tend.summarise import get_summary, load_summaries
+from told.tend.tail import AUTHOR, find_tail_start, get_cursor_name
 from told.tend.worth import load_importance
 from told.write.desk import WriteContext, WritePlan, commit_plan
 
@@ -64,16 +64,26 @@ def file_exchanges(ctx: WriteContext, scope: Scope, *, force: bool = False) -> F
 
     def is_ready(turn: StoredTurn) -> bool:
         age = now - turn.fact.created_at
-        is_aged = force or is_cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes)
+        is_aged = force or is_cold(
+            age, settings.index_days, settings.cold_recency, settings.cold_minutes
+        )
         return turn.said_seq < end and is_aged
 
     total = 0
-    while (page_count := (yield from retry_on_conflict(settings.conflict_retries, lambda: _file_page(ctx, scope, is_ready)))) is not None:
+    while (
+        page_count := (
+            yield from retry_on_conflict(
+                settings.conflict_retries, lambda: _file_page(ctx, scope, is_ready)
+            )
+        )
+    ) is not None:
         total += page_count
     return total
 
 
-def _file_page(ctx: WriteContext, scope: Scope, is_ready: Callable[[StoredTurn], bool]) -> Flow[int | None]:
+def _file_page(
+    ctx: WriteContext, scope: Scope, is_ready: Callable[[StoredTurn], bool]
+) -> Flow[int | None]:
     """File the exchanges of the next few turns that are ready; None where nothing is left to go past.
 
     A user's turn at the very end of a full page waits for the page after it, which may begin with the answer.
@@ -84,11 +94,20 @@ def _file_page(ctx: WriteContext, scope: Scope, is_ready: Callable[[StoredTurn],
     turns = yield from call(store.list_turns, scope, before, NEVER, page_size)
     unfiled = yield from _load_unfiled(store, account, turns)
     exchanges = pair_turns(unfiled, ctx.settings.pair_minutes)
-    if len(turns) == page_size and exchanges and exchanges[-1] == (turns[-1].fact,) and turns[-1].fact.role == "user":
+    if (
+        len(turns) == page_size
+        and exchanges
+        and exchanges[-1] == (turns[-1].fact,)
+        and turns[-1].fact.role == "user"
+    ):
         del exchanges[-1]
     ready_ids = {turn.fact.id for turn in turns if is_ready(turn)}
-    chosen = list(takewhile(lambda exchange: all(turn.id in ready_ids for turn in exchange), exchanges))
-    unfiled_ids = {turn.id for turn in unfiled} - {turn.id for exchange in chosen for turn in exchange}
+    chosen = list(
+        takewhile(lambda exchange: all(turn.id in ready_ids for turn in exchange), exchanges)
+    )
+    unfiled_ids = {turn.id for turn in unfiled} - {
+        turn.id for exchange in chosen for turn in exchange
+    }
     completed = list(takewhile(lambda turn: turn.fact.id in ready_ids - unfiled_ids, turns))
     if not completed:
         return None
@@ -97,14 +116,19 @@ def _file_page(ctx: WriteContext, scope: Scope, is_ready: Callable[[StoredTurn],
     return len(chosen)
 
 
-def _commit_exchanges(ctx: WriteContext, scope: Scope, chosen: Sequence[Exchange], step: CursorStep | None) -> Flow[None]:
+def _commit_exchanges(
+    ctx: WriteContext, scope: Scope, chosen: Sequence[Exchange], step: CursorStep | None
+) -> Flow[None]:
     """Commit the links of some exchanges, together with the step that goes past them."""
     turns = [turn for exchange in chosen for turn in exchange]
     importance_by_id = yield from load_importance(ctx.store, scope.account, turns)
     drafts: list[Draft] = []
     for exchange in chosen:
         id_ = ctx.id_generator.new_id()
-        drafts += [Draft(Linked(turn.id, IN_EXCHANGE, id_, importance_by_id[turn.id]), scope, AUTHOR) for turn in exchange]
+        drafts += [
+            Draft(Linked(turn.id, IN_EXCHANGE, id_, importance_by_id[turn.id]), scope, AUTHOR)
+            for turn in exchange
+        ]
     guards: list[Guard] = [ThreadAt(turn.id, turn.seq) for turn in turns]
     yield from commit_plan(ctx, scope, WritePlan(drafts, guards, []), step=step)
 
@@ -140,17 +164,29 @@ def enforce_index_cap(ctx: WriteContext, scope: Scope) -> Flow[int]:
     return total
 
 
-def _file_oldest(ctx: WriteContext, scope: Scope, end: int, excess: int, max_importance: float) -> Flow[int]:
+def _file_oldest(
+    ctx: WriteContext, scope: Scope, end: int, excess: int, max_importance: float
+) -> Flow[int]:
     """File the oldest exchanges worth less than this until so many turns are out of the index."""
     store, account, page_size = ctx.store, scope.account, max(ctx.settings.consumer_batch, 2)
     after, total = (yield from call(store.get_cursor, account, get_cursor_name(STAGE, scope))), 0
-    while excess > 0 and (turns := (yield from call(store.list_turns, scope, after, end, page_size))):
-        exchanges = pair_turns((yield from _load_unfiled(store, account, turns)), ctx.settings.pair_minutes)
+    while excess > 0 and (
+        turns := (yield from call(store.list_turns, scope, after, end, page_size))
+    ):
+        exchanges = pair_turns(
+            (yield from _load_unfiled(store, account, turns)), ctx.settings.pair_minutes
+        )
         if len(turns) == page_size and exchanges and exchanges[-1] == (turns[-1].fact,):
             turns = turns[:-1]
             del exchanges[-1]
-        importance_by_id = yield from load_importance(store, account, [turn for exchange in exchanges for turn in exchange])
-        unimportant = [exchange for exchange in exchanges if max(importance_by_id[turn.id] for turn in exchange) < max_importance]
+        importance_by_id = yield from load_importance(
+            store, account, [turn for exchange in exchanges for turn in exchange]
+        )
+        unimportant = [
+            exchange
+            for exchange in exchanges
+            if max(importance_by_id[turn.id] for turn in exchange) < max_importance
+        ]
         chosen: list[Exchange] = []
         while unimportant and excess > 0:
             chosen.append(unimportant.pop(0))
@@ -165,10 +201,15 @@ def count_unfiled(ctx: WriteContext, scope: Scope, end: int) -> Flow[tuple[int, 
     settings, now, name = ctx.settings, ctx.id_generator.now(), get_cursor_name(STAGE, scope)
     after = yield from call(ctx.store.get_cursor, scope.account, name)
     count = cold_count = 0
-    while turns := (yield from call(ctx.store.list_turns, scope, after, end, settings.consumer_batch)):
+    while turns := (
+        yield from call(ctx.store.list_turns, scope, after, end, settings.consumer_batch)
+    ):
         unfiled = yield from _load_unfiled(ctx.store, scope.account, turns)
         ages = (now - turn.created_at for turn in unfiled)
-        cold_count += sum(is_cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes) for age in ages)
+        cold_count += sum(
+            is_cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes)
+            for age in ages
+        )
         count, after = count + len(unfiled), turns[-1].said_seq
     return count, cold_count
 
@@ -189,13 +230,19 @@ class FiledExchange:
         """The exchange as JSON."""
         text_by_role = {turn.role: turn.text for turn in reversed(self.turns)}
         return {
-            "id": self.id, "user": text_by_role.get("user"), "agent": text_by_role.get("assistant"), "summary": self.summary,
-            "importance": self.importance, "at": format_iso(get_said_at(self.turns[0])),
+            "id": self.id,
+            "user": text_by_role.get("user"),
+            "agent": text_by_role.get("assistant"),
+            "summary": self.summary,
+            "importance": self.importance,
+            "at": format_iso(get_said_at(self.turns[0])),
             "memories": [turn.id for turn in self.turns],
-        }  # fmt: skip
+        }
 
 
-def load_newest(ctx: WriteContext, scopes: Sequence[Scope], limit: int) -> Flow[list[FiledExchange]]:
+def load_newest(
+    ctx: WriteContext, scopes: Sequence[Scope], limit: int
+) -> Flow[list[FiledExchange]]:
     """The exchanges of these scopes that were said last, the newest first."""
     ids: dict[str, int] = {}
     for scope in scopes:
@@ -213,7 +260,9 @@ def _load_last_exchanges(ctx: WriteContext, scope: Scope, limit: int) -> Flow[Ma
     """The exchanges of a scope that were said last, each with the position of its newest turn."""
     ids: dict[str, int] = {}
     before, page_size = NEVER, ctx.settings.consumer_batch
-    while len(ids) < limit and (turns := (yield from call(ctx.store.list_turns, scope, 0, before, page_size, newest=True))):
+    while len(ids) < limit and (
+        turns := (yield from call(ctx.store.list_turns, scope, 0, before, page_size, newest=True))
+    ):
         facts = [turn.fact for turn in turns]
         exchange_ids = yield from load_exchange_ids(ctx.store, scope.account, facts)
         retracted = yield from find_retracted_turns(ctx.store, scope.account, facts)
@@ -224,21 +273,38 @@ def _load_last_exchanges(ctx: WriteContext, scope: Scope, limit: int) -> Flow[Ma
     return dict(list(ids.items())[:limit])
 
 
-def _load_exchanges(ctx: WriteContext, account: str, ids: Sequence[str]) -> Flow[list[FiledExchange]]:
+def _load_exchanges(
+    ctx: WriteContext, account: str, ids: Sequence[str]
+) -> Flow[list[FiledExchange]]:
     """Exchanges as their links tell them; what is no longer held is left out."""
     members: dict[str, list[Fact]] = {}
     for id_ in ids:
         for entry in (yield from call(ctx.store.thread_entries, account, id_)):
-            fact = (yield from call(ctx.store.get_fact, account, entry.verb.src)) if _is_exchange_link(entry.verb) else None
+            fact = (
+                (yield from call(ctx.store.get_fact, account, entry.verb.src))
+                if _is_exchange_link(entry.verb)
+                else None
+            )
             members.setdefault(id_, []).extend([] if fact is None else [fact])
     turns = [turn for exchange in members.values() for turn in exchange]
     retracted = yield from find_retracted_turns(ctx.store, account, turns)
-    members = {id_: [turn for turn in exchange if turn.id not in retracted] for id_, exchange in members.items()}
+    members = {
+        id_: [turn for turn in exchange if turn.id not in retracted]
+        for id_, exchange in members.items()
+    }
     importance_by_id = yield from load_importance(ctx.store, account, turns)
     summaries_by_thread = yield from load_summaries(ctx.store, account, turns)
     max_chars = ctx.settings.summary_chars
-    return [_build_exchange(id_, exchange, importance_by_id, {turn.id: get_summary(turn, summaries_by_thread, max_chars) for turn in exchange})
-            for id_, exchange in members.items() if exchange]  # fmt: skip
+    return [
+        _build_exchange(
+            id_,
+            exchange,
+            importance_by_id,
+            {turn.id: get_summary(turn, summaries_by_thread, max_chars) for turn in exchange},
+        )
+        for id_, exchange in members.items()
+        if exchange
+    ]
 
 
 def _is_exchange_link(verb: Verb | None) -> TypeGuard[Linked]:
@@ -246,7 +312,12 @@ def _is_exchange_link(verb: Verb | None) -> TypeGuard[Linked]:
     return isinstance(verb, Linked) and verb.rel == IN_EXCHANGE
 
 
-def _build_exchange(id_: str, turns: Sequence[Fact], importance_by_id: Mapping[str, float], summaries: Mapping[str, str]) -> FiledExchange:
+def _build_exchange(
+    id_: str,
+    turns: Sequence[Fact],
+    importance_by_id: Mapping[str, float],
+    summaries: Mapping[str, str],
+) -> FiledExchange:
     text = " → ".join(f"{_get_speaker_label(turn)}: {summaries[turn.id]}" for turn in turns)
     return FiledExchange(id_, tuple(turns), max(importance_by_id[turn.id] for turn in turns), text)
 

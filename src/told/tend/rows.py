@@ -45,19 +45,36 @@ class ReflectionInput:
     missing_sources: frozenset[str] = frozenset()
 
 
-def load_reflection_input(store: Store, fact: Fact, now: int, zone: str | None = None) -> Flow[ReflectionInput]:
+def load_reflection_input(
+    store: Store, fact: Fact, now: int, zone: str | None = None
+) -> Flow[ReflectionInput]:
     """Everything to be reflected on together with a memory, in exactly its scope."""
     seeds = (yield from _load_claims(store, fact, now)) if fact.kind == TURN else [fact]
     facts_by_id = {seed.id: seed for seed in seeds if seed.kind not in UNLISTED_KINDS}
     for seed in seeds:
-        related = yield from _load_same_text(store, seed, now) if seed.predicate is None else _load_same_predicate(store, seed, now)
-        facts_by_id |= {candidate.id: candidate for candidate in related if candidate.kind not in UNLISTED_KINDS}
+        related = (
+            yield from _load_same_text(store, seed, now)
+            if seed.predicate is None
+            else _load_same_predicate(store, seed, now)
+        )
+        facts_by_id |= {
+            candidate.id: candidate for candidate in related if candidate.kind not in UNLISTED_KINDS
+        }
     facts = tuple(sorted(facts_by_id.values(), key=lambda candidate: candidate.seq))[-MAX_FACTS:]
     if not facts:
         return ReflectionInput()
-    links = [link for link in (yield from call(store.find_links, fact.scope.account, list(facts_by_id))) if link.until == NEVER]
+    links = [
+        link
+        for link in (yield from call(store.find_links, fact.scope.account, list(facts_by_id)))
+        if link.until == NEVER
+    ]
     days = yield from _load_days(store, facts, links, zone)
-    return ReflectionInput(facts, tuple(links), days, (yield from _find_missing_sources(store, fact.scope.account, facts, links)))
+    return ReflectionInput(
+        facts,
+        tuple(links),
+        days,
+        (yield from _find_missing_sources(store, fact.scope.account, facts, links)),
+    )
 
 
 def _load_claims(store: Store, turn: Fact, now: int) -> Flow[list[Fact]]:
@@ -65,7 +82,13 @@ def _load_claims(store: Store, turn: Fact, now: int) -> Flow[list[Fact]]:
     if turn.evidence is None:
         return []
     versions = yield from call(store.facts_from_evidence, turn.scope.account, [turn.evidence])
-    return [candidate for candidate in versions if _is_current(candidate, now) and candidate.scope == turn.scope and candidate.kind not in UNLISTED_KINDS]
+    return [
+        candidate
+        for candidate in versions
+        if _is_current(candidate, now)
+        and candidate.scope == turn.scope
+        and candidate.kind not in UNLISTED_KINDS
+    ]
 
 
 def _is_current(fact: Fact, now: int) -> bool:
@@ -86,15 +109,28 @@ def _load_same_text(store: Store, seed: Fact, now: int) -> Flow[Sequence[Fact]]:
     terms = tuple(dict.fromkeys(extract_query_terms(seed.text)))[:MAX_TERMS]
     if not terms:
         return ()
-    index_result = yield from call(store.index.search, IndexQuery(FactQuery(seed.scope, AsOf(LATEST, now)), terms, depth=SEARCH_DEPTH))
-    nearby = yield from call(store.facts_by_seq, seed.scope.account, [seq for seq, _ in index_result.by_terms])
-    return [candidate for candidate in nearby.values() if candidate.scope == seed.scope and is_same_text(candidate.text, seed.text)]
+    index_result = yield from call(
+        store.index.search,
+        IndexQuery(FactQuery(seed.scope, AsOf(LATEST, now)), terms, depth=SEARCH_DEPTH),
+    )
+    nearby = yield from call(
+        store.facts_by_seq, seed.scope.account, [seq for seq, _ in index_result.by_terms]
+    )
+    return [
+        candidate
+        for candidate in nearby.values()
+        if candidate.scope == seed.scope and is_same_text(candidate.text, seed.text)
+    ]
 
 
-def _find_missing_sources(store: Store, account: str, facts: Sequence[Fact], links: Sequence[Link]) -> Flow[frozenset[str]]:
+def _find_missing_sources(
+    store: Store, account: str, facts: Sequence[Fact], links: Sequence[Link]
+) -> Flow[frozenset[str]]:
     """What these memories were derived from and that is held no more."""
     fact_ids = {fact.id for fact in facts}
-    sources = {link.dst for link in links if link.rel == DERIVED_FROM and link.src in fact_ids} - fact_ids
+    sources = {
+        link.dst for link in links if link.rel == DERIVED_FROM and link.src in fact_ids
+    } - fact_ids
     missing: set[str] = set()
     for thread in sorted(sources):
         if (yield from call(store.get_fact, account, thread)) is None:
@@ -110,8 +146,12 @@ def _load_days(
 ) -> Flow[Mapping[str, frozenset[date]]]:
     """On which days each memory was said, the first time and again."""
     days = {fact.id: {to_local_day(get_event_time(fact), zone)} for fact in facts}
-    repeats = [link for link in links if link.rel == SUPPORTS and _is_repeat(link) and link.dst in days][-MAX_REPEATS:]
-    times = yield from _load_said_times(store, facts[0].scope.account, [link.src for link in repeats])
+    repeats = [
+        link for link in links if link.rel == SUPPORTS and _is_repeat(link) and link.dst in days
+    ][-MAX_REPEATS:]
+    times = yield from _load_said_times(
+        store, facts[0].scope.account, [link.src for link in repeats]
+    )
     for link in repeats:
         if link.src in times:
             days[link.dst].add(to_local_day(times[link.src], zone))
@@ -123,7 +163,9 @@ def _is_repeat(link: Link) -> bool:
     return dict(link.meta) == REPEAT_META
 
 
-def _load_said_times(store: Store, account: str, evidence: Sequence[str]) -> Flow[Mapping[str, int]]:
+def _load_said_times(
+    store: Store, account: str, evidence: Sequence[str]
+) -> Flow[Mapping[str, int]]:
     """When each piece of evidence was said."""
     times: dict[str, int] = {}
     if not evidence:

@@ -55,9 +55,12 @@ class TierState:
             "tail": [turn.as_dict() for turn in self.tail],
             "index": {"count": self.index[0], "cold": self.index[1]},
             "hot": [{"id": fact.id, "memory": fact.text} for fact in self.hot],
-            "registry": {"exchanges": self.exchanges, "newest": None if self.newest is None else format_iso(self.newest)},
+            "registry": {
+                "exchanges": self.exchanges,
+                "newest": None if self.newest is None else format_iso(self.newest),
+            },
             "topics": {"count": self.topics},
-        }  # fmt: skip
+        }
 
 
 def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow[TierState]:
@@ -68,10 +71,14 @@ def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow
     count = cold_count = exchanges = topics = 0
     for covered_scope in scopes:
         stored_turns += yield from call(store.list_turns, covered_scope, limit=size, newest=True)
-        unfiled = yield from registry.count_unfiled(ctx, covered_scope, (yield from find_tail_start(store, covered_scope, size)))
+        unfiled = yield from registry.count_unfiled(
+            ctx, covered_scope, (yield from find_tail_start(store, covered_scope, size))
+        )
         count, cold_count = count + unfiled[0], cold_count + unfiled[1]
         exchanges += yield from registry.count_exchanges(ctx, covered_scope)
-        topic_facts = yield from call(store.current_facts, covered_scope, ctx.id_generator.now(), kinds=[TOPIC])
+        topic_facts = yield from call(
+            store.current_facts, covered_scope, ctx.id_generator.now(), kinds=[TOPIC]
+        )
         topics += sum(not topic.meta.get(SUPER) for topic in topic_facts)
     tail = [turn.fact for turn in sorted(stored_turns, key=lambda turn: turn.said_seq)[-size:]]
     importance_by_id = yield from load_importance(store, account, tail)
@@ -80,7 +87,12 @@ def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow
     hot_facts = [versions[seq] for seq in hot if seq in versions and versions[seq].until == NEVER]
     retracted = yield from find_retracted_turns(store, account, [*tail, *hot_facts])
     return TierState(
-        tuple(ScoredTurn(turn, importance_by_id[turn.id]) for turn in tail if turn.id not in retracted), (count, cold_count),
-        tuple(fact for fact in hot_facts if fact.id not in retracted), exchanges,
-        registry.get_said_at(newest_exchanges[0].turns[0]) if newest_exchanges else None, topics,
-    )  # fmt: skip
+        tuple(
+            ScoredTurn(turn, importance_by_id[turn.id]) for turn in tail if turn.id not in retracted
+        ),
+        (count, cold_count),
+        tuple(fact for fact in hot_facts if fact.id not in retracted),
+        exchanges,
+        registry.get_said_at(newest_exchanges[0].turns[0]) if newest_exchanges else None,
+        topics,
+    )

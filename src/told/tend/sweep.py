@@ -14,7 +14,16 @@ from told.tend import judge, registry, summarise, tail
 from told.write.desk import WriteContext
 
 CONSUMER = "sweep"
-COUNT_FIELDS = ("judged", "returned", "left", "dropped", "summarised", "filed", "topics", "forgotten")
+COUNT_FIELDS = (
+    "judged",
+    "returned",
+    "left",
+    "dropped",
+    "summarised",
+    "filed",
+    "topics",
+    "forgotten",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +42,17 @@ class SweepResult:
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: SweepResult) -> SweepResult:
-        sums = {name: getattr(self, name) + getattr(other, name) for name in (*COUNT_FIELDS, "failed")}
+        sums = {
+            name: getattr(self, name) + getattr(other, name) for name in (*COUNT_FIELDS, "failed")
+        }
         return SweepResult(**sums, warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))))
 
     def as_dict(self) -> dict[str, Any]:
         """What was done, as JSON."""
-        return {**{name: getattr(self, name) for name in COUNT_FIELDS}, "warnings": list(self.warnings)}
+        return {
+            **{name: getattr(self, name) for name in COUNT_FIELDS},
+            "warnings": list(self.warnings),
+        }
 
 
 FollowUpStage = Callable[[Sequence[Scope]], Flow[SweepResult]]
@@ -64,13 +78,22 @@ def _list_wider_scopes(scope: Scope) -> list[Scope]:
 
 
 def run_sweep(
-    ctx: WriteContext, account: str, scope: Scope | None = None, *, force: bool = False, follow_ups: Sequence[FollowUpStage] = ()
+    ctx: WriteContext,
+    account: str,
+    scope: Scope | None = None,
+    *,
+    force: bool = False,
+    follow_ups: Sequence[FollowUpStage] = (),
 ) -> Flow[SweepResult]:
     """Consolidate what a scope covers, or the whole account; what fails in one conversation stops no other.
 
     When the whole account went well, what failed in earlier sweeps is mended.
     """
-    earlier_faults = [fault for fault in (yield from call(ctx.store.list_faults, account)) if fault.consumer == CONSUMER]
+    earlier_faults = [
+        fault
+        for fault in (yield from call(ctx.store.list_faults, account))
+        if fault.consumer == CONSUMER
+    ]
     scopes = yield from load_covered_scopes(ctx, account, scope)
     judge_result = yield from judge.judge_turns(ctx, account, None if scope is None else scopes)
     warnings = () if judge_result.failure is None else (f"Not judged yet: {judge_result.failure}",)
@@ -90,7 +113,13 @@ def _sweep_scope(ctx: WriteContext, scope: Scope, *, force: bool) -> Flow[SweepR
     summarised, warnings = yield from summarise.summarise_turns(ctx, scope)
     filed = yield from registry.file_exchanges(ctx, scope, force=force)
     filed += yield from registry.enforce_index_cap(ctx, scope)
-    return SweepResult(left=tail_result.turns, dropped=tail_result.dropped, summarised=summarised, filed=filed, warnings=warnings)
+    return SweepResult(
+        left=tail_result.turns,
+        dropped=tail_result.dropped,
+        summarised=summarised,
+        filed=filed,
+        warnings=warnings,
+    )
 
 
 def _run_stage(ctx: WriteContext, account: str, work: Flow[SweepResult]) -> Flow[SweepResult]:

@@ -14,7 +14,7 @@ from told.core.fact import TURN, Fact
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.commit import retry_on_conflict
-from told.ports import Guard, CursorStep, Store, ThreadAt
+from told.ports import CursorStep, Guard, Store, ThreadAt
 from told.tend.worth import load_importance
 from told.write.desk import WriteContext, WritePlan, commit_plan
 
@@ -51,7 +51,11 @@ def process_tail(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flo
     """Decide about every turn that has left the tail since it was last asked, or with force about the tail too."""
     store, account, name = ctx.store, scope.account, get_cursor_name(STAGE, scope)
     head = yield from call(store.get_head, account)
-    end = head.seq + 1 if force else (yield from find_tail_start(store, scope, ctx.settings.tail_size))
+    end = (
+        head.seq + 1
+        if force
+        else (yield from find_tail_start(store, scope, ctx.settings.tail_size))
+    )
     total = TailResult()
 
     def decide() -> Flow[tuple[TailResult, Sequence[Fact]]]:
@@ -61,14 +65,21 @@ def process_tail(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flo
             return TailResult(), ()
         facts = [turn.fact for turn in turns]
         importance_by_id = yield from load_importance(store, account, facts)
-        dropped = [fact for fact in facts if importance_by_id[fact.id] < ctx.settings.keep_importance and fact.kind in DROPPABLE_KINDS]
+        dropped = [
+            fact
+            for fact in facts
+            if importance_by_id[fact.id] < ctx.settings.keep_importance
+            and fact.kind in DROPPABLE_KINDS
+        ]
         drafts = [Draft(Retracted(fact.id, UNIMPORTANT), scope, AUTHOR) for fact in dropped]
         guards: list[Guard] = [ThreadAt(fact.id, fact.seq) for fact in dropped]
         step = CursorStep(name, before, turns[-1].said_seq)
         yield from commit_plan(ctx, scope, WritePlan(drafts, guards, []), step=step)
         return TailResult(len(turns), len(dropped)), dropped
 
-    while (outcome := (yield from retry_on_conflict(ctx.settings.conflict_retries, decide)))[0].turns:
+    while (outcome := (yield from retry_on_conflict(ctx.settings.conflict_retries, decide)))[
+        0
+    ].turns:
         total += outcome[0]
         restored = yield from restore_important(ctx, scope, outcome[1])
         total += TailResult(0, -restored)
@@ -78,7 +89,9 @@ def process_tail(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flo
 def restore_important(ctx: WriteContext, scope: Scope, dropped: Sequence[Fact]) -> Flow[int]:
     """Bring back what turned out to be important while it was being let go; how many came back."""
     importance_by_id = yield from load_importance(ctx.store, scope.account, dropped)
-    important = [turn.id for turn in dropped if importance_by_id[turn.id] >= ctx.settings.keep_importance]
+    important = [
+        turn.id for turn in dropped if importance_by_id[turn.id] >= ctx.settings.keep_importance
+    ]
     return (yield from restore_turns(ctx, scope, important)) if important else 0
 
 
@@ -88,7 +101,9 @@ def restore_turns(ctx: WriteContext, scope: Scope, threads: Sequence[str]) -> Fl
     def decide() -> Flow[int]:
         plan = WritePlan([], [], [])
         for thread in threads:
-            draft = build_restore_draft((yield from call(ctx.store.thread_entries, scope.account, thread)))
+            draft = build_restore_draft(
+                (yield from call(ctx.store.thread_entries, scope.account, thread))
+            )
             if draft is not None:
                 plan.drafts.append(draft)
                 plan.guards.append(ThreadAt(thread, None))
@@ -110,4 +125,6 @@ def build_restore_draft(entries: Sequence[Entry]) -> Draft | None:
     assert isinstance(latest.verb, Asserted)
     assert isinstance(first.verb, Asserted)
     since = first.at if first.verb.since is None else first.verb.since
-    return Draft(Asserted(latest.verb.thread, latest.verb.claim, since), latest.scope, latest.author)
+    return Draft(
+        Asserted(latest.verb.thread, latest.verb.claim, since), latest.scope, latest.author
+    )

@@ -17,13 +17,21 @@ from told.core.topics import EXCHANGE, IN_EXCHANGE, IN_TOPIC, SUPER, is_packed_m
 from told.flow import Flow, call
 from told.ledger.commit import commit_batch, retry_on_conflict
 from told.ledger.consume import Failure, catch_failure
-from told.ports import Batch, Guard, CursorStep
+from told.ports import Batch, CursorStep, Guard
 from told.read.topics import CONSUMER, PAGE_SIZE
-from told.tend.filing import TopicContext, TopicChanges, TopicMember, assign_exchanges, begin_changes
+from told.tend.filing import (
+    TopicChanges,
+    TopicContext,
+    TopicMember,
+    assign_exchanges,
+    begin_changes,
+)
 from told.tend.naming import rename_topics
 from told.tend.shelves import epoch_key
 
-NO_EMBEDDER_WARNING = "No embedder is in use, so no topics are made; `told models install` adds one."
+NO_EMBEDDER_WARNING = (
+    "No embedder is in use, so no topics are made; `told models install` adds one."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,18 +45,24 @@ class TopicAssignmentResult:
 
     def __add__(self, other: TopicAssignmentResult) -> TopicAssignmentResult:
         return TopicAssignmentResult(
-            self.exchanges + other.exchanges, self.created + other.created, self.split + other.split,
+            self.exchanges + other.exchanges,
+            self.created + other.created,
+            self.split + other.split,
             (*self.warnings, *other.warnings),
-        )  # fmt: skip
+        )
 
 
 def assign_pending_exchanges(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult]:
     """Put every exchange that waits into a topic, a page of the ledger at a time; without an embedder, none."""
     result = TopicAssignmentResult()
     while True:
-        page_result = yield from catch_failure(retry_on_conflict(ctx.settings.conflict_retries, lambda: _process_page(ctx, account)))
+        page_result = yield from catch_failure(
+            retry_on_conflict(ctx.settings.conflict_retries, lambda: _process_page(ctx, account))
+        )
         if isinstance(page_result, Failure):
-            return result + TopicAssignmentResult(warnings=(f"Not put into topics yet: {page_result}",))
+            return result + TopicAssignmentResult(
+                warnings=(f"Not put into topics yet: {page_result}",)
+            )
         if page_result is None:
             return result
         result += page_result
@@ -81,8 +95,12 @@ def _process_page(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult
         changes = yield from begin_changes(ctx, scope)
         count += yield from assign_exchanges(changes, exchanges)
         changesets.append(changes)
-    yield from commit_changes(ctx, changesets, CursorStep(CONSUMER, before, complete[-1].seq), head.seq)
-    return TopicAssignmentResult(count, sum(f.created_count for f in changesets), sum(f.split_count for f in changesets))
+    yield from commit_changes(
+        ctx, changesets, CursorStep(CONSUMER, before, complete[-1].seq), head.seq
+    )
+    return TopicAssignmentResult(
+        count, sum(f.created_count for f in changesets), sum(f.split_count for f in changesets)
+    )
 
 
 def _drop_last_transaction(entries: Sequence[Entry]) -> Sequence[Entry]:
@@ -95,7 +113,9 @@ def _collect_exchanges(entries: Iterable[Entry]) -> dict[Scope, list[TopicMember
     threads_by_exchange: dict[tuple[Scope, str], dict[str, None]] = {}
     for entry in entries:
         match entry.draft:
-            case Draft(verb=Linked(src=src, rel=rel, dst=dst), scope=Scope() as scope) if rel == IN_EXCHANGE:
+            case Draft(verb=Linked(src=src, rel=rel, dst=dst), scope=Scope() as scope) if (
+                rel == IN_EXCHANGE
+            ):
                 threads_by_exchange.setdefault((scope, dst), {})[src] = None
             case _:
                 pass
@@ -105,16 +125,25 @@ def _collect_exchanges(entries: Iterable[Entry]) -> dict[Scope, list[TopicMember
     return members
 
 
-def _filter_unassigned(ctx: TopicContext, account: str, exchanges: dict[Scope, list[TopicMember]]) -> Flow[dict[Scope, list[TopicMember]]]:
+def _filter_unassigned(
+    ctx: TopicContext, account: str, exchanges: dict[Scope, list[TopicMember]]
+) -> Flow[dict[Scope, list[TopicMember]]]:
     """Those that no topic holds: who reads a ledger again, or one from elsewhere, files nothing twice."""
-    threads = [thread for members in exchanges.values() for member in members for thread in member.threads]
+    threads = [
+        thread for members in exchanges.values() for member in members for thread in member.threads
+    ]
     links = yield from _load_links(ctx, account, threads)
     assigned = {link.meta.get(EXCHANGE) for link in links if link.rel == IN_TOPIC}
-    remaining = {scope: [exchange for exchange in members if exchange.key not in assigned] for scope, members in exchanges.items()}
+    remaining = {
+        scope: [exchange for exchange in members if exchange.key not in assigned]
+        for scope, members in exchanges.items()
+    }
     return {scope: members for scope, members in remaining.items() if members}
 
 
-def commit_changes(ctx: TopicContext, changesets: Sequence[TopicChanges], step: CursorStep, head_seq: int = -1) -> Flow[None]:
+def commit_changes(
+    ctx: TopicContext, changesets: Sequence[TopicChanges], step: CursorStep, head_seq: int = -1
+) -> Flow[None]:
     """Commit what became of the topics of some scopes, and keep their shelves for the next time."""
     epochs = [changes.renew_epoch() for changes in changesets]
     drafts: list[Draft] = []
@@ -125,7 +154,9 @@ def commit_changes(ctx: TopicContext, changesets: Sequence[TopicChanges], step: 
         guards += changes.guards
         notes |= changes.notes
     account = changesets[0].scope.account
-    yield from commit_batch(ctx.store, Batch(account, drafts, guards, head_seq, step=step, notes=notes))
+    yield from commit_batch(
+        ctx.store, Batch(account, drafts, guards, head_seq, step=step, notes=notes)
+    )
     for changes, epoch in zip(changesets, epochs, strict=True):
         ctx.cache.put(changes.scope, epoch, changes.topic_index)
 
@@ -136,7 +167,9 @@ def load_current_step(ctx: TopicContext, account: str) -> Flow[CursorStep]:
     return CursorStep(CONSUMER, cursor, cursor)
 
 
-def change_topics(ctx: TopicContext, scope: Scope, change: Callable[[TopicChanges], Flow[None]]) -> Flow[TopicChanges]:
+def change_topics(
+    ctx: TopicContext, scope: Scope, change: Callable[[TopicChanges], Flow[None]]
+) -> Flow[TopicChanges]:
     """Change the topics of a scope in one commit, again if another was quicker."""
 
     def decide() -> Flow[TopicChanges]:
@@ -162,7 +195,9 @@ class ErasureDamage:
     orphans: dict[str, dict[str, None]] = field(default_factory=dict)
 
 
-def prepare_erasure(ctx: TopicContext, account: str, threads: Iterable[str]) -> Flow[dict[Scope, ErasureDamage]]:
+def prepare_erasure(
+    ctx: TopicContext, account: str, threads: Iterable[str]
+) -> Flow[dict[Scope, ErasureDamage]]:
     """Forget every mean and vector that threads are in, before they are erased; what is to be mended afterwards."""
     erased = set(threads)
     damage_by_scope: dict[Scope, ErasureDamage] = {}
@@ -187,7 +222,9 @@ def _load_links(ctx: TopicContext, account: str, nodes: Sequence[str]) -> Flow[l
     return sorted({link.seq: link for link in links}.values(), key=lambda link: link.seq)
 
 
-def _delete_notes(ctx: TopicContext, account: str, damage_by_scope: dict[Scope, ErasureDamage]) -> Flow[None]:
+def _delete_notes(
+    ctx: TopicContext, account: str, damage_by_scope: dict[Scope, ErasureDamage]
+) -> Flow[None]:
     notes: dict[str, bytes | None] = {}
     for scope, damage in damage_by_scope.items():
         notes |= dict.fromkeys((*damage.topics, *damage.exchange_keys, epoch_key(scope)))
@@ -195,14 +232,24 @@ def _delete_notes(ctx: TopicContext, account: str, damage_by_scope: dict[Scope, 
         yield from call(ctx.store.write_notes, account, CONSUMER, notes)
 
 
-def repair_after_erasure(ctx: TopicContext, account: str, damage_by_scope: dict[Scope, ErasureDamage], threads: Iterable[str]) -> Flow[None]:
+def repair_after_erasure(
+    ctx: TopicContext,
+    account: str,
+    damage_by_scope: dict[Scope, ErasureDamage],
+    threads: Iterable[str],
+) -> Flow[None]:
     """Make anew, after an erasure, what it took something from: means of what is left, topics for what has none."""
     erased = set(threads)
     yield from _delete_notes(ctx, account, damage_by_scope)
     for scope, damage in damage_by_scope.items():
-        members = (TopicMember(exchange_key, tuple(t for t in threads if t not in erased)) for exchange_key, threads in damage.orphans.items())
+        members = (
+            TopicMember(exchange_key, tuple(t for t in threads if t not in erased))
+            for exchange_key, threads in damage.orphans.items()
+        )
         orphans = [member for member in members if member.threads]
-        if orphans or (yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])):
+        if orphans or (
+            yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])
+        ):
             yield from change_topics(ctx, scope, partial(_assign_orphans, orphans))
 
 
@@ -229,7 +276,9 @@ def rebuild_topics(ctx: TopicContext, account: str) -> Flow[int]:
     topics = yield from _load_topic_scopes(ctx, account)
     scopes = dict.fromkeys(topics.values())
     notes = yield from call(ctx.store.read_notes, account, CONSUMER)
-    stale: dict[str, bytes | None] = {key: None for key, note in notes.items() if is_packed_mean(note)}
+    stale: dict[str, bytes | None] = {
+        key: None for key, note in notes.items() if is_packed_mean(note)
+    }
     stale |= dict.fromkeys(map(epoch_key, scopes))
     if stale:
         yield from call(ctx.store.write_notes, account, CONSUMER, stale)

@@ -13,7 +13,16 @@ from told.core.errors import ConfigError, EmbeddingError, LLMError
 from told.core.fork import reset_on_fork
 from told.core.ids import IdGenerator
 from told.core.text import extract_terms
-from told.ports import DEFAULT_SPREAD, Embedder, ChatLine, Purpose, Tool, ToolReply, Vector, get_usage
+from told.ports import (
+    DEFAULT_SPREAD,
+    ChatLine,
+    Embedder,
+    Purpose,
+    Tool,
+    ToolReply,
+    Vector,
+    get_usage,
+)
 
 DEFAULT_START = 1_767_600_000_000_000
 """2026-01-05T08:00:00 in microseconds since 1970: where a manual clock starts unless told otherwise."""
@@ -56,14 +65,16 @@ class HashingEmbedder:
         self.local = local
         self.usual = self.spread = 1.0 / math.sqrt(dim)
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002 - one space for both
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
         """One unit vector for each text; a text without a word points in a direction of its own."""
         return [self._embed_text(text) for text in texts]
 
     def _embed_text(self, text: str) -> Vector:
         sums = [0.0] * self.dim
         for feature, weight in _extract_features(text):
-            number = int.from_bytes(hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+            number = int.from_bytes(
+                hashlib.blake2b(feature.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+            )
             sums[(number >> 1) % self.dim] += weight if number & 1 else -weight
         length = math.sqrt(sum(value * value for value in sums))
         return [value / length for value in sums] if length else [1.0, *[0.0] * (self.dim - 1)]
@@ -89,7 +100,9 @@ def hashing_embedder(dim: str | int | None = None, **options: Any) -> HashingEmb
 class FlakyEmbedder:
     """Fails the first `failures` calls and then does what the embedder inside does; remote unless told otherwise."""
 
-    def __init__(self, failures: int, inner: Embedder | None = None, *, local: bool = False) -> None:
+    def __init__(
+        self, failures: int, inner: Embedder | None = None, *, local: bool = False
+    ) -> None:
         self.inner = inner or HashingEmbedder()
         self.failures = failures
         self.calls = 0
@@ -103,7 +116,9 @@ class FlakyEmbedder:
         """What the embedder inside gives, or `EmbeddingError`."""
         self.calls += 1
         if self.calls <= self.failures:
-            raise EmbeddingError(f"The embedder failed as it was told to, call {self.calls} of {self.failures}.")
+            raise EmbeddingError(
+                f"The embedder failed as it was told to, call {self.calls} of {self.failures}."
+            )
         return self.inner.embed(texts, purpose)
 
 
@@ -114,7 +129,11 @@ class ScriptedLLM:
     """
 
     def __init__(
-        self, replies: Iterable[str | ToolReply | Exception], model: str = "scripted", *, local: bool = True
+        self,
+        replies: Iterable[str | ToolReply | Exception],
+        model: str = "scripted",
+        *,
+        local: bool = True,
     ) -> None:
         self.model = model
         self.local = local
@@ -142,7 +161,9 @@ class ScriptedLLM:
     def _next_reply(self, number: int) -> str | ToolReply:
         reply = next(self._replies, None)
         if reply is None:
-            raise LLMError(f"The script has no reply to question {number}.", hint="Script one more reply.")
+            raise LLMError(
+                f"The script has no reply to question {number}.", hint="Script one more reply."
+            )
         if isinstance(reply, Exception):
             raise reply
         return reply

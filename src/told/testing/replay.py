@@ -31,20 +31,28 @@ class Recorder:
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
         """What the model inside answers."""
         request = encode_question(system, user, schema)
-        return _apply_to_reply(self.inner.ask(system, user, schema=schema), lambda reply: self._append_record(request, reply))
+        return _apply_to_reply(
+            self.inner.ask(system, user, schema=schema),
+            lambda reply: self._append_record(request, reply),
+        )
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Any:
         """What the model inside says next."""
         if not isinstance(self.inner, ToolLLM):
             raise LLMError(f"{self.model} uses no tools.")
         request = encode_conversation(system, lines, tools)
-        return _apply_to_reply(self.inner.tools(system, lines, tools), lambda reply: self._append_record(request, reply))
+        return _apply_to_reply(
+            self.inner.tools(system, lines, tools),
+            lambda reply: self._append_record(request, reply),
+        )
 
     def _append_record(self, request: Mapping[str, Any], reply: Any) -> Any:
         text = reply.text if isinstance(reply, ToolReply) else str(reply)
         calls = [asdict(call) for call in reply.calls] if isinstance(reply, ToolReply) else []
         answer = {"text": text, "calls": calls, "usage": asdict(get_usage(reply))}
-        line = json.dumps({"model": self.model, "asked": request, "answer": answer}, ensure_ascii=False)
+        line = json.dumps(
+            {"model": self.model, "asked": request, "answer": answer}, ensure_ascii=False
+        )
         with self._lock, self.path.open("a", encoding="utf-8") as file:
             file.write(f"{line}\n")
         return reply
@@ -73,9 +81,13 @@ class Replayer:
         try:
             record = json.loads(line)
             self.model = str(record["model"])
-            self._answers.setdefault(hash_request(record["asked"]), []).append(dict(record["answer"]))
+            self._answers.setdefault(hash_request(record["asked"]), []).append(
+                dict(record["answer"])
+            )
         except (ValueError, TypeError, KeyError) as error:
-            raise InvalidInput(f"{self.path}:{number} is no line of a recording.", hint="Record it anew.") from error
+            raise InvalidInput(
+                f"{self.path}:{number} is no line of a recording.", hint="Record it anew."
+            ) from error
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
         """The answer that was recorded."""
@@ -84,7 +96,9 @@ class Replayer:
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
         """The line that was recorded."""
-        answer = self._next_answer(encode_conversation(system, lines, tools), lines[-1].text if lines else "")
+        answer = self._next_answer(
+            encode_conversation(system, lines, tools), lines[-1].text if lines else ""
+        )
         calls = tuple(ToolCall(**call) for call in answer.get("calls", ()))
         return ToolReply(str(answer.get("text", "")), calls, Usage(**answer.get("usage", {})))
 
@@ -92,7 +106,9 @@ class Replayer:
         with self._lock:
             answers = self._answers.get(hash_request(request))
             if not answers:
-                message = f"{self.path} holds no answer to this question: {make_snippet(prompt, 200)}"
+                message = (
+                    f"{self.path} holds no answer to this question: {make_snippet(prompt, 200)}"
+                )
                 raise LLMError(message, hint="Record it with told.testing.Recorder.")
             return answers.pop(0) if len(answers) > 1 else answers[0]
 
@@ -102,9 +118,15 @@ def encode_question(system: str, user: str, schema: Mapping[str, Any] | None) ->
     return {"system": system, "user": user, "schema": schema}
 
 
-def encode_conversation(system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> dict[str, Any]:
+def encode_conversation(
+    system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
+) -> dict[str, Any]:
     """What was said so far, as it is written down."""
-    return {"system": system, "lines": [asdict(line) for line in lines], "tools": [asdict(tool) for tool in tools]}
+    return {
+        "system": system,
+        "lines": [asdict(line) for line in lines],
+        "tools": [asdict(tool) for tool in tools],
+    }
 
 
 def hash_request(request: Mapping[str, Any]) -> str:

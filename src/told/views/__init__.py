@@ -24,7 +24,12 @@ def build_fold(views: Sequence[View] = VIEWS) -> Fold:
     folds = {sort: [fold for fold, sorts in selected if sort in sorts] for sort in VERBS}
 
     def fold_entries(entries: Sequence[Entry]) -> Iterator[RowOp]:
-        return (op for entry in entries for view_fold in folds.get(entry.sort, ()) for op in view_fold(entry))
+        return (
+            op
+            for entry in entries
+            for view_fold in folds.get(entry.sort, ())
+            for op in view_fold(entry)
+        )
 
     return fold_entries
 

@@ -16,4 +16,13 @@ def fold_evidence(entry: Entry) -> Sequence[RowOp]:
     if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
         return ()
     id_, evidence = draft.verb.id, draft.verb.evidence
-    return (EvidenceRow(id_, entry.seq, draft.scope, evidence.digest(), evidence.source, list_blob_hashes(evidence.meta)),)
+    return (
+        EvidenceRow(
+            id_,
+            entry.seq,
+            draft.scope,
+            evidence.digest(),
+            evidence.source,
+            list_blob_hashes(evidence.meta),
+        ),
+    )

@@ -15,4 +15,6 @@ def fold_links(entry: Entry) -> Sequence[RowOp]:
     if draft is None or draft.scope is None or not isinstance(draft.verb, Linked):
         return ()
     link = draft.verb
-    return (Link(entry.seq, link.src, link.rel, link.dst, draft.scope, link.weight, meta=link.meta),)
+    return (
+        Link(entry.seq, link.src, link.rel, link.dst, draft.scope, link.weight, meta=link.meta),
+    )

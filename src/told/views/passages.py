@@ -17,7 +17,10 @@ def fold_passages(entry: Entry) -> Sequence[RowOp]:
     if draft is None or draft.scope is None or not isinstance(draft.verb, Asserted):
         return ()
     assertion, scope, seq = draft.verb, draft.scope, entry.seq
-    return [_build_passage(seq, scope, assertion, slot, text) for slot, text in list_indexed_texts(assertion.claim)]
+    return [
+        _build_passage(seq, scope, assertion, slot, text)
+        for slot, text in list_indexed_texts(assertion.claim)
+    ]
 
 
 def _build_passage(seq: int, scope: Scope, assertion: Asserted, slot: int, text: str) -> Passage:
@@ -41,7 +44,10 @@ def list_indexed_texts(claim: Claim) -> list[tuple[int, str]]:
     if len(claim.text) <= PASSAGE_CHARS:
         texts = [(0, format_indexed_text(speaker, claim.text))]
     else:
-        texts = [(slot, format_indexed_text(speaker, piece)) for slot, piece in enumerate(split_pieces(claim.text, PASSAGE_CHARS))]
+        texts = [
+            (slot, format_indexed_text(speaker, piece))
+            for slot, piece in enumerate(split_pieces(claim.text, PASSAGE_CHARS))
+        ]
     for slot, name in LEVEL_SLOTS.items() if claim.meta else ():
         if isinstance(level_text := claim.meta.get(name), str) and level_text.strip():
             texts.append((slot, level_text))

@@ -35,11 +35,15 @@ def require_fact(store: Store, account: str, thread: str, scope: Scope | None = 
     """The latest version of a thread, or `NotFoundError`; another scope's memory is as good as absent."""
     fact = yield from call(store.get_fact, account, thread)
     if fact is None or (scope is not None and not scope.covers(fact.scope)):
-        raise NotFoundError(f"There is no memory {thread!r} here.", hint="List them with get_all().")
+        raise NotFoundError(
+            f"There is no memory {thread!r} here.", hint="List them with get_all()."
+        )
     return fact
 
 
-def update_memory(ctx: WriteContext, account: str, thread: str, update: MemoryUpdate, scope: Scope | None = None) -> Flow[Receipt]:
+def update_memory(
+    ctx: WriteContext, account: str, thread: str, update: MemoryUpdate, scope: Scope | None = None
+) -> Flow[Receipt]:
     """A new version on the same thread; the version before it closes and stays."""
 
     def decide() -> Flow[Receipt]:
@@ -57,17 +61,31 @@ def update_memory(ctx: WriteContext, account: str, thread: str, update: MemoryUp
 def _apply_update(fact: Fact, update: MemoryUpdate) -> Claim:
     """A changed text is a new statement that holds from now; changed metadata alone describes the same one."""
     text_changed = update.text is not None and update.text != fact.text
-    expires = update.expires if update.set_expiry else None if fact.expires == NEVER else fact.expires
+    expires = (
+        update.expires if update.set_expiry else None if fact.expires == NEVER else fact.expires
+    )
     is_new_statement = text_changed or update.valid is not ALWAYS
     valid = update.valid if is_new_statement else fact.valid_interval()
     statement = _parse_statement(fact, update.text if text_changed else None)
     return Claim(
-        fact.text if update.text is None else update.text, fact.kind, statement.subject, statement.predicate, statement.object,
-        statement.polarity, statement.modality, statement.confidence, valid, expires,
-        evidence=None if text_changed else fact.evidence, role=fact.role, actor=fact.actor,
-        said_at=update.valid.start if is_new_statement else fact.said_at, source=fact.source, after=None if is_new_statement else fact.after,
+        fact.text if update.text is None else update.text,
+        fact.kind,
+        statement.subject,
+        statement.predicate,
+        statement.object,
+        statement.polarity,
+        statement.modality,
+        statement.confidence,
+        valid,
+        expires,
+        evidence=None if text_changed else fact.evidence,
+        role=fact.role,
+        actor=fact.actor,
+        said_at=update.valid.start if is_new_statement else fact.said_at,
+        source=fact.source,
+        after=None if is_new_statement else fact.after,
         meta=fact.meta if update.meta is None else update.meta,
-    )  # fmt: skip
+    )
 
 
 def _parse_statement(fact: Fact, text: str | None) -> Fact | Claim:
@@ -77,7 +95,9 @@ def _parse_statement(fact: Fact, text: str | None) -> Fact | Claim:
     return parse_sentence(text) or Claim(text)
 
 
-def retract_memory(ctx: WriteContext, account: str, thread: str, why: str, scope: Scope | None = None) -> Flow[Receipt]:
+def retract_memory(
+    ctx: WriteContext, account: str, thread: str, why: str, scope: Scope | None = None
+) -> Flow[Receipt]:
     """Give up a memory; what was believed before stays readable as of then."""
 
     def decide() -> Flow[Receipt]:
@@ -92,16 +112,24 @@ def retract_all(ctx: WriteContext, query: FactQuery, why: str) -> Flow[Receipt]:
 
     def decide() -> Flow[Receipt]:
         facts = yield from call(ctx.store.find_facts, query)
-        return (yield from _commit_retractions(ctx, query.scope.account, facts, why)) if facts else Receipt()
+        return (
+            (yield from _commit_retractions(ctx, query.scope.account, facts, why))
+            if facts
+            else Receipt()
+        )
 
     return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
 
 
-def _commit_retractions(ctx: WriteContext, account: str, facts: Sequence[Fact], why: str) -> Flow[Receipt]:
+def _commit_retractions(
+    ctx: WriteContext, account: str, facts: Sequence[Fact], why: str
+) -> Flow[Receipt]:
     drafts = [Draft(Retracted(fact.id, why), fact.scope, ctx.author) for fact in facts]
     guards = [ThreadAt(fact.id, fact.seq) for fact in facts]
     entries = yield from commit_batch(ctx.store, Batch(account, drafts, guards))
-    events = (Event("DELETE", fact.id, fact.text, fact.text, fact.role, fact.actor) for fact in facts)
+    events = (
+        Event("DELETE", fact.id, fact.text, fact.text, fact.role, fact.actor) for fact in facts
+    )
     return Receipt(tuple(events), tx=entries[0].tx)
 
 
@@ -113,7 +141,9 @@ def link_memories(ctx: WriteContext, scope: Scope, new_link: Linked) -> Flow[Rec
         for node in dict.fromkeys((new_link.src, new_link.dst)):
             fact = yield from require_fact(ctx.store, scope.account, node, scope)
             guards.append(ThreadAt(fact.id, fact.seq))
-        entries = yield from commit_batch(ctx.store, Batch(scope.account, [Draft(new_link, scope, ctx.author)], guards))
+        entries = yield from commit_batch(
+            ctx.store, Batch(scope.account, [Draft(new_link, scope, ctx.author)], guards)
+        )
         return Receipt((Event("LINK", new_link.dst),), tx=entries[0].tx)
 
     return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))

@@ -16,14 +16,21 @@ from math import sqrt
 from told.core.entry import Entry, Observed
 from told.core.lazy import lazy_regex
 from told.core.scope import Scope
-from told.core.size import estimate_tokens, estimate_fractional_tokens
-from told.core.text import split_pieces, extract_terms
+from told.core.size import estimate_fractional_tokens, estimate_tokens
+from told.core.text import extract_terms, split_pieces
 from told.core.when import ALWAYS, Interval
 from told.flow import Flow
 from told.ports import Usage
 from told.settings import Settings
 from told.write.messages import SILENT_ROLES, InputTurn
-from told.write.shape import RejectedClaim, ExtractionResult, Extractor, ExtractedClaim, ExtractionInput, Relation
+from told.write.shape import (
+    ExtractedClaim,
+    ExtractionInput,
+    ExtractionResult,
+    Extractor,
+    RejectedClaim,
+    Relation,
+)
 from told.write.talk import MINUTE_US
 
 WINDOW = 3
@@ -61,11 +68,15 @@ def split_into_chunks(turns: Sequence[InputTurn], settings: Settings) -> tuple[C
     parts = [list(_slice_turn(number, turn, max_tokens)) for number, turn in enumerate(turns)]
     fits = sum(part.tokens for slices in parts for part in slices) <= max_tokens
     bounds = pairwise((*((0,) if fits else find_topic_starts(turns, settings)), len(turns)))
-    topic_slices = ([part for slices in parts[first:last] for part in slices] for first, last in bounds)
+    topic_slices = (
+        [part for slices in parts[first:last] for part in slices] for first, last in bounds
+    )
     return tuple(Chunk(tuple(pack)) for pack in _pack_slices(topic_slices, max_tokens))
 
 
-def _pack_slices(groups: Iterable[Sequence[TurnSlice]], max_tokens: int) -> Iterator[Sequence[TurnSlice]]:
+def _pack_slices(
+    groups: Iterable[Sequence[TurnSlice]], max_tokens: int
+) -> Iterator[Sequence[TurnSlice]]:
     """As many talks together as fit; one that fits nowhere is packed slice by slice."""
     pack: list[TurnSlice] = []
     room = max_tokens
@@ -135,8 +146,16 @@ def find_topic_starts(turns: Sequence[InputTurn], settings: Settings) -> tuple[i
         return ()
     bags = [Counter(extract_terms(turn.evidence.content)) for turn in turns]
     similarities = [_compute_similarity(bags, position) for position in range(len(turns))]
-    shifts = (position for position in range(1, len(turns)) if _is_valley(similarities, position, settings.topic_shift))
-    pauses = (position for position, pair in enumerate(pairwise(turns), 1) if _is_pause(*pair, settings.pause_minutes))
+    shifts = (
+        position
+        for position in range(1, len(turns))
+        if _is_valley(similarities, position, settings.topic_shift)
+    )
+    pauses = (
+        position
+        for position, pair in enumerate(pairwise(turns), 1)
+        if _is_pause(*pair, settings.pause_minutes)
+    )
     return tuple(sorted({0, *shifts, *pauses}))
 
 
@@ -159,7 +178,9 @@ def _is_valley(similarities: Sequence[float], position: int, threshold: float) -
     """Whether less is in common here than on either side, and little at all; of equals the first."""
     similarity = similarities[position]
     after = similarities[position + 1] if position + 1 < len(similarities) else 1.0
-    return similarity < threshold and similarity < similarities[position - 1] and similarity <= after
+    return (
+        similarity < threshold and similarity < similarities[position - 1] and similarity <= after
+    )
 
 
 # ----------------------------------------------------------------------------------------------------------- extracting
@@ -167,14 +188,18 @@ def _is_valley(similarities: Sequence[float], position: int, threshold: float) -
 
 def select_chunk(inputs: ExtractionInput, chunk: Chunk) -> ExtractionInput:
     """What an extractor is given of one chunk."""
-    return replace(inputs, turns=tuple(_cut_turn(inputs.turns[part.turn], part) for part in chunk.slices))
+    return replace(
+        inputs, turns=tuple(_cut_turn(inputs.turns[part.turn], part) for part in chunk.slices)
+    )
 
 
 def _cut_turn(turn: InputTurn, part: TurnSlice) -> InputTurn:
     evidence = turn.evidence
     if (part.start, part.end) == (0, len(evidence.content)):
         return turn
-    return replace(turn, evidence=replace(evidence, content=evidence.content[part.start : part.end]))
+    return replace(
+        turn, evidence=replace(evidence, content=evidence.content[part.start : part.end])
+    )
 
 
 def restore_positions(chunk: Chunk, result: ExtractionResult) -> ExtractionResult:
@@ -199,7 +224,11 @@ def _restore_relation(chunk: Chunk, relation: Relation) -> Relation:
 
 
 def _restore_rejected(chunk: Chunk, rejected: RejectedClaim) -> RejectedClaim:
-    return rejected if rejected.turn is None else replace(rejected, turn=chunk.slices[rejected.turn].turn)
+    return (
+        rejected
+        if rejected.turn is None
+        else replace(rejected, turn=chunk.slices[rejected.turn].turn)
+    )
 
 
 def merge_results(parts: Iterable[ExtractionResult]) -> ExtractionResult:
@@ -216,7 +245,9 @@ def merge_results(parts: Iterable[ExtractionResult]) -> ExtractionResult:
     )
 
 
-def extract_claims(extractor: Extractor, inputs: ExtractionInput, settings: Settings) -> Flow[ExtractionResult]:
+def extract_claims(
+    extractor: Extractor, inputs: ExtractionInput, settings: Settings
+) -> Flow[ExtractionResult]:
     """What an extractor finds in turns of any length; one that asks a model hears them chunk by chunk.
 
     Rules hear a turn whole: only so can they see that something in it is quoted; facts that were given are read once.
@@ -251,7 +282,9 @@ class PendingTurns:
     is_ready: bool
 
 
-def collect_pending(entries: Iterable[Entry], scope: Scope, cursor: int, threshold: int, *, flush: bool = False) -> PendingTurns:
+def collect_pending(
+    entries: Iterable[Entry], scope: Scope, cursor: int, threshold: int, *, flush: bool = False
+) -> PendingTurns:
     """What entries after the cursor were said in exactly this scope; with `flush`, any of it is enough."""
     observed = [
         (entry.seq, verb)
@@ -265,7 +298,10 @@ def collect_pending(entries: Iterable[Entry], scope: Scope, cursor: int, thresho
     size = sum(estimate_tokens(verb.evidence.content) for _, verb in observed)
     return PendingTurns(
         tuple(verb.id for _, verb in observed),
-        tuple(InputTurn(verb.evidence, {}, _make_valid_since(verb.evidence.said_at)) for _, verb in observed),
+        tuple(
+            InputTurn(verb.evidence, {}, _make_valid_since(verb.evidence.said_at))
+            for _, verb in observed
+        ),
         size,
         max((seq for seq, _ in observed), default=cursor),
         bool(observed) and (flush or size >= threshold),

@@ -32,7 +32,7 @@ from told.flow import Flow, call
 from told.ledger import concepts
 from told.ledger.commit import commit_batch, retry_on_conflict
 from told.ledger.erase import SUPPORTS
-from told.ports import Batch, UnchangedSlot, ThreadUntouched, Store, ThreadAt
+from told.ports import Batch, Store, ThreadAt, ThreadUntouched, UnchangedSlot
 from told.views.ticks import TICK_SORT, TOKENS_KEY, TURNS_KEY
 from told.write.curate.plan import REPEAT_META
 from told.write.desk import WriteContext, WritePlan, commit_plan
@@ -66,7 +66,12 @@ class _ConceptUpdate:
     def add_evidence(self) -> str:
         """Plan the evidence, and give its id."""
         evidence = self.ctx.id_generator.new_id()
-        self._add_draft(Observed(evidence, Evidence(self.statement.quote, said_at=self.ctx.id_generator.now(), sort=QUOTE)))
+        self._add_draft(
+            Observed(
+                evidence,
+                Evidence(self.statement.quote, said_at=self.ctx.id_generator.now(), sort=QUOTE),
+            )
+        )
         return evidence
 
     def add_belief(self, thread: str, evidence: str) -> None:
@@ -74,9 +79,20 @@ class _ConceptUpdate:
         kind, value = self.statement.kind, self.statement.value
         text = f"{kind.label or kind.name}: {value}"
         meta = {VALUE_KEY: value}
-        claim = Claim(text, kind.name, DEFAULT_SPEAKER, kind.name, value, evidence=evidence, role="user", meta=meta)
+        claim = Claim(
+            text,
+            kind.name,
+            DEFAULT_SPEAKER,
+            kind.name,
+            value,
+            evidence=evidence,
+            role="user",
+            meta=meta,
+        )
         self._add_draft(Asserted(thread, claim))
-        self.plan.guards.append(UnchangedSlot(self.scope, DEFAULT_SPEAKER, (kind.name,), self.head_seq))
+        self.plan.guards.append(
+            UnchangedSlot(self.scope, DEFAULT_SPEAKER, (kind.name,), self.head_seq)
+        )
         self.plan.events.append(Event("ADD", thread, text))
 
     def add_support(self, belief: ConceptBelief, evidence: str) -> None:
@@ -96,21 +112,32 @@ class _ConceptUpdate:
         self.plan.drafts.append(Draft(verb, self.scope, self.ctx.author))
 
 
-def upsert_value(ctx: WriteContext, concept_scopes: ConceptScopes, rules: ConceptRules, statement: ConceptStatement) -> Flow[Receipt]:
+def upsert_value(
+    ctx: WriteContext,
+    concept_scopes: ConceptScopes,
+    rules: ConceptRules,
+    statement: ConceptStatement,
+) -> Flow[Receipt]:
     """Hold a value, hold it more firmly, or give it up; its event names the thread."""
     scope = concept_scopes.scope_for(statement.kind.tier)
 
     def decide() -> Flow[Receipt]:
         head = yield from call(ctx.store.get_head, scope.account)
-        beliefs = yield from concepts.load_beliefs(ctx.store, concept_scopes, rules, ctx.settings, [statement.kind.name])
+        beliefs = yield from concepts.load_beliefs(
+            ctx.store, concept_scopes, rules, ctx.settings, [statement.kind.name]
+        )
         plan = _plan_update(_ConceptUpdate(ctx, scope, statement, head.seq), rules, beliefs)
         return (yield from commit_plan(ctx, scope, plan, head.seq))
 
     receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-    return (yield from embed_after_commit(ctx.store, ctx.embedder, scope.account, receipt, ctx.settings))
+    return (
+        yield from embed_after_commit(ctx.store, ctx.embedder, scope.account, receipt, ctx.settings)
+    )
 
 
-def _plan_update(update: _ConceptUpdate, rules: ConceptRules, beliefs: Sequence[ConceptBelief]) -> WritePlan:
+def _plan_update(
+    update: _ConceptUpdate, rules: ConceptRules, beliefs: Sequence[ConceptBelief]
+) -> WritePlan:
     statement, evidence = update.statement, update.add_evidence()
     active = [belief.to_weighted_value() for belief in beliefs if not belief.strength.is_faded]
     for belief in beliefs:
@@ -121,18 +148,27 @@ def _plan_update(update: _ConceptUpdate, rules: ConceptRules, beliefs: Sequence[
         if matched is not None:
             update.retract_belief(matched.id, NEGATED)
     elif matched is not None:
-        update.add_support(next(belief for belief in beliefs if belief.fact.id == matched.id), evidence)
+        update.add_support(
+            next(belief for belief in beliefs if belief.fact.id == matched.id), evidence
+        )
     else:
         _make_room(update, rules, active, evidence)
     return update.plan
 
 
-def _make_room(update: _ConceptUpdate, rules: ConceptRules, active: Sequence[WeightedValue], evidence: str) -> None:
+def _make_room(
+    update: _ConceptUpdate, rules: ConceptRules, active: Sequence[WeightedValue], evidence: str
+) -> None:
     """Plan a new belief and the end of those it leaves no room for; one too weak to stay is not held at all."""
     kind, thread = update.statement.kind, update.ctx.id_generator.new_id()
     weight = reinforce(rules.build_curve(kind.name, kind.tier), 0.0)
     last_place = max((candidate.position for candidate in active), default=0)
-    evicted = [candidate.id for candidate in select_evicted(kind, [*active, WeightedValue(thread, update.statement.value, weight, last_place + 1)])]
+    evicted = [
+        candidate.id
+        for candidate in select_evicted(
+            kind, [*active, WeightedValue(thread, update.statement.value, weight, last_place + 1)]
+        )
+    ]
     for candidate in evicted:
         if candidate != thread:
             update.retract_belief(candidate, EVICTED)
@@ -143,20 +179,30 @@ def _make_room(update: _ConceptUpdate, rules: ConceptRules, active: Sequence[Wei
 def record_turns(ctx: WriteContext, scope: Scope, turns: int, tokens: int | None) -> Flow[Receipt]:
     """Let some turns pass, of so many tokens together; of the usual size if nobody says."""
     size = turns * ctx.settings.turn_tokens if tokens is None else tokens
-    evidence = Evidence("", "system", said_at=ctx.id_generator.now(), sort=TICK_SORT, meta={TURNS_KEY: turns, TOKENS_KEY: size})
+    evidence = Evidence(
+        "",
+        "system",
+        said_at=ctx.id_generator.now(),
+        sort=TICK_SORT,
+        meta={TURNS_KEY: turns, TOKENS_KEY: size},
+    )
     draft = Draft(Observed(ctx.id_generator.new_id(), evidence), scope, ctx.author)
     entries = yield from commit_batch(ctx.store, Batch(scope.account, [draft]))
     return Receipt(tx=entries[0].tx)
 
 
-def forget_beliefs(ctx: WriteContext, concept_scopes: ConceptScopes, threads: Sequence[str]) -> Flow[Receipt]:
+def forget_beliefs(
+    ctx: WriteContext, concept_scopes: ConceptScopes, threads: Sequence[str]
+) -> Flow[Receipt]:
     """Give up beliefs, held or faded, so that nothing recalls them; the past keeps them."""
     account = concept_scopes.lasting.account
     drafts: list[Draft] = []
     for thread in threads:
         scope = yield from _load_thread_scope(ctx.store, account, thread)
         if scope not in concept_scopes.distinct:
-            raise NotFoundError(f"There is no memory {thread!r} here.", hint="List them with about().")
+            raise NotFoundError(
+                f"There is no memory {thread!r} here.", hint="List them with about()."
+            )
         drafts.append(Draft(Retracted(thread, FORGOTTEN), scope, ctx.author))
     entries = yield from commit_batch(ctx.store, Batch(account, drafts))
     return Receipt(tuple(Event("DELETE", thread) for thread in threads), tx=entries[0].tx)

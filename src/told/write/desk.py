@@ -15,7 +15,7 @@ from told.core.scope import Scope
 from told.core.value import fast_frozen_init
 from told.flow import Flow
 from told.ledger.commit import commit_batch
-from told.ports import Batch, Embedder, Guard, CursorStep, Store, IdempotencyRecord, Vector
+from told.ports import Batch, CursorStep, Embedder, Guard, IdempotencyRecord, Store, Vector
 from told.settings import Settings
 from told.write import embed
 from told.write.embed import EMPTY_LOOKUP, VectorLookup
@@ -78,20 +78,44 @@ class WritePlan:
 
 
 def commit_plan(
-    ctx: WriteContext, scope: Scope, plan: WritePlan, head_seq: int = -1, key: IdempotencyKey | None = None,
-    skipped: Sequence[Mapping[str, Any]] = (), step: CursorStep | None = None,
-) -> Flow[Receipt]:  # fmt: skip
+    ctx: WriteContext,
+    scope: Scope,
+    plan: WritePlan,
+    head_seq: int = -1,
+    key: IdempotencyKey | None = None,
+    skipped: Sequence[Mapping[str, Any]] = (),
+    step: CursorStep | None = None,
+) -> Flow[Receipt]:
     """Commit a plan and write its receipt; with nothing to say, no key to keep and no step to take, nothing."""
     tx: int | None = None
     warnings: tuple[str, ...] = ()
     skipped = (*skipped, *plan.skipped)
     if plan.drafts or key or step:
         vectors, warnings = yield from embed.embed_before_commit(
-            ctx.store, ctx.embedder, plan.drafts, plan.preceding_texts, plan.vector_lookup, plan.vectors
+            ctx.store,
+            ctx.embedder,
+            plan.drafts,
+            plan.preceding_texts,
+            plan.vector_lookup,
+            plan.vectors,
         )
-        record = IdempotencyRecord(key.name, key.digest, _outcome_to_json(plan, skipped)) if key else None
+        record = (
+            IdempotencyRecord(key.name, key.digest, _outcome_to_json(plan, skipped))
+            if key
+            else None
+        )
         model = ctx.embedder.model if ctx.embedder else None
-        batch = Batch(scope.account, plan.drafts, plan.guards, head_seq, record, vectors, model, step, plan.blobs)
+        batch = Batch(
+            scope.account,
+            plan.drafts,
+            plan.guards,
+            head_seq,
+            record,
+            vectors,
+            model,
+            step,
+            plan.blobs,
+        )
         entries = yield from commit_batch(ctx.store, batch)
         tx = entries[0].tx if entries else None
     return Receipt(tuple(plan.events), skipped, (*plan.warnings, *warnings), tx)
@@ -100,7 +124,14 @@ def commit_plan(
 def _outcome_to_json(plan: WritePlan, skipped: Sequence[Mapping[str, Any]]) -> str:
     """What a key remembers of its receipt: events, ids and who spoke, never what was said."""
     event_rows = [[event.event, event.id, event.role, event.actor] for event in plan.events]
-    skipped_rows = [{name: value for name, value in row.items() if name != FACT_KEY} for row in skipped]
-    return json.dumps({"events": event_rows, "skipped": skipped_rows, "warnings": list(plan.warnings), "entries": len(plan.drafts)})
-
-
+    skipped_rows = [
+        {name: value for name, value in row.items() if name != FACT_KEY} for row in skipped
+    ]
+    return json.dumps(
+        {
+            "events": event_rows,
+            "skipped": skipped_rows,
+            "warnings": list(plan.warnings),
+            "entries": len(plan.drafts),
+        }
+    )

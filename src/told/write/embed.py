@@ -34,7 +34,9 @@ NO_VECTORS: Mapping[bytes, Vector] = {}
 EMPTY_LOOKUP = VectorLookup({}, frozenset())
 
 
-def collect_texts(drafts: Sequence[Draft], preceding_texts: Mapping[str, str], hashes: Mapping[str, bytes]) -> dict[bytes, str]:
+def collect_texts(
+    drafts: Sequence[Draft], preceding_texts: Mapping[str, str], hashes: Mapping[str, bytes]
+) -> dict[bytes, str]:
     """What these drafts will have embedded, by hash, given the wording of the turns they were said after."""
     texts: list[str] = []
     for draft in drafts:
@@ -47,27 +49,43 @@ def collect_texts(drafts: Sequence[Draft], preceding_texts: Mapping[str, str], h
 
 
 def embed_before_commit(
-    store: Store, embedder: Embedder | None, drafts: Sequence[Draft], preceding_texts: Mapping[str, str], lookup: VectorLookup,
+    store: Store,
+    embedder: Embedder | None,
+    drafts: Sequence[Draft],
+    preceding_texts: Mapping[str, str],
+    lookup: VectorLookup,
     known_vectors: Mapping[bytes, Vector] = NO_VECTORS,
 ) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
     """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
     if embedder is None:
         store_model = yield from call(store.current_model)
-        return {}, (f"Not embedded: the store's embedder {store_model[0]} is not available here.",) if store_model else ()
+        return {}, (
+            f"Not embedded: the store's embedder {store_model[0]} is not available here.",
+        ) if store_model else ()
     if not embedder.local:
         return {}, ()
     texts = collect_texts(drafts, preceding_texts, lookup.hashes)
-    missing = {key: text for key, text in texts.items() if key not in known_vectors} if known_vectors else texts
+    missing = (
+        {key: text for key, text in texts.items() if key not in known_vectors}
+        if known_vectors
+        else texts
+    )
     vectors = yield from catch_failure(_embed_missing(store, embedder, missing, lookup))
     if isinstance(vectors, Failure):
         return {}, (f"Not embedded yet, found by words only: {vectors}",)
-    return {**vectors, **{key: vector for key, vector in known_vectors.items() if key in texts}} if known_vectors else vectors, ()
+    return {
+        **vectors,
+        **{key: vector for key, vector in known_vectors.items() if key in texts},
+    } if known_vectors else vectors, ()
 
 
 def _embed_missing(
     store: Store, embedder: Embedder, texts: Mapping[bytes, str], lookup: VectorLookup
 ) -> Flow[Mapping[bytes, Vector]]:
-    cached, unchecked = lookup.cached, [key for key, text in texts.items() if text not in lookup.hashes]
+    cached, unchecked = (
+        lookup.cached,
+        [key for key, text in texts.items() if text not in lookup.hashes],
+    )
     if unchecked:
         cached = cached | (yield from call(store.embedded_hashes, unchecked))
     missing = {key: text for key, text in texts.items() if key not in cached} if cached else texts
@@ -77,7 +95,9 @@ def _embed_missing(
     return (yield from embed_texts(embedder, missing))
 
 
-def _check_model(store: Store, embedder: Embedder, known_model: tuple[str, int] | None = None) -> Flow[None]:
+def _check_model(
+    store: Store, embedder: Embedder, known_model: tuple[str, int] | None = None
+) -> Flow[None]:
     """Refuse vectors for a store that somebody has switched to another model since it was opened."""
     model = known_model or (yield from call(store.current_model))
     if model is not None and model != (embedder.model, embedder.dim):
@@ -113,12 +133,17 @@ def embed_after_commit(
     if embedder is None or embedder.local or receipt.tx is None:
         return receipt
     failure = yield from drain_consumer(
-        store, account, make_embedding_consumer(store, embedder, account),
-        batch=settings.consumer_batch, attempts=settings.consumer_attempts,
-    )  # fmt: skip
+        store,
+        account,
+        make_embedding_consumer(store, embedder, account),
+        batch=settings.consumer_batch,
+        attempts=settings.consumer_attempts,
+    )
     if failure is None:
         return receipt
-    return replace(receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}"))
+    return replace(
+        receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}")
+    )
 
 
 def embed_pending(store: Store, embedder: Embedder, model: str | None = None) -> Flow[int]:

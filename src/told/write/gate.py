@@ -20,7 +20,7 @@ from told.core.secrets import Secret
 from told.core.value import fast_frozen_init
 from told.ports import Vault
 from told.settings import Settings
-from told.write.messages import SILENT_ROLES, ParsedMessages, InputTurn, get_own_words
+from told.write.messages import SILENT_ROLES, InputTurn, ParsedMessages, get_own_words
 
 SECRETS_KEY = "secrets"
 """Where the metadata of a turn whose secrets are kept names their sorts."""
@@ -66,7 +66,13 @@ class GateResult:
 
 
 def apply_gate(
-    parsed: ParsedMessages, account: str, settings: Settings, echoes: EchoFilter, vault: Vault | None = None, *, verbatim: bool = False
+    parsed: ParsedMessages,
+    account: str,
+    settings: Settings,
+    echoes: EchoFilter,
+    vault: Vault | None = None,
+    *,
+    verbatim: bool = False,
 ) -> GateResult:
     """Judge every turn; the rows of the receipt are in the order of the messages."""
     rows = {row["index"]: row for row in parsed.skipped} if parsed.skipped else {}
@@ -86,7 +92,13 @@ def apply_gate(
 
 
 def decide_turn(
-    turn: InputTurn, account: str, settings: Settings, echoes: EchoFilter, vault: Vault | None = None, *, verbatim: bool = False
+    turn: InputTurn,
+    account: str,
+    settings: Settings,
+    echoes: EchoFilter,
+    vault: Vault | None = None,
+    *,
+    verbatim: bool = False,
 ) -> GateDecision:
     """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open.
 
@@ -96,7 +108,11 @@ def decide_turn(
     evidence = turn.evidence
     own_part = echoes.strip_echoes(account, evidence.content)
     text = evidence.content if own_part is None else own_part.text
-    own_text = echoes.extract_own_text(account, get_own_words(evidence)) if OWN_CHARS_KEY in evidence.meta else own_part
+    own_text = (
+        echoes.extract_own_text(account, get_own_words(evidence))
+        if OWN_CHARS_KEY in evidence.meta
+        else own_part
+    )
     if secret_kinds and settings.secrets == "reject":
         return GateDecision("refuse", turn, own_text, f"secret: {', '.join(secret_kinds)}")
     warnings = (_format_warning(secret_kinds, settings.secrets),) if secret_kinds else ()
@@ -114,7 +130,11 @@ def _find_skip_reason(turn: InputTurn, text: str, settings: Settings) -> str:
         return "echo of recalled memories"
     if turn.evidence.role != "assistant" and noise.is_prompt(text):
         return "system prompt"
-    return _find_noise_reason(text, settings) if settings.gate and OWN_CHARS_KEY not in turn.evidence.meta else ""
+    return (
+        _find_noise_reason(text, settings)
+        if settings.gate and OWN_CHARS_KEY not in turn.evidence.meta
+        else ""
+    )
 
 
 def _find_noise_reason(text: str, settings: Settings) -> str:
@@ -136,25 +156,41 @@ def screen_text(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
     if not secret_kinds:
         return text, ()
     if settings.secrets == "reject":
-        raise InvalidInput(f"The text holds a secret: {', '.join(secret_kinds)}.", hint="Leave it out, or keep it in a vault.")
+        raise InvalidInput(
+            f"The text holds a secret: {', '.join(secret_kinds)}.",
+            hint="Leave it out, or keep it in a vault.",
+        )
     screened = text if settings.secrets == "keep" else secrets.redact(text)
     return screened, (_format_warning(secret_kinds, settings.secrets),)
 
 
-def _protect_secrets(turn: InputTurn, policy: str, vault: Vault | None) -> tuple[InputTurn, tuple[str, ...]]:
+def _protect_secrets(
+    turn: InputTurn, policy: str, vault: Vault | None
+) -> tuple[InputTurn, tuple[str, ...]]:
     """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
     evidence = turn.evidence
     matches = secrets.find_secrets(evidence.content)
     if evidence.name or evidence.source or turn.meta:
         other_texts = (evidence.name, evidence.source, *_iter_strings(turn.meta))
-        matches += tuple(found_secret for text in other_texts if text for found_secret in secrets.find_secrets(text))
+        matches += tuple(
+            found_secret
+            for text in other_texts
+            if text
+            for found_secret in secrets.find_secrets(text)
+        )
     if not matches:
         return turn, ()
     secret_kinds = secrets.list_secret_kinds(matches)
     if policy == "keep":
         flagged = replace(evidence, meta={**evidence.meta, SECRETS_KEY: list(secret_kinds)})
-        return replace(turn, evidence=flagged, meta={SECRETS_KEY: list(secret_kinds), **turn.meta}), secret_kinds
-    content, sealed = _seal_secrets(evidence.content, vault) if policy == "encrypt" else (secrets.redact(evidence.content), {})
+        return replace(
+            turn, evidence=flagged, meta={SECRETS_KEY: list(secret_kinds), **turn.meta}
+        ), secret_kinds
+    content, sealed = (
+        _seal_secrets(evidence.content, vault)
+        if policy == "encrypt"
+        else (secrets.redact(evidence.content), {})
+    )
     redacted = replace(
         evidence,
         content=content,
@@ -163,7 +199,9 @@ def _protect_secrets(turn: InputTurn, policy: str, vault: Vault | None) -> tuple
         meta={**evidence.meta, **_adjust_own_end(evidence, content)},
     )
     meta = _redact_value(turn.meta)
-    return replace(turn, evidence=redacted, meta={**meta, SEALED_KEY: sealed} if sealed else meta), secret_kinds
+    return replace(
+        turn, evidence=redacted, meta={**meta, SEALED_KEY: sealed} if sealed else meta
+    ), secret_kinds
 
 
 def _adjust_own_end(evidence: Evidence, content: str) -> dict[str, int]:
@@ -177,7 +215,9 @@ def _adjust_own_end(evidence: Evidence, content: str) -> dict[str, int]:
 def _seal_secrets(text: str, vault: Vault | None) -> tuple[str, dict[str, str]]:
     """A text with a mark in the place of each secret, and what the vault made of them by their marks."""
     if vault is None:
-        raise ConfigError("Secrets are to be encrypted, and there is no vault.", hint="Set TOLD_VAULT_KEY.")
+        raise ConfigError(
+            "Secrets are to be encrypted, and there is no vault.", hint="Set TOLD_VAULT_KEY."
+        )
     sealed_values: dict[str, str] = {}
 
     def seal_secret(secret: Secret, plaintext: str) -> str:
@@ -192,7 +232,14 @@ def reveal_secrets(text: str, meta: Mapping[str, Any], vault: Vault) -> str:
     """A text with the secrets that its metadata keeps sealed."""
     sealed = meta.get(SEALED_KEY)
     sealed_values = sealed if isinstance(sealed, Mapping) else {}
-    return _SEALED_MARK.sub(lambda mark_match: vault.open(sealed_values[mark_match[1]]) if mark_match[1] in sealed_values else mark_match[0], text)
+    return _SEALED_MARK.sub(
+        lambda mark_match: (
+            vault.open(sealed_values[mark_match[1]])
+            if mark_match[1] in sealed_values
+            else mark_match[0]
+        ),
+        text,
+    )
 
 
 def _iter_strings(value: Any) -> Iterator[str]:
@@ -213,5 +260,7 @@ def _redact_value(value: Any) -> Any:
 
 
 def _format_warning(secret_kinds: tuple[str, ...], policy: str) -> str:
-    action = {"keep": "kept as they are, unencrypted", "encrypt": "encrypted"}.get(policy, "redacted")
+    action = {"keep": "kept as they are, unencrypted", "encrypt": "encrypted"}.get(
+        policy, "redacted"
+    )
     return f"Secrets were {action}: {', '.join(secret_kinds)}."

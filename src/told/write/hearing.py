@@ -37,14 +37,20 @@ def segment_turns(turns: Iterable[tuple[int, InputTurn, OwnText]]) -> list[TurnS
         if own_text.text.strip():
             segments.append(TurnSegment(turn_index, _keep_own_text(turn, own_text.text), own_text))
         if (image_text := _find_image_text(turn.evidence)) is not None:
-            segments.append(TurnSegment(turn_index, _to_document_turn(turn, image_text.text), image_text))
+            segments.append(
+                TurnSegment(turn_index, _to_document_turn(turn, image_text.text), image_text)
+            )
     return segments
 
 
 def _keep_own_text(turn: InputTurn, text: str) -> InputTurn:
     """A turn with its speaker's own words only."""
     evidence = turn.evidence
-    return turn if evidence.content == text else replace(turn, evidence=replace(evidence, content=text))
+    return (
+        turn
+        if evidence.content == text
+        else replace(turn, evidence=replace(evidence, content=text))
+    )
 
 
 def _find_image_text(evidence: Evidence) -> OwnText | None:
@@ -57,12 +63,16 @@ def _find_image_text(evidence: Evidence) -> OwnText | None:
 
 def _to_document_turn(turn: InputTurn, text: str) -> InputTurn:
     """What a turn shows as what it is: something nobody here said, and nothing vouches for."""
-    return replace(turn, evidence=replace(turn.evidence, content=text, role=DOCUMENT, sort=DOCUMENT, name=None))
+    return replace(
+        turn, evidence=replace(turn.evidence, content=text, role=DOCUMENT, sort=DOCUMENT, name=None)
+    )
 
 
 def build_span_meta(own_text: OwnText, content: str) -> Mapping[str, Any]:
     """The metadata that lets somebody hear the same later; none where everything is the speaker's own."""
-    return {} if own_text.text == content else {OWN_SPANS_KEY: [list(part) for part in own_text.spans]}
+    return (
+        {} if own_text.text == content else {OWN_SPANS_KEY: [list(part) for part in own_text.spans]}
+    )
 
 
 def restore_own_text(evidence: Evidence) -> OwnText:

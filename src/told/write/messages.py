@@ -12,11 +12,11 @@ from told.core.entry import Evidence
 from told.core.errors import InvalidInput, TimeError, TooLarge, Unsupported
 from told.core.hearsay import IMAGE_MARK, OWN_CHARS_KEY, find_image_text_start
 from told.core.ids import canonical_json
-from told.core.text import validate_text, validate_label, to_plain_str, format_value
+from told.core.text import format_value, to_plain_str, validate_label, validate_text
 from told.core.value import fast_frozen_init
 from told.core.when import ALWAYS, Interval, parse_interval
 from told.settings import Settings
-from told.write.media.parts import Image, parse_image, is_image
+from told.write.media.parts import Image, is_image, parse_image
 
 ROLES = ("user", "assistant", "tool", "system", "developer", "document")
 METADATA_EXAMPLE = 'Such as {"topic": "travel"}.'
@@ -72,22 +72,37 @@ def parse_messages(
     for number, row in enumerate(rows):
         role = _parse_role(row, number)
         content, images = _parse_content(row, number, settings)
-        reason = "system message" if role in SILENT_ROLES else "" if content.strip() or images else "empty message"
+        reason = (
+            "system message"
+            if role in SILENT_ROLES
+            else ""
+            if content.strip() or images
+            else "empty message"
+        )
         if reason:
             skipped.append({"index": number, "role": role, "reason": reason})
             continue
         own_meta = row.get("metadata")
-        meta = shared_meta if own_meta is None else {**shared_meta, **check_metadata(own_meta, settings)}
+        meta = (
+            shared_meta
+            if own_meta is None
+            else {**shared_meta, **check_metadata(own_meta, settings)}
+        )
         if (given := row.get("timestamp", timestamp)) is not last_timestamp:
             last_timestamp, valid = given, parse_valid_since(given, settings)
         name = None if (given := row.get("name")) is None else _parse_name(given, number)
-        evidence = Evidence(content, role, name, valid.start, DOCUMENT if role == DOCUMENT else "turn", origin)
+        evidence = Evidence(
+            content, role, name, valid.start, DOCUMENT if role == DOCUMENT else "turn", origin
+        )
         if images or IMAGE_MARK in content:
             evidence = _add_image_marks(evidence, images)
             image_count += len(images)
         turns.append(InputTurn(evidence, meta, valid, images))
     if image_count > settings.images_limit:
-        raise TooLarge(f"{image_count} images in one add; the limit is {settings.images_limit}.", hint="Send fewer at once.")
+        raise TooLarge(
+            f"{image_count} images in one add; the limit is {settings.images_limit}.",
+            hint="Send fewer at once.",
+        )
     return ParsedMessages(tuple(turns), tuple(skipped), image_count)
 
 
@@ -98,7 +113,11 @@ def _add_image_marks(evidence: Evidence, images: Sequence[Image]) -> Evidence:
     """
     if not images:
         end = find_image_text_start(evidence.content, {})
-        return evidence if end == len(evidence.content) else replace(evidence, meta={OWN_CHARS_KEY: end})
+        return (
+            evidence
+            if end == len(evidence.content)
+            else replace(evidence, meta={OWN_CHARS_KEY: end})
+        )
     marks = "\n".join(f"[image #{image.number}]" for image in images)
     content = f"{evidence.content}\n{marks}" if evidence.content else marks
     return replace(evidence, content=content, meta={OWN_CHARS_KEY: len(evidence.content)})
@@ -111,12 +130,17 @@ def get_own_words(evidence: Evidence) -> str:
 
 
 def _parse_rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]]:
-    rows = [_to_message(row) for row in (messages if isinstance(messages, list | tuple) else (messages,))]
+    rows = [
+        _to_message(row)
+        for row in (messages if isinstance(messages, list | tuple) else (messages,))
+    ]
     if not rows:
         raise InvalidInput("messages is empty.", hint="Give at least one message.")
     if len(rows) > settings.batch_limit:
-        raise TooLarge(f"{len(rows)} messages in one add; the limit is {settings.batch_limit}.",
-                       hint="Split them into several adds.")  # fmt: skip
+        raise TooLarge(
+            f"{len(rows)} messages in one add; the limit is {settings.batch_limit}.",
+            hint="Split them into several adds.",
+        )
     return rows
 
 
@@ -128,41 +152,61 @@ def _to_message(given: Any) -> Mapping[str, Any]:
         return {"role": "user", "content": given}
     if isinstance(given, Mapping):
         return given
-    raise InvalidInput("messages must be a string, a message, or a list of messages.",
-                       hint='Such as [{"role": "user", "content": "I moved to Berlin"}].')  # fmt: skip
+    raise InvalidInput(
+        "messages must be a string, a message, or a list of messages.",
+        hint='Such as [{"role": "user", "content": "I moved to Berlin"}].',
+    )
 
 
 def _parse_role(row: Mapping[str, Any], number: int) -> str:
     role = row.get("role", "user")
     if not isinstance(role, str) or role not in ROLES:
-        raise InvalidInput(f"Message {number} has the role {format_value(role)}.", hint=f"Use one of {', '.join(ROLES)}.")
+        raise InvalidInput(
+            f"Message {number} has the role {format_value(role)}.",
+            hint=f"Use one of {', '.join(ROLES)}.",
+        )
     return to_plain_str(role)
 
 
-def _parse_content(row: Mapping[str, Any], number: int, settings: Settings) -> tuple[str, tuple[Image, ...]]:
+def _parse_content(
+    row: Mapping[str, Any], number: int, settings: Settings
+) -> tuple[str, tuple[Image, ...]]:
     """The words of a message, and its images by number."""
     if "content" not in row:
-        raise InvalidInput(f"Message {number} has no content.", hint='A message is {"role": …, "content": …}.')
+        raise InvalidInput(
+            f"Message {number} has no content.", hint='A message is {"role": …, "content": …}.'
+        )
     content = row["content"]
     if content is None or isinstance(content, str):
         return validate_text(content or "", limit=settings.text_limit), ()
     if not isinstance(content, list | Mapping) and not is_image(content):
-        raise InvalidInput(f"The content of message {number} is {type(content).__name__}, not text.")
+        raise InvalidInput(
+            f"The content of message {number} is {type(content).__name__}, not text."
+        )
     parts = content if isinstance(content, list) else [content]
     text = "\n".join(_parse_text_part(part, number) for part in parts if not is_image(part))
     image_parts = [part for part in parts if is_image(part)]
-    images = tuple(parse_image(part, position, limit=settings.image_limit) for position, part in enumerate(image_parts, 1))
+    images = tuple(
+        parse_image(part, position, limit=settings.image_limit)
+        for position, part in enumerate(image_parts, 1)
+    )
     return validate_text(text, limit=settings.text_limit), images
 
 
 def _parse_text_part(part: Any, number: int) -> str:
     if isinstance(part, str):
         return to_plain_str(part)
-    if isinstance(part, Mapping) and part.get("type") in TEXT_PARTS and isinstance(part.get("text"), str):
+    if (
+        isinstance(part, Mapping)
+        and part.get("type") in TEXT_PARTS
+        and isinstance(part.get("text"), str)
+    ):
         return to_plain_str(part["text"])
     part_type = part.get("type") if isinstance(part, Mapping) else type(part).__name__
-    raise Unsupported(f"Message {number} holds {format_value(part_type)} content; text and images are remembered.",
-                      hint="Give documents to upload(); describe the rest in words, or leave it out.")  # fmt: skip
+    raise Unsupported(
+        f"Message {number} holds {format_value(part_type)} content; text and images are remembered.",
+        hint="Give documents to upload(); describe the rest in words, or leave it out.",
+    )
 
 
 def _parse_name(value: Any, number: int) -> str:
@@ -189,12 +233,16 @@ def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise InvalidInput(f"metadata must be an object, not {type(value).__name__}.", hint=METADATA_EXAMPLE)
+        raise InvalidInput(
+            f"metadata must be an object, not {type(value).__name__}.", hint=METADATA_EXAMPLE
+        )
     metadata = dict(value)
     _check_keys(metadata, MAX_DEPTH)
     encoded = canonical_json(metadata)
     if len(encoded) > settings.metadata_limit:
-        raise TooLarge(f"metadata is {len(encoded)} bytes of JSON; the limit is {settings.metadata_limit}.")
+        raise TooLarge(
+            f"metadata is {len(encoded)} bytes of JSON; the limit is {settings.metadata_limit}."
+        )
     copy: dict[str, Any] = json.loads(encoded)
     return copy
 
@@ -207,7 +255,10 @@ def _check_keys(value: Any, depth: int) -> None:
         raise InvalidInput(f"metadata is nested more than {MAX_DEPTH} deep.", hint="Flatten it.")
     for key in value if isinstance(value, dict) else ():
         if not isinstance(key, str):
-            raise InvalidInput(f"metadata has the key {format_value(key)}, which is not text.", hint=METADATA_EXAMPLE)
+            raise InvalidInput(
+                f"metadata has the key {format_value(key)}, which is not text.",
+                hint=METADATA_EXAMPLE,
+            )
         validate_text(key, limit=KEY_LIMIT)
     for member in value.values() if isinstance(value, dict) else value:
         _check_keys(member, depth - 1)

@@ -22,9 +22,10 @@ from told.settings import Settings
 from told.write.alone import Mutex
 from told.write.extract.names import EXTRACTOR_NAMES, build_unknown_error
 from told.write.messages import InputTurn
-from told.write.shape import Curator, Extractor, ExtractionInput
+from told.write.shape import Curator, ExtractionInput, Extractor
 
 VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
+
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
@@ -72,18 +73,35 @@ class ExtractionConfig:
         """Whether the model works over a network, so that it is asked after the write has returned."""
         return self.llm is not None and not getattr(self.llm, "local", True)
 
-    def build_options(self, extractor: Any = None, *, prompt: Any = None, facts: Any = None, deferred: Any = None) -> ExtractionOptions:
+    def build_options(
+        self, extractor: Any = None, *, prompt: Any = None, facts: Any = None, deferred: Any = None
+    ) -> ExtractionOptions:
         """How a write is to be understood, checked; with nothing said, by the usual extractor."""
         extractor_name = self.default_extractor if extractor is None else extractor
         if not isinstance(extractor_name, str) or extractor_name not in EXTRACTOR_NAMES:
             raise build_unknown_error(extractor_name)
         if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
-            raise InvalidInput(f"prompt must be a text, not {format_value(prompt)}.", hint="Leave it out for told's own.")
+            raise InvalidInput(
+                f"prompt must be a text, not {format_value(prompt)}.",
+                hint="Leave it out for told's own.",
+            )
         given_facts = () if facts is None else facts
         if not isinstance(given_facts, list | tuple):
-            raise InvalidInput(f"facts must be a list, not {format_value(facts)}.", hint='Such as ["User likes tea"].')
-        is_deferred = extractor_name not in (VERBATIM, LOCAL) and self.is_remote if deferred is None else deferred
-        return ExtractionOptions(extractor_name, prompt or self.prompts.get(extractor_name), tuple(given_facts), bool(is_deferred))
+            raise InvalidInput(
+                f"facts must be a list, not {format_value(facts)}.",
+                hint='Such as ["User likes tea"].',
+            )
+        is_deferred = (
+            extractor_name not in (VERBATIM, LOCAL) and self.is_remote
+            if deferred is None
+            else deferred
+        )
+        return ExtractionOptions(
+            extractor_name,
+            prompt or self.prompts.get(extractor_name),
+            tuple(given_facts),
+            bool(is_deferred),
+        )
 
     def create_extractor(self, name: str, store: Store, now: Callable[[], int]) -> Extractor:
         """The extractor of a name."""
@@ -95,9 +113,19 @@ class ExtractionConfig:
             return StoreMemoryReader(store, scope, now())
 
         rules = LocalExtractor()
-        return build_extractor(name, self.llm, self.settings, self.catalogue, rules, reader=parse_sentence, memory_reader=make_memory_reader)
+        return build_extractor(
+            name,
+            self.llm,
+            self.settings,
+            self.catalogue,
+            rules,
+            reader=parse_sentence,
+            memory_reader=make_memory_reader,
+        )
 
-    def create_curator(self, extractor: Extractor, store: Store, embedder: Embedder | None) -> Curator:
+    def create_curator(
+        self, extractor: Extractor, store: Store, embedder: Embedder | None
+    ) -> Curator:
         """Who decides about what an extractor found: rules about what rules and kinds say, the model about the rest.
 
         The claims of some extractors are of kinds that say themselves how they are written: no model is asked twice.
@@ -108,7 +136,9 @@ class ExtractionConfig:
         from told.write.extract.react import ReactExtractor
 
         uses_rules = extractor.local or isinstance(extractor, ClosedExtractor | ReactExtractor)
-        uses_llm = self.settings.curate == "model" or (self.settings.curate == "auto" and not uses_rules)
+        uses_llm = self.settings.curate == "model" or (
+            self.settings.curate == "auto" and not uses_rules
+        )
         llm = self.curation_llm or self.llm
         if not uses_llm or llm is None:
             return RuleCurator(store, self.settings)

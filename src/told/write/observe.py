@@ -15,7 +15,7 @@ from told.core.query import Event
 from told.core.scope import Scope
 from told.core.trust import TRUST_KEY, Trust, trust_of_channel
 from told.ledger.erase import SUPPORTS
-from told.ports import Guard, ExistingState, NoEvidence, NoFact, ThreadAt
+from told.ports import ExistingState, Guard, NoEvidence, NoFact, ThreadAt
 from told.write import talk
 from told.write.desk import WriteContext, WritePlan
 from told.write.gate import GateDecision
@@ -23,7 +23,7 @@ from told.write.hearing import build_span_meta
 from told.write.messages import InputTurn
 from told.write.mind import ExtractionOptions
 from told.write.talk import PrecedingTurn
-from told.write.understand import OPTIONS_KEY, META_KEY
+from told.write.understand import META_KEY, OPTIONS_KEY
 
 REPEAT_META = {"said": "again"}
 KEPT_METADATA_WARNING = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
@@ -56,7 +56,9 @@ class EvidencePlanner:
         turn, current = decision.turn, self.current_facts.get(md5)
         if current is not None and is_new and self._is_new_occurrence(turn, kind, current):
             current = None
-        thread = self._find_planned_thread(kind, md5) or (None if current is None else self._find_current_thread(kind, current))
+        thread = self._find_planned_thread(kind, md5) or (
+            None if current is None else self._find_current_thread(kind, current)
+        )
         if thread is None:
             self._plan_assertion(turn, kind, md5, evidence, preceding, current)
             return
@@ -75,14 +77,18 @@ class EvidencePlanner:
             return known_id, False
         evidence = self.evidence_by_digest[digest] = self.ctx.id_generator.new_id()
         if self.extraction_meta is not None and kind is not None:
-            turn_evidence = attach_extraction_meta(turn_evidence, self.extraction_meta, decision.turn.meta, decision.own_text)
+            turn_evidence = attach_extraction_meta(
+                turn_evidence, self.extraction_meta, decision.turn.meta, decision.own_text
+            )
         self._add_draft(Observed(evidence, turn_evidence))
         return evidence, True
 
     def _find_planned_thread(self, kind: str, md5: str) -> str | None:
         """The thread that was just made for the same words; one that is not listed is enough for another such."""
         thread = self.listed_threads.get(md5)
-        return self.unlisted_threads.get(md5) if thread is None and kind in UNLISTED_KINDS else thread
+        return (
+            self.unlisted_threads.get(md5) if thread is None and kind in UNLISTED_KINDS else thread
+        )
 
     def _is_new_occurrence(self, turn: InputTurn, kind: str, fact: Fact) -> bool:
         """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
@@ -90,7 +96,11 @@ class EvidencePlanner:
         if said_at in (None, fact.said_at) or fact.said_at is None:
             return False
         rules = self.ctx.extraction.ontology.get(kind)
-        return rules is not None and rules.write is WriteMode.APPEND and rules.semantics is Semantics.IMMUTABLE
+        return (
+            rules is not None
+            and rules.write is WriteMode.APPEND
+            and rules.semantics is Semantics.IMMUTABLE
+        )
 
     def _find_current_thread(self, kind: str, fact: Fact) -> str | None:
         """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
@@ -98,11 +108,19 @@ class EvidencePlanner:
         return None if is_hidden or fact.expires <= self.ctx.id_generator.now() else fact.id
 
     def _plan_assertion(
-        self, turn: InputTurn, kind: str, md5: str, evidence: str, preceding: PrecedingTurn | None, current: Fact | None
+        self,
+        turn: InputTurn,
+        kind: str,
+        md5: str,
+        evidence: str,
+        preceding: PrecedingTurn | None,
+        current: Fact | None,
     ) -> None:
         """Plan a thread for a turn, or a new version of one that faded."""
         after = None
-        if preceding is not None and talk.is_reply(turn.evidence, preceding, self.ctx.settings.pause_minutes):
+        if preceding is not None and talk.is_reply(
+            turn.evidence, preceding, self.ctx.settings.pause_minutes
+        ):
             after = preceding.thread
             self.plan.preceding_texts[after] = preceding.passage
         thread = self.ctx.id_generator.new_id() if current is None else current.id
@@ -111,29 +129,54 @@ class EvidencePlanner:
         if current is not None:
             self.plan.guards.append(ThreadAt(thread, current.seq))
         (self.unlisted_threads if kind in UNLISTED_KINDS else self.listed_threads)[md5] = thread
-        self.preceding = talk.evidence_to_preceding(thread, turn.evidence) if current is None else None
-        self._add_event(turn, kind, "ADD" if current is None or current.kind in UNLISTED_KINDS else "UPDATE", thread)
+        self.preceding = (
+            talk.evidence_to_preceding(thread, turn.evidence) if current is None else None
+        )
+        self._add_event(
+            turn,
+            kind,
+            "ADD" if current is None or current.kind in UNLISTED_KINDS else "UPDATE",
+            thread,
+        )
 
     def _add_event(self, turn: InputTurn, kind: str, event: str, thread: str) -> None:
         if kind in UNLISTED_KINDS:
             return
         turn_evidence = turn.evidence
         previous = turn_evidence.content if event == "UPDATE" else None
-        self.plan.events.append(Event(event, thread, turn_evidence.content, previous, turn_evidence.role, turn_evidence.name))
+        self.plan.events.append(
+            Event(
+                event,
+                thread,
+                turn_evidence.content,
+                previous,
+                turn_evidence.role,
+                turn_evidence.name,
+            )
+        )
 
     def _add_draft(self, verb: Observed | Asserted | Linked) -> None:
         self.plan.drafts.append(Draft(verb, self.scope, self.ctx.author))
 
     def build_guards(self, existing: ExistingState) -> tuple[Guard, ...]:
         """What nobody else may have written meanwhile: the evidence and the texts that were not known."""
-        new_digests, new_texts = self.evidence_by_digest.keys() - existing.evidence, (self.listed_threads.keys() | self.unlisted_threads) - existing.facts.keys()
+        new_digests, new_texts = (
+            self.evidence_by_digest.keys() - existing.evidence,
+            (self.listed_threads.keys() | self.unlisted_threads) - existing.facts.keys(),
+        )
         return NoEvidence(self.scope, tuple(new_digests)), NoFact(self.scope, tuple(new_texts))
 
 
 def plan_evidence(
-    ctx: WriteContext, scope: Scope, turns: Iterable[tuple[GateDecision, str | None, str]], existing: ExistingState, *, expires: int | None,
-    options: ExtractionOptions | None, requeued_ids: Collection[str] = (),
-) -> WritePlan:  # fmt: skip
+    ctx: WriteContext,
+    scope: Scope,
+    turns: Iterable[tuple[GateDecision, str | None, str]],
+    existing: ExistingState,
+    *,
+    expires: int | None,
+    options: ExtractionOptions | None,
+    requeued_ids: Collection[str] = (),
+) -> WritePlan:
     """Which entries stand for turns, each with what it is kept as (None is evidence alone) and the MD5 of its words.
 
     With an `ask`, the evidence says that a model is to be asked about it; some that is known may have to say so anew.
@@ -141,8 +184,14 @@ def plan_evidence(
     plan = WritePlan([], [], [])
     extraction_meta = None if options is None else options_to_meta(options, expires)
     preceding = None if existing.last_turn is None else talk.fact_to_preceding(existing.last_turn)
-    evidence_by_digest = {digest: evidence for digest, evidence in existing.evidence.items() if evidence not in requeued_ids}
-    planner = EvidencePlanner(ctx, scope, expires, extraction_meta, plan, existing.facts, evidence_by_digest, preceding)
+    evidence_by_digest = {
+        digest: evidence
+        for digest, evidence in existing.evidence.items()
+        if evidence not in requeued_ids
+    }
+    planner = EvidencePlanner(
+        ctx, scope, expires, extraction_meta, plan, existing.facts, evidence_by_digest, preceding
+    )
     for decision, kind, md5 in turns:
         planner.plan_turn(decision, kind, md5)
     plan.guards += planner.build_guards(existing)
@@ -151,28 +200,58 @@ def plan_evidence(
 
 def options_to_meta(options: ExtractionOptions, expires: int | None) -> dict[str, Any]:
     """How a model is to be asked, as the evidence keeps it."""
-    stored = {"by": options.extractor, "prompt": options.prompt, "facts": list(options.facts), "expires": expires}
+    stored = {
+        "by": options.extractor,
+        "prompt": options.prompt,
+        "facts": list(options.facts),
+        "expires": expires,
+    }
     return {name: value for name, value in stored.items() if value not in (None, [])}
 
 
-def attach_extraction_meta(turn_evidence: Evidence, extraction_meta: Mapping[str, Any], meta: Mapping[str, Any], own_text: OwnText) -> Evidence:
+def attach_extraction_meta(
+    turn_evidence: Evidence,
+    extraction_meta: Mapping[str, Any],
+    meta: Mapping[str, Any],
+    own_text: OwnText,
+) -> Evidence:
     """Evidence that says how a model is to be asked about which of its words, and what to attach to what it finds."""
-    added_meta = {OPTIONS_KEY: extraction_meta, **({META_KEY: meta} if meta else {}), **build_span_meta(own_text, turn_evidence.content)}
+    added_meta = {
+        OPTIONS_KEY: extraction_meta,
+        **({META_KEY: meta} if meta else {}),
+        **build_span_meta(own_text, turn_evidence.content),
+    }
     return replace(turn_evidence, meta={**turn_evidence.meta, **added_meta})
 
 
-def build_verbatim_claim(turn: InputTurn, evidence: str, expires: int | None, kind: str, after: str | None) -> Claim:
+def build_verbatim_claim(
+    turn: InputTurn, evidence: str, expires: int | None, kind: str, after: str | None
+) -> Claim:
     """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
     turn_evidence, meta = turn.evidence, turn.meta
     if (trust := get_turn_trust(turn)) < trust_of_channel(turn_evidence.role):
         meta = {**meta, TRUST_KEY: trust.label}
     return Claim(
-        turn_evidence.content, kind, valid=turn.valid, expires=expires, evidence=evidence, span=(0, len(turn_evidence.content)),
-        role=turn_evidence.role, actor=turn_evidence.name, said_at=turn_evidence.said_at, source=turn_evidence.source, after=after, meta=meta,
-    )  # fmt: skip
+        turn_evidence.content,
+        kind,
+        valid=turn.valid,
+        expires=expires,
+        evidence=evidence,
+        span=(0, len(turn_evidence.content)),
+        role=turn_evidence.role,
+        actor=turn_evidence.name,
+        said_at=turn_evidence.said_at,
+        source=turn_evidence.source,
+        after=after,
+        meta=meta,
+    )
 
 
 def get_turn_trust(turn: InputTurn) -> Trust:
     """How far a turn is believed as a whole: with an image's words in it, no farther than a document."""
     turn_evidence = turn.evidence
-    return Trust.DOCUMENT if has_image_text(turn_evidence.content) else trust_of_channel(turn_evidence.role, turn_evidence.sort)
+    return (
+        Trust.DOCUMENT
+        if has_image_text(turn_evidence.content)
+        else trust_of_channel(turn_evidence.role, turn_evidence.sort)
+    )

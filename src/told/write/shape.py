@@ -150,5 +150,7 @@ class CurationResult:
 class Curator(Protocol):
     """Decides what becomes of claims, given what is held."""
 
-    def decide(self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]) -> Flow[CurationResult]:
+    def decide(
+        self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
+    ) -> Flow[CurationResult]:
         """One or more decisions for every claim, in order of the claims."""

@@ -21,17 +21,30 @@ class PrecedingTurn:
 
 def is_repliable(evidence: Evidence) -> bool:
     """Whether a turn is one of a conversation between people: short, and by somebody who has a name."""
-    return evidence.role == "user" and evidence.name is not None and len(evidence.content) <= PASSAGE_CHARS
+    return (
+        evidence.role == "user"
+        and evidence.name is not None
+        and len(evidence.content) <= PASSAGE_CHARS
+    )
 
 
 def evidence_to_preceding(thread: str, evidence: Evidence) -> PrecedingTurn | None:
     """A turn as the next one sees it."""
-    return PrecedingTurn(thread, evidence.said_at, f"{evidence.name}: {evidence.content}") if is_repliable(evidence) else None
+    return (
+        PrecedingTurn(thread, evidence.said_at, f"{evidence.name}: {evidence.content}")
+        if is_repliable(evidence)
+        else None
+    )
 
 
 def fact_to_preceding(fact: Fact) -> PrecedingTurn | None:
     """The last turn of an earlier call as the next one sees it; without a time, nobody knows how long ago it was."""
-    if fact.said_at is None or fact.role != "user" or fact.actor is None or len(fact.text) > PASSAGE_CHARS:
+    if (
+        fact.said_at is None
+        or fact.role != "user"
+        or fact.actor is None
+        or len(fact.text) > PASSAGE_CHARS
+    ):
         return None
     return PrecedingTurn(fact.id, fact.said_at, f"{fact.actor}: {fact.text}")
 

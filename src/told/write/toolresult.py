@@ -50,7 +50,11 @@ def compress_output(text: str, uri: str, *, keep: int = DEFAULT_KEEP_CHARS) -> C
     """An output in about `keep` characters under a banner that names where the original is; a short one as it is."""
     lines = text.splitlines()
     properties = collect_properties(text, lines)
-    shown_text = text if len(text) <= keep else "\n".join((_format_banner(properties, uri), *_shorten_lines(lines, keep)))
+    shown_text = (
+        text
+        if len(text) <= keep
+        else "\n".join((_format_banner(properties, uri), *_shorten_lines(lines, keep)))
+    )
     return CompressedOutput(shown_text, _format_properties(properties), len(text), properties)
 
 
@@ -72,7 +76,9 @@ def _shorten_lines(lines: Sequence[str], keep: int) -> Iterator[str]:
     yield from (row.text for row in rows[:head])
     if between:
         count = len({row.number for row in between})
-        error_note = f"; {len(shown_errors)} of {len(errors)} that speak of errors:" if errors else ""
+        error_note = (
+            f"; {len(shown_errors)} of {len(errors)} that speak of errors:" if errors else ""
+        )
         yield f"[… {count:,} {'line' if count == 1 else 'lines'} left out{error_note}]"
     yield from (f"{row.number}: {row.text}" for row in shown_errors)
     if shown_errors:
@@ -125,7 +131,11 @@ _WARNING = lazy_regex(r"(?i)\bwarn(?:ing)?s?\b")
 def collect_properties(text: str, lines: Sequence[str] | None = None) -> Mapping[str, Any]:
     """What there is to know of an output without reading it: its size and sort, its errors, its end, its files."""
     lines = text.splitlines() if lines is None else lines
-    properties: dict[str, Any] = {"lines": len(lines), "characters": len(text), **_detect_format(text, lines)}
+    properties: dict[str, Any] = {
+        "lines": len(lines),
+        "characters": len(text),
+        **_detect_format(text, lines),
+    }
     counts = {
         "errors": sum(map(_has_error, lines)),
         "warnings": sum(_WARNING.search(line) is not None for line in lines),
@@ -134,7 +144,9 @@ def collect_properties(text: str, lines: Sequence[str] | None = None) -> Mapping
     ends = [code or other for code, other in _EXIT.findall(text)]
     if ends:
         properties["exit_code"] = int(ends[-1])
-    files = dict.fromkeys(match[0] for match in _FILE.finditer(text) if match["ending"].lower() in _ENDINGS)
+    files = dict.fromkeys(
+        match[0] for match in _FILE.finditer(text) if match["ending"].lower() in _ENDINGS
+    )
     if files:
         properties |= {"files": list(files)[:MAX_NAMES], "files_in_all": len(files)}
     return properties
@@ -156,12 +168,19 @@ def _detect_format(text: str, lines: Sequence[str]) -> Mapping[str, Any]:
 
 def _describe_json(value: Any) -> Mapping[str, Any]:
     members = value[0] if isinstance(value, list) and value else value
-    keys = [make_snippet(str(key), 40) for key in list(members)[:MAX_NAMES]] if isinstance(members, dict) else []
+    keys = (
+        [make_snippet(str(key), 40) for key in list(members)[:MAX_NAMES]]
+        if isinstance(members, dict)
+        else []
+    )
     size = {"items": len(value)} if isinstance(value, list) else {}
     return {"format": "json", **size, **({"keys": keys} if keys else {})}
 
 
 def _format_properties(properties: Mapping[str, Any]) -> str:
     """The properties as lines."""
-    rows = {name: ", ".join(value) if isinstance(value, list) else str(value) for name, value in properties.items()}
+    rows = {
+        name: ", ".join(value) if isinstance(value, list) else str(value)
+        for name, value in properties.items()
+    }
     return "\n".join(f"{name.replace('_', ' ')}: {value}" for name, value in rows.items())

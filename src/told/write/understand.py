@@ -20,10 +20,10 @@ from told.core.query import Event
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ledger.consume import Failure, catch_failure
-from told.ports import Fault, CursorStep, Store, Usage
+from told.ports import CursorStep, Fault, Store, Usage
 from told.write.alone import Mutex
 from told.write.curate.verdicts import EVICTED, NEGATED, SUPERSEDED
-from told.write.hearing import OWN_SPANS_KEY, TurnSegment, segment_turns, restore_own_text
+from told.write.hearing import OWN_SPANS_KEY, TurnSegment, restore_own_text, segment_turns
 from told.write.messages import InputTurn
 
 T = TypeVar("T")
@@ -106,7 +106,9 @@ def run_exclusive(mutex: Mutex, flow: Flow[T]) -> Flow[T]:
         mutex.release()
 
 
-def _process_queue(store: Store, account: str, handle_job: JobHandler, attempts: int) -> Flow[DrainResult]:
+def _process_queue(
+    store: Store, account: str, handle_job: JobHandler, attempts: int
+) -> Flow[DrainResult]:
     outcomes: dict[tuple[str, ...], ExtractionOutcome] = {}
     failed: list[tuple[str, ...]] = []
     while True:
@@ -123,7 +125,9 @@ def _process_queue(store: Store, account: str, handle_job: JobHandler, attempts:
             yield from _record_outcome(store, account, job, outcome)
             outcomes[job.evidence_ids] = outcome
         elif not isinstance(outcome.error, CursorConflict):
-            if (yield from _record_failure(store, account, job, outcome)) < attempts and _is_transient(outcome):
+            if (
+                yield from _record_failure(store, account, job, outcome)
+            ) < attempts and _is_transient(outcome):
                 return DrainResult(outcomes, tuple(failed), outcome)
             yield from call(store.advance_cursor, account, CONSUMER, after)
             failed.append(job.evidence_ids)
@@ -135,10 +139,19 @@ def _is_transient(failure: Failure) -> bool:
     return not isinstance(error, ToldError) or error.detail.get("status") not in PERMANENT_STATUSES
 
 
-def _record_outcome(store: Store, account: str, job: ExtractionJob, outcome: ExtractionOutcome) -> Flow[None]:
+def _record_outcome(
+    store: Store, account: str, job: ExtractionJob, outcome: ExtractionOutcome
+) -> Flow[None]:
     """Keep what could not be read of an answer, and forget earlier failures of the same case."""
     if outcome.unreadable_replies:
-        yield from call(store.record_fault, account, CONSUMER, job.seqs[0], UNREADABLE_REPLY, "\n\n".join(outcome.unreadable_replies))
+        yield from call(
+            store.record_fault,
+            account,
+            CONSUMER,
+            job.seqs[0],
+            UNREADABLE_REPLY,
+            "\n\n".join(outcome.unreadable_replies),
+        )
         return
     yield from _resolve_faults(store, account, job.seqs)
 
@@ -164,7 +177,9 @@ def _load_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[list
     return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
 
 
-def _load_next_job(store: Store, account: str, after: int) -> Flow[tuple[ExtractionJob | None, int]]:
+def _load_next_job(
+    store: Store, account: str, after: int
+) -> Flow[tuple[ExtractionJob | None, int]]:
     """The next case after a position, and up to which position nothing else waits; what was withdrawn is no fault."""
     while entries := (yield from call(store.scan_entries, account, after, PAGE)):
         pending = list(filter(is_pending, entries))
@@ -184,19 +199,37 @@ def _find_withdrawn(store: Store, account: str, entries: Sequence[Entry]) -> Flo
     """What was given up by whoever said it before anybody asked a model about it; what tends itself is not that."""
     seqs: set[int] = set()
     for entry in entries:
-        retractions = [_is_retracted_by_author(entry, history) for history in (yield from _load_histories(store, account, entry))]
+        retractions = [
+            _is_retracted_by_author(entry, history)
+            for history in (yield from _load_histories(store, account, entry))
+        ]
         if True in retractions and False not in retractions:
             seqs.add(entry.seq)
     return seqs
 
 
-def load_retracted_claims(store: Store, account: str, job: ExtractionJob) -> Flow[list[list[Claim]]]:
+def load_retracted_claims(
+    store: Store, account: str, job: ExtractionJob
+) -> Flow[list[list[Claim]]]:
     """What rules had understood of each part of a case and whoever said it gave up; nothing, where it is said again."""
     claims_by_segment: list[list[Claim]] = []
     for segment in job.segments:
-        entries = (yield from call(store.scan_entries, account, job.seqs[segment.turn_index] - 1, 1)) if job.seqs else ()
-        histories = (yield from _load_histories(store, account, entries[0])) if entries and is_pending(entries[0]) else ()
-        verbs = [entry.verb for history in histories if _is_retracted_by_author(entries[0], history) for entry in history]
+        entries = (
+            (yield from call(store.scan_entries, account, job.seqs[segment.turn_index] - 1, 1))
+            if job.seqs
+            else ()
+        )
+        histories = (
+            (yield from _load_histories(store, account, entries[0]))
+            if entries and is_pending(entries[0])
+            else ()
+        )
+        verbs = [
+            entry.verb
+            for history in histories
+            if _is_retracted_by_author(entries[0], history)
+            for entry in history
+        ]
         claims = [verb.claim for verb in verbs if isinstance(verb, Asserted)]
         claims_by_segment.append([claim for claim in claims if claim.kind not in UNLISTED_KINDS])
     return claims_by_segment
@@ -205,17 +238,30 @@ def load_retracted_claims(store: Store, account: str, job: ExtractionJob) -> Flo
 def _load_histories(store: Store, account: str, observed: Entry) -> Flow[list[Sequence[Entry]]]:
     """The entries of every memory that was taken from what was said."""
     histories: list[Sequence[Entry]] = []
-    for thread in (yield from call(store.threads_from_evidence, account, [_get_observation(observed).id])):
+    for thread in (
+        yield from call(store.threads_from_evidence, account, [_get_observation(observed).id])
+    ):
         histories += [(yield from call(store.thread_entries, account, thread))]
     return histories
 
 
 def _is_retracted_by_author(observed: Entry, history: Sequence[Entry]) -> bool | None:
     """Whether the last word on a memory is that whoever said it gives it up; what is not listed has no say."""
-    last = next((entry.draft for entry in reversed(history) if isinstance(entry.verb, Asserted | Retracted)), None)
+    last = next(
+        (
+            entry.draft
+            for entry in reversed(history)
+            if isinstance(entry.verb, Asserted | Retracted)
+        ),
+        None,
+    )
     match last:
         case Draft(verb=Retracted(why=why), author=author):
-            return observed.draft is not None and author == observed.draft.author and why not in (NEGATED, SUPERSEDED, EVICTED)
+            return (
+                observed.draft is not None
+                and author == observed.draft.author
+                and why not in (NEGATED, SUPERSEDED, EVICTED)
+            )
         case Draft(verb=Asserted(claim=claim)) if claim.kind in UNLISTED_KINDS:
             return None
     return False
@@ -235,7 +281,11 @@ def is_job_intact(store: Store, account: str, job: ExtractionJob) -> Flow[bool]:
 def is_pending(entry: Entry) -> bool:
     """Whether an entry is evidence that a model is to be asked about."""
     draft = entry.draft
-    return draft is not None and isinstance(draft.verb, Observed) and OPTIONS_KEY in draft.verb.evidence.meta
+    return (
+        draft is not None
+        and isinstance(draft.verb, Observed)
+        and OPTIONS_KEY in draft.verb.evidence.meta
+    )
 
 
 def build_job(entries: Sequence[Entry], *, single_call: bool) -> ExtractionJob:
@@ -247,13 +297,24 @@ def build_job(entries: Sequence[Entry], *, single_call: bool) -> ExtractionJob:
     scope, options = _get_scope(first), _get_observation(first).evidence.meta[OPTIONS_KEY]
 
     def is_same_job(entry: Entry) -> bool:
-        is_alike = (_get_scope(entry), _get_observation(entry).evidence.meta[OPTIONS_KEY]) == (scope, options)
+        is_alike = (_get_scope(entry), _get_observation(entry).evidence.meta[OPTIONS_KEY]) == (
+            scope,
+            options,
+        )
         return is_alike and (entry.tx == first.tx or not single_call)
 
-    members = [(entry.seq, _get_observation(entry)) for entry in takewhile(is_same_job, filter(is_pending, entries))]
-    segments = segment_turns((index, _build_turn(observation), restore_own_text(observation.evidence)) for index, (_, observation) in enumerate(members))
+    members = [
+        (entry.seq, _get_observation(entry))
+        for entry in takewhile(is_same_job, filter(is_pending, entries))
+    ]
+    segments = segment_turns(
+        (index, _build_turn(observation), restore_own_text(observation.evidence))
+        for index, (_, observation) in enumerate(members)
+    )
     ids = tuple(observation.id for _, observation in members)
-    return ExtractionJob(scope, tuple(seq for seq, _ in members), ids, tuple(segments), options, first.at)
+    return ExtractionJob(
+        scope, tuple(seq for seq, _ in members), ids, tuple(segments), options, first.at
+    )
 
 
 def _get_observation(entry: Entry) -> Observed:
@@ -269,15 +330,26 @@ def _get_scope(entry: Entry) -> Scope:
 
 
 def _build_turn(observation: Observed) -> InputTurn:
-    meta = {name: value for name, value in observation.evidence.meta.items() if name not in (OPTIONS_KEY, META_KEY, OWN_SPANS_KEY)}
-    return InputTurn(replace(observation.evidence, meta=meta), observation.evidence.meta.get(META_KEY, {}))
+    meta = {
+        name: value
+        for name, value in observation.evidence.meta.items()
+        if name not in (OPTIONS_KEY, META_KEY, OWN_SPANS_KEY)
+    }
+    return InputTurn(
+        replace(observation.evidence, meta=meta), observation.evidence.meta.get(META_KEY, {})
+    )
 
 
 # Looking after what failed --------------------------------------------------------------------------------------------
 
 
 def retry_faults(
-    store: Store, account: str, handle_job: JobHandler, fault_ids: Sequence[int], attempts: int, mutex: Mutex
+    store: Store,
+    account: str,
+    handle_job: JobHandler,
+    fault_ids: Sequence[int],
+    attempts: int,
+    mutex: Mutex,
 ) -> Flow[tuple[int, int]]:
     """Ask again about what failed; how many of these faults are mended, and how many are not."""
     selected = yield from _select_faults(store, account, fault_ids)
@@ -293,7 +365,11 @@ def retry_faults(
 
 def _select_faults(store: Store, account: str, fault_ids: Sequence[int]) -> Flow[list[Fault]]:
     faults = yield from call(store.list_faults, account)
-    return [fault for fault in faults if fault.consumer == CONSUMER and (not fault_ids or fault.id in fault_ids)]
+    return [
+        fault
+        for fault in faults
+        if fault.consumer == CONSUMER and (not fault_ids or fault.id in fault_ids)
+    ]
 
 
 def _retry_fault(store: Store, account: str, handle_job: JobHandler, fault: Fault) -> Flow[None]:
@@ -320,20 +396,32 @@ def redact_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[Non
     """Take a model's answer out of every fault whose case was about entries that are to be erased."""
     for fault in (yield from _select_faults(store, account, ())):
         entries = yield from call(store.scan_entries, account, fault.seq - 1, PAGE)
-        if entries and is_pending(entries[0]) and not set(build_job(entries, single_call=False).seqs).isdisjoint(seqs):
+        if (
+            entries
+            and is_pending(entries[0])
+            and not set(build_job(entries, single_call=False).seqs).isdisjoint(seqs)
+        ):
             yield from call(store.clear_faults, account, [fault.id])
             yield from call(store.record_fault, account, CONSUMER, fault.seq, REDACTED_ERROR)
 
 
-def is_threshold_reached(store: Store, account: str, threshold: int, scope: Scope | None = None) -> Flow[bool]:
+def is_threshold_reached(
+    store: Store, account: str, threshold: int, scope: Scope | None = None
+) -> Flow[bool]:
     """Whether so much waits in a scope, or in any, that it is worth a question to a model."""
     if not threshold:
         return True
     after, tokens = (yield from call(store.get_cursor, account, CONSUMER)), Counter[Scope]()
     while entries := (yield from call(store.scan_entries, account, after, PAGE)):
         for entry in filter(is_pending, entries):
-            tokens[_get_scope(entry)] += size.estimate_tokens(_get_observation(entry).evidence.content)
-        if any(count >= threshold for queued_scope, count in tokens.items() if scope in (None, queued_scope)):
+            tokens[_get_scope(entry)] += size.estimate_tokens(
+                _get_observation(entry).evidence.content
+            )
+        if any(
+            count >= threshold
+            for queued_scope, count in tokens.items()
+            if scope in (None, queued_scope)
+        ):
             return True
         after = entries[-1].seq
     return False

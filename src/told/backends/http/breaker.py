@@ -29,7 +29,11 @@ class CircuitBreaker:
     @property
     def cooldown_left(self) -> float:
         """Seconds until somebody is let through again."""
-        return 0.0 if self._opened_at is None else max(0.0, self._opened_at + self._cooldown - self._clock())
+        return (
+            0.0
+            if self._opened_at is None
+            else max(0.0, self._opened_at + self._cooldown - self._clock())
+        )
 
     def record_success(self) -> None:
         """The server answered."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from told.backends.http import prices
-from told.backends.http.provider import ModelOptions, HttpProvider, SendRequest
+from told.backends.http.provider import HttpProvider, ModelOptions, SendRequest
 from told.core.errors import InvalidInput, LLMError, ToldError
-from told.core.text import parse_lenient_json, make_snippet
+from told.core.text import make_snippet, parse_lenient_json
 from told.ports import ChatLine, Reply, Tool, ToolCall, ToolReply, Usage
 
 MAX_RAW_CHARS = 2000
@@ -45,7 +45,14 @@ class HttpLLM:
         if error.detail.get("status") not in (400, 422):
             return None
         error_text = str(error.detail.get("said", ""))
-        return next((field_name for field_name in self.optional_fields if field_name in error_text and field_name not in self._unsupported), None)
+        return next(
+            (
+                field_name
+                for field_name in self.optional_fields
+                if field_name in error_text and field_name not in self._unsupported
+            ),
+            None,
+        )
 
     def _build_usage(self, input_tokens: object, output_tokens: object) -> Usage:
         return prices.price_usage(self._options.model, input_tokens, output_tokens)
@@ -60,19 +67,37 @@ class HttpLLM:
         raw = make_snippet(json.dumps(body), MAX_RAW_CHARS)
         if finish_reason in TRUNCATION_REASONS:
             message = f"{self._title} gave no answer within {self._options.max_tokens} tokens."
-            return LLMError(message, hint="Raise llm_max_tokens: the model spent all it had on thinking.", raw=raw)
+            return LLMError(
+                message,
+                hint="Raise llm_max_tokens: the model spent all it had on thinking.",
+                raw=raw,
+            )
         reason = f" ({finish_reason})" if isinstance(finish_reason, str) and finish_reason else ""
         return LLMError(f"{self._title} gave no answer{reason}.", raw=raw)
 
     def _refusal_error(self, reason: object) -> LLMError:
-        return LLMError(f"{self._title} refused to answer: {make_snippet(str(reason), 300)}", refused=True, raw=str(reason))
+        return LLMError(
+            f"{self._title} refused to answer: {make_snippet(str(reason), 300)}",
+            refused=True,
+            raw=str(reason),
+        )
 
     def _describe_tools(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
         """The tools as most providers want them described."""
         described = [(tool, {"name": tool.name, "description": tool.description}) for tool in tools]
-        return [{"type": "function", "function": {**description, "parameters": tool.parameters}} for tool, description in described]
+        return [
+            {"type": "function", "function": {**description, "parameters": tool.parameters}}
+            for tool, description in described
+        ]
 
-    def _build_tool_reply(self, text: object, calls: Sequence[ToolCall], usage: Usage, finish_reason: object, body: Any) -> ToolReply:
+    def _build_tool_reply(
+        self,
+        text: object,
+        calls: Sequence[ToolCall],
+        usage: Usage,
+        finish_reason: object,
+        body: Any,
+    ) -> ToolReply:
         reply_text = text if isinstance(text, str) else ""
         if not reply_text.strip() and not calls:
             raise self._empty_reply_error(finish_reason, body)
@@ -81,8 +106,11 @@ class HttpLLM:
 
 def merge_extra(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
     """A request with what somebody wants in every request, the options inside its options too."""
-    nested = {name: {**body[name], **value} for name, value in extra.items()
-            if isinstance(value, Mapping) and isinstance(body.get(name), Mapping)}  # fmt: skip
+    nested = {
+        name: {**body[name], **value}
+        for name, value in extra.items()
+        if isinstance(value, Mapping) and isinstance(body.get(name), Mapping)
+    }
     return {**body, **extra, **nested}
 
 
@@ -105,7 +133,9 @@ def get_path(value: Any, *path: str | int) -> Any:
 def get_objects(value: Any, *path: str | int) -> list[dict[str, Any]]:
     """The objects of a list in an answer."""
     values = get_path(value, *path)
-    return [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
+    return (
+        [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
+    )
 
 
 def parse_arguments(raw: Any) -> Mapping[str, Any]:
@@ -130,5 +160,7 @@ def is_open_schema(schema: Mapping[str, Any]) -> bool:
 
 def add_schema_to_prompt(system: str, schema: Mapping[str, Any]) -> str:
     """A system prompt that asks for JSON in words, for servers that cannot be bound to a schema."""
-    schema_text = "" if is_open_schema(schema) else f" that fits this JSON schema:\n{json.dumps(schema)}"
+    schema_text = (
+        "" if is_open_schema(schema) else f" that fits this JSON schema:\n{json.dumps(schema)}"
+    )
     return f"{system}\n\nAnswer with one JSON value and nothing else{schema_text}"

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from told.backends.http import sdk
-from told.backends.http.chat import HttpLLM, parse_arguments, get_path, get_objects, find_tool_name
-from told.backends.http.provider import ModelOptions, HttpProvider, SendRequest
+from told.backends.http.chat import HttpLLM, find_tool_name, get_objects, get_path, parse_arguments
+from told.backends.http.provider import HttpProvider, ModelOptions, SendRequest
 from told.backends.http.vectors import HttpEmbedder
 from told.core.errors import EmbeddingError
 from told.ports import ChatLine, Purpose, Reply, Tool, ToolCall, ToolReply, Usage
@@ -29,28 +29,48 @@ class GoogleLLM(HttpLLM):
 
     optional_fields = ("responseSchema", "response_schema", "temperature")
 
-    async def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Reply:
+    async def ask(
+        self, system: str, user: str, *, schema: Mapping[str, Any] | None = None
+    ) -> Reply:
         """The model's reply."""
-        body = await self._request(self._path, lambda: self._build_body(system, [ChatLine("user", user)], schema=schema))
+        body = await self._request(
+            self._path, lambda: self._build_body(system, [ChatLine("user", user)], schema=schema)
+        )
         finish_reason = self._check_refusal(body)
         return self._build_reply(_extract_text(body), self._parse_usage(body), finish_reason, body)
 
-    async def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
+    async def tools(
+        self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
+    ) -> ToolReply:
         """The model's next line in a conversation."""
         body = await self._request(self._path, lambda: self._build_body(system, lines, tools=tools))
         finish_reason = self._check_refusal(body)
-        parts = [part for part in get_objects(body, "candidates", 0, "content", "parts") if "functionCall" in part]
+        parts = [
+            part
+            for part in get_objects(body, "candidates", 0, "content", "parts")
+            if "functionCall" in part
+        ]
         calls = [_parse_call(part, number) for number, part in enumerate(parts)]
-        return self._build_tool_reply(_extract_text(body), calls, self._parse_usage(body), finish_reason, body)
+        return self._build_tool_reply(
+            _extract_text(body), calls, self._parse_usage(body), finish_reason, body
+        )
 
     @property
     def _path(self) -> str:
         return f"/models/{self._options.model}:generateContent"
 
     def _build_body(
-        self, system: str, lines: Sequence[ChatLine], *, schema: Mapping[str, Any] | None = None, tools: Sequence[Tool] = ()
+        self,
+        system: str,
+        lines: Sequence[ChatLine],
+        *,
+        schema: Mapping[str, Any] | None = None,
+        tools: Sequence[Tool] = (),
     ) -> dict[str, Any]:
-        body: dict[str, Any] = {"contents": build_contents(lines), "generationConfig": self._build_config(schema)}
+        body: dict[str, Any] = {
+            "contents": build_contents(lines),
+            "generationConfig": self._build_config(schema),
+        }
         if system:
             body["systemInstruction"] = {"parts": [{"text": system}]}
         if tools:
@@ -81,8 +101,14 @@ class GoogleLLM(HttpLLM):
 
     def _parse_usage(self, body: Any) -> Usage:
         counts = get_path(body, "usageMetadata")
-        output_counts = [get_path(counts, "candidatesTokenCount"), get_path(counts, "thoughtsTokenCount")]
-        return self._build_usage(get_path(counts, "promptTokenCount"), sum(count for count in output_counts if isinstance(count, int)))
+        output_counts = [
+            get_path(counts, "candidatesTokenCount"),
+            get_path(counts, "thoughtsTokenCount"),
+        ]
+        return self._build_usage(
+            get_path(counts, "promptTokenCount"),
+            sum(count for count in output_counts if isinstance(count, int)),
+        )
 
 
 def to_gemini_schema(schema: Any) -> Any:
@@ -102,14 +128,18 @@ def to_gemini_schema(schema: Any) -> Any:
     known = {name: value for name, value in result.items() if name in SCHEMA_KEYWORDS}
     nested = {name: to_gemini_schema(known[name]) for name in ("items", "anyOf") if name in known}
     if isinstance(known.get("properties"), Mapping):
-        nested["properties"] = {name: to_gemini_schema(value) for name, value in known["properties"].items()}
+        nested["properties"] = {
+            name: to_gemini_schema(value) for name, value in known["properties"].items()
+        }
     return {**known, **nested}
 
 
 def _declare_function(tool: Tool) -> dict[str, Any]:
     parameters = to_gemini_schema(tool.parameters)
     declaration = {"name": tool.name, "description": tool.description}
-    return {**declaration, "parameters": parameters} if parameters.get("properties") else declaration
+    return (
+        {**declaration, "parameters": parameters} if parameters.get("properties") else declaration
+    )
 
 
 def build_contents(lines: Sequence[ChatLine]) -> list[dict[str, Any]]:
@@ -143,7 +173,11 @@ def _parse_call(part: dict[str, Any], number: int) -> ToolCall:
     function_call = part["functionCall"]
     signature = part.get("thoughtSignature")
     suffix = f"{SIGNATURE_SEPARATOR}{signature}" if isinstance(signature, str) else ""
-    return ToolCall(f"call-{number}{suffix}", str(get_path(function_call, "name") or ""), parse_arguments(get_path(function_call, "args")))
+    return ToolCall(
+        f"call-{number}{suffix}",
+        str(get_path(function_call, "name") or ""),
+        parse_arguments(get_path(function_call, "args")),
+    )
 
 
 def _extract_text(body: Any) -> str:
@@ -156,7 +190,9 @@ class GoogleEmbedder(HttpEmbedder):
 
     async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
         model = f"models/{self._options.model}"
-        size = {"outputDimensionality": self._options.dimensions} if self._options.dimensions else {}
+        size = (
+            {"outputDimensionality": self._options.dimensions} if self._options.dimensions else {}
+        )
         common = {"model": model, "taskType": TASK_TYPES[purpose], **size}
         requests = [{**common, "content": {"parts": [{"text": text}]}} for text in texts]
         body = await self._send(f"/{model}:batchEmbedContents", {"requests": requests})
@@ -180,10 +216,16 @@ def _create_client_sender(options: ModelOptions) -> SendRequest:
     """Requests as calls of the library's client, which has its own place for everything but the conversation."""
 
     async def send(_: str, body: Mapping[str, Any]) -> Any:
-        rest = {name: value for name, value in body.items() if name not in ("contents", "generationConfig")}
+        rest = {
+            name: value
+            for name, value in body.items()
+            if name not in ("contents", "generationConfig")
+        }
         config = {**body["generationConfig"], **rest}
         generate = options.client.models.generate_content
-        reply = await sdk.call_method(generate, model=options.model, contents=body["contents"], config=config)
+        reply = await sdk.call_method(
+            generate, model=options.model, contents=body["contents"], config=config
+        )
         return sdk.response_to_json(reply)
 
     return send
@@ -196,7 +238,23 @@ def _create_embedder(provider: HttpProvider, options: ModelOptions) -> GoogleEmb
 KEY_VARIABLES, HOST_VARIABLES = ("GOOGLE_API_KEY", "GEMINI_API_KEY"), ("GOOGLE_GEMINI_BASE_URL",)
 BASE_URL = "https://generativelanguage.googleapis.com/v1beta"
 
-google = HttpProvider("google", "Google Gemini", _create_llm, BASE_URL, "gemini-2.5-flash", KEY_VARIABLES, HOST_VARIABLES, order=3)
+google = HttpProvider(
+    "google",
+    "Google Gemini",
+    _create_llm,
+    BASE_URL,
+    "gemini-2.5-flash",
+    KEY_VARIABLES,
+    HOST_VARIABLES,
+    order=3,
+)
 google_embedder = HttpProvider(
-    "google", "Google Gemini", _create_embedder, BASE_URL, "gemini-embedding-001", KEY_VARIABLES, HOST_VARIABLES, error_type=EmbeddingError
+    "google",
+    "Google Gemini",
+    _create_embedder,
+    BASE_URL,
+    "gemini-embedding-001",
+    KEY_VARIABLES,
+    HOST_VARIABLES,
+    error_type=EmbeddingError,
 )

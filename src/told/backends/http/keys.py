@@ -34,12 +34,19 @@ def is_placeholder(key: str) -> bool:
     return PLACEHOLDER_PATTERN.fullmatch(re.sub(r"[-_\s]+", " ", key.strip().lower())) is not None
 
 
-def validate_key(key: str | None, *, provider: str, variables: Sequence[str], url: str) -> str | None:
+def validate_key(
+    key: str | None, *, provider: str, variables: Sequence[str], url: str
+) -> str | None:
     """A key that can be sent; a server on this machine may be given any."""
     if key is None:
         return None
     hint = f"Set {variables[0]}, or give api_key." if variables else "Give api_key."
-    if not isinstance(key, str) or not (key := key.strip()) or not key.isascii() or not key.isprintable():
+    if (
+        not isinstance(key, str)
+        or not (key := key.strip())
+        or not key.isascii()
+        or not key.isprintable()
+    ):
         raise ConfigError(f"The key for {provider} is no key.", hint=hint)
     if is_placeholder(key) and not is_loopback(url):
         raise ConfigError(f"The key for {provider} is a placeholder, not a key.", hint=hint)

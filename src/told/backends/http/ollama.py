@@ -8,8 +8,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from told.backends.http import keys, sdk
-from told.backends.http.chat import HttpLLM, parse_arguments, get_path, is_open_schema, get_objects, find_tool_name
-from told.backends.http.provider import ModelOptions, HttpProvider, SendRequest, build_bearer_header
+from told.backends.http.chat import (
+    HttpLLM,
+    find_tool_name,
+    get_objects,
+    get_path,
+    is_open_schema,
+    parse_arguments,
+)
+from told.backends.http.provider import HttpProvider, ModelOptions, SendRequest, build_bearer_header
 from told.backends.http.vectors import HttpEmbedder
 from told.core.errors import EmbeddingError
 from told.ports import ChatLine, Purpose, Reply, Tool, ToolCall, ToolReply, Usage
@@ -23,27 +30,57 @@ DEFAULT_PORT = 11434
 class OllamaLLM(HttpLLM):
     """A model that an Ollama server runs."""
 
-    async def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Reply:
+    async def ask(
+        self, system: str, user: str, *, schema: Mapping[str, Any] | None = None
+    ) -> Reply:
         """The model's reply."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
-        format_field = {} if schema is None else {"format": "json" if is_open_schema(schema) else schema}
-        body = await self._request(CHAT_PATH, lambda: {**self._build_body(messages), **format_field})
-        return self._build_reply(get_path(body, "message", "content"), self._parse_usage(body), get_path(body, "done_reason"), body)
+        format_field = (
+            {} if schema is None else {"format": "json" if is_open_schema(schema) else schema}
+        )
+        body = await self._request(
+            CHAT_PATH, lambda: {**self._build_body(messages), **format_field}
+        )
+        return self._build_reply(
+            get_path(body, "message", "content"),
+            self._parse_usage(body),
+            get_path(body, "done_reason"),
+            body,
+        )
 
-    async def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
+    async def tools(
+        self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
+    ) -> ToolReply:
         """The model's next line in a conversation."""
-        messages = [{"role": "system", "content": system}, *(_build_message(line, lines) for line in lines)]
+        messages = [
+            {"role": "system", "content": system},
+            *(_build_message(line, lines) for line in lines),
+        ]
         tool_field = {"tools": self._describe_tools(tools)} if tools else {}
         body = await self._request(CHAT_PATH, lambda: {**self._build_body(messages), **tool_field})
-        calls = [_parse_call(tool_call, number) for number, tool_call in enumerate(get_objects(body, "message", "tool_calls"))]
+        calls = [
+            _parse_call(tool_call, number)
+            for number, tool_call in enumerate(get_objects(body, "message", "tool_calls"))
+        ]
         text = get_path(body, "message", "content")
-        return self._build_tool_reply(text, calls, self._parse_usage(body), get_path(body, "done_reason"), body)
+        return self._build_tool_reply(
+            text, calls, self._parse_usage(body), get_path(body, "done_reason"), body
+        )
 
     def _build_body(self, messages: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         options = self._options
-        requested = {"temperature": options.temperature, "num_predict": options.max_tokens, "num_ctx": CONTEXT_TOKENS}
+        requested = {
+            "temperature": options.temperature,
+            "num_predict": options.max_tokens,
+            "num_ctx": CONTEXT_TOKENS,
+        }
         model_options = {name: value for name, value in requested.items() if value is not None}
-        return {"model": options.model, "messages": list(messages), "stream": False, "options": model_options}
+        return {
+            "model": options.model,
+            "messages": list(messages),
+            "stream": False,
+            "options": model_options,
+        }
 
     def _parse_usage(self, body: Any) -> Usage:
         return self._build_usage(get_path(body, "prompt_eval_count"), get_path(body, "eval_count"))
@@ -51,14 +88,27 @@ class OllamaLLM(HttpLLM):
 
 def _build_message(line: ChatLine, lines: Sequence[ChatLine]) -> dict[str, Any]:
     if line.role == "tool":
-        return {"role": "tool", "tool_name": find_tool_name(line.call_id, lines), "content": line.text}
-    calls = [{"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in line.calls]
+        return {
+            "role": "tool",
+            "tool_name": find_tool_name(line.call_id, lines),
+            "content": line.text,
+        }
+    calls = [
+        {"function": {"name": call.name, "arguments": dict(call.arguments)}} for call in line.calls
+    ]
     return {"role": line.role, "content": line.text, **({"tool_calls": calls} if calls else {})}
 
 
 def _parse_call(tool_call: dict[str, Any], number: int) -> ToolCall:
-    name, raw_arguments = get_path(tool_call, "function", "name"), get_path(tool_call, "function", "arguments")
-    return ToolCall(str(tool_call.get("id") or f"call-{number}"), str(name or ""), parse_arguments(raw_arguments))
+    name, raw_arguments = (
+        get_path(tool_call, "function", "name"),
+        get_path(tool_call, "function", "arguments"),
+    )
+    return ToolCall(
+        str(tool_call.get("id") or f"call-{number}"),
+        str(name or ""),
+        parse_arguments(raw_arguments),
+    )
 
 
 class OllamaEmbedder(HttpEmbedder):
@@ -68,7 +118,7 @@ class OllamaEmbedder(HttpEmbedder):
         super().__init__(provider, options, send)
         self._is_legacy = False
 
-    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:  # noqa: ARG002 - one space for both
+    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
         payload = {"model": self._options.model}
         if not self._is_legacy:
             try:
@@ -81,7 +131,10 @@ class OllamaEmbedder(HttpEmbedder):
                 self._record_usage(get_path(body, "prompt_eval_count"))
                 vectors = get_path(body, "embeddings")
                 return vectors if isinstance(vectors, list) else []
-        return [get_path(await self._send(EMBED_ONE_PATH, {**payload, "prompt": text}), "embedding") for text in texts]
+        return [
+            get_path(await self._send(EMBED_ONE_PATH, {**payload, "prompt": text}), "embedding")
+            for text in texts
+        ]
 
 
 # Opening
@@ -92,7 +145,7 @@ def resolve_base_url(options: ModelOptions) -> ModelOptions:
     if options.base_url or not (host_value := keys.read_environment(HOST_VARIABLES)):
         return options
     parts = urlsplit(host_value if "://" in host_value else f"http://{host_value}")
-    host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104 - what a server listens to
+    host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname
     netloc = f"[{host}]" if ":" in str(host) else host
     port = parts.port or (443 if parts.scheme == "https" else DEFAULT_PORT)
     key = options.api_key or keys.read_environment(KEY_VARIABLES)
@@ -102,16 +155,46 @@ def resolve_base_url(options: ModelOptions) -> ModelOptions:
 def _create_llm(provider: HttpProvider, options: ModelOptions) -> OllamaLLM:
     if options.client is not None:
         return OllamaLLM(provider, options, sdk.create_method_sender(options.client.chat))
-    return OllamaLLM(provider, options, provider.create_client(resolve_base_url(options), build_bearer_header).post)
+    return OllamaLLM(
+        provider,
+        options,
+        provider.create_client(resolve_base_url(options), build_bearer_header).post,
+    )
 
 
 def _create_embedder(provider: HttpProvider, options: ModelOptions) -> OllamaEmbedder:
-    return OllamaEmbedder(provider, options, provider.create_client(resolve_base_url(options), build_bearer_header).post)
+    return OllamaEmbedder(
+        provider,
+        options,
+        provider.create_client(resolve_base_url(options), build_bearer_header).post,
+    )
 
 
-KEY_VARIABLES, HOST_VARIABLES, BASE_URL = ("OLLAMA_API_KEY",), ("OLLAMA_HOST",), f"http://127.0.0.1:{DEFAULT_PORT}"
+KEY_VARIABLES, HOST_VARIABLES, BASE_URL = (
+    ("OLLAMA_API_KEY",),
+    ("OLLAMA_HOST",),
+    f"http://127.0.0.1:{DEFAULT_PORT}",
+)
 
-ollama = HttpProvider("ollama", "Ollama", _create_llm, BASE_URL, "llama3.2", KEY_VARIABLES, HOST_VARIABLES, needs_key=False, order=6)
+ollama = HttpProvider(
+    "ollama",
+    "Ollama",
+    _create_llm,
+    BASE_URL,
+    "llama3.2",
+    KEY_VARIABLES,
+    HOST_VARIABLES,
+    needs_key=False,
+    order=6,
+)
 ollama_embedder = HttpProvider(
-    "ollama", "Ollama", _create_embedder, BASE_URL, "nomic-embed-text", KEY_VARIABLES, HOST_VARIABLES, needs_key=False, error_type=EmbeddingError
+    "ollama",
+    "Ollama",
+    _create_embedder,
+    BASE_URL,
+    "nomic-embed-text",
+    KEY_VARIABLES,
+    HOST_VARIABLES,
+    needs_key=False,
+    error_type=EmbeddingError,
 )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from told.backends.http import keys
-from told.backends.http.wire import ClientTiming, ClientLimits, HttpClient
+from told.backends.http.wire import ClientLimits, ClientTiming, HttpClient
 from told.core.errors import ConfigError, EmbeddingError, LLMError, ModelMissing, ToldError
 from told.core.reading import suggest_option
 from told.core.text import format_value
@@ -56,7 +56,9 @@ class ModelOptions:
     @property
     def limits(self) -> ClientLimits:
         """The patience these options ask for."""
-        return ClientLimits(timeout=self.timeout, retries=self.retries, concurrency=self.concurrency)
+        return ClientLimits(
+            timeout=self.timeout, retries=self.retries, concurrency=self.concurrency
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +81,13 @@ class HttpProvider:
     """Its place when a configured provider is looked for."""
     error_type: type[ToldError] = LLMError
 
-    def __call__(self, model: str | None = None, *, settings: Mapping[str, Any] | None = None, **overrides: Any) -> Any:
+    def __call__(
+        self,
+        model: str | None = None,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        **overrides: Any,
+    ) -> Any:
         """The model of this name, or the provider's usual one."""
         defaults = CLIENT_DEFAULTS if overrides.get("client") is not None else settings or {}
         return self.factory(self, self.parse_options(model, {**defaults, **overrides}))
@@ -89,43 +97,77 @@ class HttpProvider:
         required = () if self.base_url else (*self.host_variables, *self.model_variables)
         if not all(keys.find_set_variable([name], environment) for name in required):
             return None
-        return keys.find_set_variable(self.key_variables if self.needs_key else self.host_variables, environment)
+        return keys.find_set_variable(
+            self.key_variables if self.needs_key else self.host_variables, environment
+        )
 
     def parse_options(self, model: str | None, raw_options: Mapping[str, Any]) -> ModelOptions:
         """The options of somebody's choice, or what is wrong with them."""
         options = {OPTION_ALIASES.get(name, name): value for name, value in raw_options.items()}
-        options = {name: value for name, value in options.items() if value is not None or name in CLIENT_DEFAULTS}
-        chosen = model or options.pop("model", None) or keys.read_environment(self.model_variables) or self.model
+        options = {
+            name: value
+            for name, value in options.items()
+            if value is not None or name in CLIENT_DEFAULTS
+        }
+        chosen = (
+            model
+            or options.pop("model", None)
+            or keys.read_environment(self.model_variables)
+            or self.model
+        )
         options.pop("model", None)
         if not isinstance(chosen, str) or not chosen:
-            raise ConfigError(f"Which model of {self.title}?", hint=f"Write it as {self.name}:MODEL.")
+            raise ConfigError(
+                f"Which model of {self.title}?", hint=f"Write it as {self.name}:MODEL."
+            )
         allowed = [name for name in ModelOptions.__dataclass_fields__ if name != "model"]
         if unknown := [name for name in options if name not in allowed]:
-            hint = suggest_option(unknown[0], allowed) or f"Options: {', '.join(allowed)}; others go into extra."
+            hint = (
+                suggest_option(unknown[0], allowed)
+                or f"Options: {', '.join(allowed)}; others go into extra."
+            )
             raise ConfigError(f"{self.title} takes no option {unknown[0]!r}.", hint=hint)
         for name in NUMERIC_OPTIONS:
-            if isinstance(value := options.get(name), bool) or not isinstance(value, int | float | None):
-                raise ConfigError(f"{name} of {self.title} must be a number, not {format_value(value)}.")
+            if isinstance(value := options.get(name), bool) or not isinstance(
+                value, int | float | None
+            ):
+                raise ConfigError(
+                    f"{name} of {self.title} must be a number, not {format_value(value)}."
+                )
         return ModelOptions(chosen, **options)
 
-    def create_client(self, options: ModelOptions, headers: HeaderFactory, root: str | None = None) -> HttpClient:
+    def create_client(
+        self, options: ModelOptions, headers: HeaderFactory, root: str | None = None
+    ) -> HttpClient:
         """A connection to where the options or the environment say, with the key that belongs there.
 
         A key of the environment is sent where the provider or the environment says, never to an address in code.
         """
         url = options.base_url or keys.read_environment(self.host_variables) or self.base_url
         if not url:
-            raise ConfigError(f"Where is {self.title}?", hint=f"Set {self.host_variables[0]}, or give base_url.")
-        raw_key = options.api_key or (None if options.base_url else keys.read_environment(self.key_variables))
+            raise ConfigError(
+                f"Where is {self.title}?", hint=f"Set {self.host_variables[0]}, or give base_url."
+            )
+        raw_key = options.api_key or (
+            None if options.base_url else keys.read_environment(self.key_variables)
+        )
         key = keys.validate_key(raw_key, provider=self.title, variables=self.key_variables, url=url)
         hint = f"Set {self.key_variables[0]}, or give api_key." if self.key_variables else ""
         if key is None and self.needs_key and not options.base_url:
-            error_class = ModelMissing if issubclass(self.error_type, EmbeddingError) else ConfigError
+            error_class = (
+                ModelMissing if issubclass(self.error_type, EmbeddingError) else ConfigError
+            )
             raise error_class(f"There is no key for {self.title}.", hint=hint)
         return HttpClient(
-            self.title, root or url, headers(key), secret=key, hint=hint, error_type=self.error_type,
-            limits=options.limits, timing=options.timing,
-        )  # fmt: skip
+            self.title,
+            root or url,
+            headers(key),
+            secret=key,
+            hint=hint,
+            error_type=self.error_type,
+            limits=options.limits,
+            timing=options.timing,
+        )
 
 
 def build_bearer_header(key: str | None) -> Mapping[str, str]:

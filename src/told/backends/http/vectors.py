@@ -8,7 +8,7 @@ from typing import Any
 
 from told.backends.http import prices
 from told.backends.http.home import get_loop_thread
-from told.backends.http.provider import ModelOptions, HttpProvider, SendRequest
+from told.backends.http.provider import HttpProvider, ModelOptions, SendRequest
 from told.core.errors import EmbeddingError
 from told.ports import Purpose, Usage, Vector
 
@@ -52,8 +52,14 @@ class HttpEmbedder:
         """One unit vector for each text, in order."""
         vectors: list[Vector] = []
         for start in range(0, len(texts), BATCH_SIZE):
-            batch = [text[:MAX_TEXT_CHARS] if text.strip() else "." for text in texts[start : start + BATCH_SIZE]]
-            vectors += [self._normalise(vector) for vector in self._check_count(await self._embed_batch(batch, purpose), len(batch))]
+            batch = [
+                text[:MAX_TEXT_CHARS] if text.strip() else "."
+                for text in texts[start : start + BATCH_SIZE]
+            ]
+            vectors += [
+                self._normalise(vector)
+                for vector in self._check_count(await self._embed_batch(batch, purpose), len(batch))
+            ]
         return vectors
 
     async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
@@ -61,18 +67,26 @@ class HttpEmbedder:
 
     def _check_count(self, vectors: list[Any], count: int) -> list[Any]:
         if len(vectors) != count:
-            raise EmbeddingError(f"{self._title} answered with {len(vectors)} vectors for {count} texts.")
+            raise EmbeddingError(
+                f"{self._title} answered with {len(vectors)} vectors for {count} texts."
+            )
         return vectors
 
     def _normalise(self, vector: Any) -> Vector:
-        if not isinstance(vector, list) or not vector or not all(isinstance(value, int | float) for value in vector):
+        if (
+            not isinstance(vector, list)
+            or not vector
+            or not all(isinstance(value, int | float) for value in vector)
+        ):
             raise EmbeddingError(f"{self._title} answered with something that is no vector.")
         length = sqrt(sum(value * value for value in vector))
         if not isfinite(length) or not length:
             raise EmbeddingError(f"{self._title} answered with a vector that points nowhere.")
         self._dim = self._dim or len(vector)
         if len(vector) != self._dim:
-            message = f"{self.model} answered with {len(vector)} numbers, and {self._dim} were expected."
+            message = (
+                f"{self.model} answered with {len(vector)} numbers, and {self._dim} were expected."
+            )
             raise EmbeddingError(message, hint="Give the dimensions that it has.")
         return [value / length for value in vector]
 

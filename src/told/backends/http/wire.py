@@ -71,22 +71,47 @@ class TransientError(Exception):
     """A fault that may pass: what it was, whether to try again, how long the server wishes to be left alone."""
 
     def __init__(
-        self, message: str, *, status: int | None = None, retry_after: float | None = None, can_retry: bool = True, hint: str = ""
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        can_retry: bool = True,
+        hint: str = "",
     ) -> None:
         super().__init__(message)
-        self.status, self.retry_after, self.can_retry, self.hint = status, retry_after, can_retry, hint
+        self.status, self.retry_after, self.can_retry, self.hint = (
+            status,
+            retry_after,
+            can_retry,
+            hint,
+        )
 
 
 class HttpClient:
     """A server, the headers it wants and the patience it is given."""
 
     def __init__(
-        self, name: str, base_url: str, headers: Mapping[str, str], *, secret: str | None = None, hint: str = "",
-        error_type: type[ToldError] = LLMError, limits: ClientLimits | None = None, timing: ClientTiming | None = None,
-    ) -> None:  # fmt: skip
-        self.name, self.base_url, self.error_type = name, validate_base_url(base_url, name), error_type
+        self,
+        name: str,
+        base_url: str,
+        headers: Mapping[str, str],
+        *,
+        secret: str | None = None,
+        hint: str = "",
+        error_type: type[ToldError] = LLMError,
+        limits: ClientLimits | None = None,
+        timing: ClientTiming | None = None,
+    ) -> None:
+        self.name, self.base_url, self.error_type = (
+            name,
+            validate_base_url(base_url, name),
+            error_type,
+        )
         self.limits, self.timing = limits or ClientLimits(), timing or ClientTiming()
-        self.breaker = CircuitBreaker(self.limits.max_failures, self.limits.cooldown, self.timing.monotonic)
+        self.breaker = CircuitBreaker(
+            self.limits.max_failures, self.limits.cooldown, self.timing.monotonic
+        )
         self._headers, self._secrets, self._hint = dict(headers), (secret,) if secret else (), hint
         self._connection: tuple[LoopThread, httpx2.AsyncClient, asyncio.Semaphore] | None = None
 
@@ -95,7 +120,9 @@ class HttpClient:
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """What the server answers, as JSON."""
-        return await get_loop_thread().run_async(self._post_with_retries(path, json.dumps(body).encode()))
+        return await get_loop_thread().run_async(
+            self._post_with_retries(path, json.dumps(body).encode())
+        )
 
     async def _post_with_retries(self, path: str, body: bytes) -> Any:
         attempts = 0
@@ -103,7 +130,9 @@ class HttpClient:
             attempts += 1
             if not self.breaker.allow_request():
                 wait = self.breaker.cooldown_left
-                raise self._build_error(f"{self.name} has failed too often and is left alone for {wait:.0f} s.")
+                raise self._build_error(
+                    f"{self.name} has failed too often and is left alone for {wait:.0f} s."
+                )
             try:
                 reply = await self._attempt_once(path, body)
             except TransientError as fault:
@@ -136,7 +165,11 @@ class HttpClient:
     def _compute_delay(self, retry_after: float | None, attempts: int) -> float:
         backoff = self.limits.backoff * 2 ** (attempts - 1)
         jitter = self.timing.jitter()
-        return min(backoff, self.limits.max_delay) * jitter if retry_after is None else retry_after + self.limits.backoff * jitter
+        return (
+            min(backoff, self.limits.max_delay) * jitter
+            if retry_after is None
+            else retry_after + self.limits.backoff * jitter
+        )
 
     # One attempt
 
@@ -146,15 +179,23 @@ class HttpClient:
         async with slots:
             try:
                 async with asyncio.timeout(self.limits.timeout):
-                    async with client.stream("POST", self.base_url + path, content=body) as response:
+                    async with client.stream(
+                        "POST", self.base_url + path, content=body
+                    ) as response:
                         content = await self._read_body(response)
             except TimeoutError as error:
                 message = f"the answer was not there after {self.limits.timeout:g} s."
-                raise TransientError(message, can_retry=False, hint="Raise llm_timeout, or ask for less.") from error
+                raise TransientError(
+                    message, can_retry=False, hint="Raise llm_timeout, or ask for less."
+                ) from error
             except httpx2.DecodingError as error:
-                raise self._build_error(f"{self.name} sent what cannot be unpacked: {error}") from error
+                raise self._build_error(
+                    f"{self.name} sent what cannot be unpacked: {error}"
+                ) from error
             except httpx2.TransportError as error:
-                raise TransientError(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__) from error
+                raise TransientError(
+                    f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+                ) from error
         return self._parse_response(response, content)
 
     async def _read_body(self, response: httpx2.Response) -> bytes:
@@ -162,18 +203,32 @@ class HttpClient:
         async for chunk in response.aiter_bytes():
             content += chunk
             if len(content) > self.limits.max_response_bytes:
-                raise self._build_error(f"{self.name} answered with more than {self.limits.max_response_bytes:,} bytes.")
+                raise self._build_error(
+                    f"{self.name} answered with more than {self.limits.max_response_bytes:,} bytes."
+                )
         return bytes(content)
 
     def _parse_response(self, response: httpx2.Response, content: bytes) -> Any:
-        status, content_type = response.status_code, response.headers.get("content-type", "no content type")
+        status, content_type = (
+            response.status_code,
+            response.headers.get("content-type", "no content type"),
+        )
         excerpt = self._quote_error(content)
-        is_permanent = any(word in excerpt for word in QUOTA_ERRORS) or response.headers.get("x-should-retry") == "false"
+        is_permanent = (
+            any(word in excerpt for word in QUOTA_ERRORS)
+            or response.headers.get("x-should-retry") == "false"
+        )
         if (status in BUSY_STATUSES or status >= 500) and not is_permanent:
-            raise TransientError(f"HTTP {status}: {excerpt}", status=status, retry_after=self._parse_retry_after(response.headers))
+            raise TransientError(
+                f"HTTP {status}: {excerpt}",
+                status=status,
+                retry_after=self._parse_retry_after(response.headers),
+            )
         if status >= 300:
             message = f"{self.name} refused (HTTP {status}): {excerpt}"
-            raise self._build_error(message, hint=self._hint_for_status(status), status=status, said=excerpt)
+            raise self._build_error(
+                message, hint=self._hint_for_status(status), status=status, said=excerpt
+            )
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
@@ -225,7 +280,9 @@ class HttpClient:
             httpx2, limits = import_httpx(), self.limits
             client = httpx2.AsyncClient(
                 headers={"content-type": "application/json", "user-agent": "told", **self._headers},
-                timeout=httpx2.Timeout(None, connect=limits.connect_timeout),  # the rest is the deadline's
+                timeout=httpx2.Timeout(
+                    None, connect=limits.connect_timeout
+                ),  # the rest is the deadline's
                 limits=httpx2.Limits(max_connections=limits.concurrency, keepalive_expiry=30.0),
             )
             self._connection = (loop_thread, client, asyncio.Semaphore(limits.concurrency))
@@ -240,7 +297,9 @@ def _close_client(loop_thread: LoopThread, client: httpx2.AsyncClient) -> None:
 def import_httpx() -> Any:
     """httpx2, or what to do without it."""
     if find_spec("httpx2") is None:
-        raise ConfigError("Models on the web need httpx2.", hint="Run `pip install 'told[models]'`.")
+        raise ConfigError(
+            "Models on the web need httpx2.", hint="Run `pip install 'told[models]'`."
+        )
     import httpx2
 
     return httpx2
@@ -249,7 +308,13 @@ def import_httpx() -> Any:
 def validate_base_url(url: str, name: str) -> str:
     """A base URL without its last slash."""
     parts = urlsplit(url) if isinstance(url, str) else None
-    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    if (
+        parts is None
+        or parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+    ):
         raise ConfigError(f"The base_url of {name} must look like https://host/v1.")
     return url.rstrip("/")
 
@@ -258,8 +323,16 @@ def extract_error_message(body: Any) -> str:
     """What an error says, in any of the shapes that servers give it; the whole of it where none is found."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
-        fields = [error.get("message") or error.get("detail"), error.get("code"), error.get("param")]
+        fields = [
+            error.get("message") or error.get("detail"),
+            error.get("code"),
+            error.get("param"),
+        ]
         if isinstance(fields[0], str):
-            extras = [str(extra) for extra in fields[1:] if isinstance(extra, str) and extra not in fields[0]]
+            extras = [
+                str(extra)
+                for extra in fields[1:]
+                if isinstance(extra, str) and extra not in fields[0]
+            ]
             return " ".join([fields[0], *(f"({extra})" for extra in extras)])
     return error if isinstance(error, str) else json.dumps(body)

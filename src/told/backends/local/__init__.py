@@ -22,9 +22,13 @@ def open_embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) 
     require_runtime()
     model = registry.get_model(name) if name else registry.find_best_installed()
     if model is not None and model.task != "embed":
-        raise ConfigError(f"{model.name} embeds nothing; it answers.", hint=f"Use it as llm=local:{model.name}.")
+        raise ConfigError(
+            f"{model.name} embeds nothing; it answers.", hint=f"Use it as llm=local:{model.name}."
+        )
     if model is None:
-        raise ModelMissing("No local embedding model is installed.", hint="Run `told models install`.")
+        raise ModelMissing(
+            "No local embedding model is installed.", hint="Run `told models install`."
+        )
     folder = registry.path(model.name)
     if folder is None:
         hint = f"Run `told models install {model.name}`."
@@ -38,4 +42,6 @@ def require_runtime() -> None:
     """Refuse to go on without what runs the models."""
     missing = [module for module in RUNTIME_MODULES if find_spec(module) is None]
     if missing:
-        raise ModelMissing(f"Local models need {' and '.join(missing)}.", hint="Run `pip install 'told[local]'`.")
+        raise ModelMissing(
+            f"Local models need {' and '.join(missing)}.", hint="Run `pip install 'told[local]'`."
+        )

@@ -62,9 +62,15 @@ def get_server(name: str | None = None) -> LlamaServer:
     folder = registry.path(model.name) if model else None
     wanted_name = name or registry.SMOLLM2.name
     if model is None or folder is None:
-        raise ModelMissing(f"The model {wanted_name} is not installed.", hint=f"Run `told models install {wanted_name}`.")
+        raise ModelMissing(
+            f"The model {wanted_name} is not installed.",
+            hint=f"Run `told models install {wanted_name}`.",
+        )
     if model.task != "chat":
-        raise ConfigError(f"{model.name} answers nothing; it embeds.", hint=f"Use it as embedder=local:{model.name}.")
+        raise ConfigError(
+            f"{model.name} answers nothing; it embeds.",
+            hint=f"Use it as embedder=local:{model.name}.",
+        )
     weights = folder / model.network_filename
     with _servers_lock:
         if weights not in _servers:
@@ -74,7 +80,11 @@ def get_server(name: str | None = None) -> LlamaServer:
 
 def open_llm(model: str | None = None, **options: Any) -> OpenAILLM:
     """The language model of an installed name, or of the best one installed; options are those of the adapter."""
-    name = model or getattr(registry.find_best_installed("chat"), "name", None) or registry.SMOLLM2.name
+    name = (
+        model
+        or getattr(registry.find_best_installed("chat"), "name", None)
+        or registry.SMOLLM2.name
+    )
     local_llm = adapter(name, base_url=get_server(name).base_url, **options)
     local_llm.model = f"local:{name}"
     assert isinstance(local_llm, OpenAILLM)

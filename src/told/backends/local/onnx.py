@@ -62,7 +62,9 @@ class OnnxEmbedder:
 
     local: bool = True
 
-    def __init__(self, model: LocalModel, folder: Path, *, threads: int = 1, batch: int = 8) -> None:
+    def __init__(
+        self, model: LocalModel, folder: Path, *, threads: int = 1, batch: int = 8
+    ) -> None:
         if threads < 1 or batch < 1:
             raise ConfigError(f"threads and batch must be at least 1, not {threads} and {batch}.")
         self.model = f"local:{model.name}"
@@ -79,29 +81,44 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> list[Sequence[float]]:
         """One unit vector of single-precision floats for each text, in order."""
         if isinstance(texts, str):
-            raise InvalidInput("embed() takes a list of texts, not one text.", hint="Write embed([text]).")
+            raise InvalidInput(
+                "embed() takes a list of texts, not one text.", hint="Write embed([text])."
+            )
         if not texts:
             return []
-        prefix, network, tokenizer = self._get_prefix(purpose), self._get_network(), get_bundled_tokenizer()
+        prefix, network, tokenizer = (
+            self._get_prefix(purpose),
+            self._get_network(),
+            get_bundled_tokenizer(),
+        )
         tokens = [tokenizer.encode(prefix + text, self._spec.max_tokens) for text in texts]
         vectors = np.empty((len(tokens), self.dim), dtype=np.float32)
         for indices in group_by_length([len(ids) for ids in tokens], network.batch):
             ids, mask = pad_rows([tokens[index] for index in indices])
-            vectors[indices] = normalise_rows(pool_tokens(network.compute_hidden(ids, mask), mask, self._spec.pooling))
+            vectors[indices] = normalise_rows(
+                pool_tokens(network.compute_hidden(ids, mask), mask, self._spec.pooling)
+            )
         return [array("f", row.tobytes()) for row in vectors]
 
     def _get_prefix(self, purpose: Purpose) -> str:
         """What the model was trained to see in front of such a text."""
-        prefixes: Mapping[str, str] = {"query": self._spec.query_prefix, "passage": self._spec.passage_prefix}
+        prefixes: Mapping[str, str] = {
+            "query": self._spec.query_prefix,
+            "passage": self._spec.passage_prefix,
+        }
         if purpose not in prefixes:
-            raise InvalidInput(f"A text is embedded as a query or as a passage, not as {purpose!r}.")
+            raise InvalidInput(
+                f"A text is embedded as a query or as a passage, not as {purpose!r}."
+            )
         return prefixes[purpose]
 
     def _get_network(self) -> _OnnxNetwork:
         """The network, read from disk by the first caller while the others wait."""
         with self._load_lock:
             if self._network is None:
-                self._network = load_network(self._folder / ONNX_FILENAME, threads=self._threads, batch=self._batch)
+                self._network = load_network(
+                    self._folder / ONNX_FILENAME, threads=self._threads, batch=self._batch
+                )
             return self._network
 
 
@@ -121,16 +138,22 @@ def load_network(graph: Path, *, threads: int, batch: int) -> _OnnxNetwork:
     options.inter_op_num_threads = 1
     options.enable_cpu_mem_arena = False
     options.log_severity_level = 3
-    failures = tuple(getattr(runtime.capi.onnxruntime_pybind11_state, name) for name in LOAD_FAILURES)
+    failures = tuple(
+        getattr(runtime.capi.onnxruntime_pybind11_state, name) for name in LOAD_FAILURES
+    )
     try:
         session = runtime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
     except failures as error:
         hint = f"Run `told models verify {graph.parent.name}`."
-        raise EmbeddingError(f"The model in {graph.parent} cannot be loaded: {error}", hint=hint) from error
+        raise EmbeddingError(
+            f"The model in {graph.parent} cannot be loaded: {error}", hint=hint
+        ) from error
     output = session.get_outputs()[0]
     # An export that fixes its first dimension takes texts one by one, whatever its inputs say.
     size = output.shape[0] if isinstance(output.shape[0], int) else batch
-    return _OnnxNetwork(session, frozenset(node.name for node in session.get_inputs()), output.name, size)
+    return _OnnxNetwork(
+        session, frozenset(node.name for node in session.get_inputs()), output.name, size
+    )
 
 
 def group_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:

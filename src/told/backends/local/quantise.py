@@ -13,7 +13,9 @@ def quantise(source: str, target: str) -> None:
     """Write the network with int8 weights, a scale for each channel: one for each tensor loses E5 far too much."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     quantization = import_module("onnxruntime.quantization")
-    quantization.quantize_dynamic(source, target, weight_type=quantization.QuantType.QInt8, per_channel=True)
+    quantization.quantize_dynamic(
+        source, target, weight_type=quantization.QuantType.QInt8, per_channel=True
+    )
 
 
 if __name__ == "__main__":

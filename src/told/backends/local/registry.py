@@ -157,14 +157,21 @@ def models() -> tuple[LocalModel, ...]:
 def get_model(name: str) -> LocalModel:
     """The model of that name."""
     if name not in MODELS_BY_NAME:
-        raise InvalidInput(f"There is no local model called {name!r}.", hint=f"Known models: {', '.join(MODELS_BY_NAME)}.")
+        raise InvalidInput(
+            f"There is no local model called {name!r}.",
+            hint=f"Known models: {', '.join(MODELS_BY_NAME)}.",
+        )
     return MODELS_BY_NAME[name]
 
 
 def home() -> Path:
     """The folder that installed models live in."""
     configured = os.environ.get("TOLD_MODELS")
-    return Path(configured).expanduser() if configured else Path(platformdirs.user_data_dir("told", appauthor=False), "models")
+    return (
+        Path(configured).expanduser()
+        if configured
+        else Path(platformdirs.user_data_dir("told", appauthor=False), "models")
+    )
 
 
 def path(name: str) -> Path | None:
@@ -182,7 +189,11 @@ def find_package_folder(model: LocalModel) -> Path | None:
     """The folder of the installed package that carries the model."""
     for source in model.sources:
         spec = find_spec(source.module) if isinstance(source, PackageSource) else None
-        if spec and spec.origin and (folder := Path(spec.origin).parent).joinpath(model.network_filename).is_file():
+        if (
+            spec
+            and spec.origin
+            and (folder := Path(spec.origin).parent).joinpath(model.network_filename).is_file()
+        ):
             return folder
     return None
 

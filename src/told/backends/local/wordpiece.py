@@ -74,7 +74,9 @@ class WordPiece:
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._ids: Mapping[str, int] = {piece: index for index, piece in enumerate(vocabulary)}
-        self._start, self._end, self._unknown = (self._ids[token] for token in ("[CLS]", "[SEP]", "[UNK]"))
+        self._start, self._end, self._unknown = (
+            self._ids[token] for token in ("[CLS]", "[SEP]", "[UNK]")
+        )
 
     def encode(self, text: str, limit: int) -> list[int]:
         """The ids of a text between its start and end marks, at most `limit` with both marks."""

@@ -17,7 +17,9 @@ from told.core.text import format_value, make_snippet
 
 PROGRAM: Final = "tesseract"
 DEFAULT_LANGUAGES: Final = "eng"
-INSTALL_HINT: Final = "Install it, such as by `apt install tesseract-ocr` or `brew install tesseract`."
+INSTALL_HINT: Final = (
+    "Install it, such as by `apt install tesseract-ocr` or `brew install tesseract`."
+)
 _LANGUAGES_PATTERN: Final = lazy_regex(r"\w+(?:\+\w+)*", re.ASCII)
 _ENVIRONMENT_VARIABLES: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
 
@@ -35,21 +37,29 @@ class TesseractReader:
         """The reader's name, with its languages."""
         return f"{PROGRAM}:{self.languages}"
 
-    def read(self, image: bytes, media_type: str) -> str:  # noqa: ARG002 - it looks for itself
+    def read(self, image: bytes, media_type: str) -> str:
         """The words of an image, line by line; empty when it has none."""
         import subprocess
 
         try:
-            process = subprocess.run(  # noqa: S603 - a program found on the path, no shell, and fixed arguments
+            process = subprocess.run(
                 [self.program, "stdin", "stdout", "-l", self.languages],
-                input=image, capture_output=True, timeout=self.timeout, check=False, env=_build_environment(),
-            )  # fmt: skip
+                input=image,
+                capture_output=True,
+                timeout=self.timeout,
+                check=False,
+                env=_build_environment(),
+            )
         except subprocess.TimeoutExpired as error:
             raise MediaError(f"tesseract took longer than {self.timeout:g} seconds.") from error
         except OSError as error:
-            raise ReaderMissing(f"tesseract cannot be started: {error.strerror}.", hint=INSTALL_HINT) from error
+            raise ReaderMissing(
+                f"tesseract cannot be started: {error.strerror}.", hint=INSTALL_HINT
+            ) from error
         if process.returncode:
-            raise MediaError(f"tesseract could not read it: {make_snippet(_get_last_line(process.stderr), 200)}.")
+            raise MediaError(
+                f"tesseract could not read it: {make_snippet(_get_last_line(process.stderr), 200)}."
+            )
         lines = (line.rstrip() for line in process.stdout.decode("utf-8", "replace").splitlines())
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n\f ")
 
@@ -57,7 +67,10 @@ class TesseractReader:
 def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> TesseractReader:
     """The reader for these languages, such as `deu+eng`, if the program is installed."""
     if languages is not None and not _LANGUAGES_PATTERN.fullmatch(languages):
-        raise ConfigError(f"{format_value(languages)} names no languages.", hint="Such as tesseract:eng or tesseract:deu+eng.")
+        raise ConfigError(
+            f"{format_value(languages)} names no languages.",
+            hint="Such as tesseract:eng or tesseract:deu+eng.",
+        )
     program = shutil.which(PROGRAM)
     if program is None:
         raise ReaderMissing("tesseract is not installed.", hint=INSTALL_HINT)
@@ -66,7 +79,10 @@ def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> Tesse
 
 def _build_environment() -> dict[str, str]:
     """As little as the program needs; one thread, for there may be many images."""
-    return {name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ} | {"OMP_THREAD_LIMIT": "1", "LC_ALL": "C"}
+    return {name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ} | {
+        "OMP_THREAD_LIMIT": "1",
+        "LC_ALL": "C",
+    }
 
 
 def _get_last_line(stderr: bytes) -> str:

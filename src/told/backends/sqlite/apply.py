@@ -12,10 +12,18 @@ from typing import Any, Final, TypeAlias, assert_never
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run_query, run_many, run_batched
-from told.backends.sqlite.rows import PART_BITS, to_fact_row, format_meta, get_passage_id_range, find_space, get_id_range, format_spoken_text
+from told.backends.sqlite.connect import run_batched, run_many, run_query
+from told.backends.sqlite.rows import (
+    PART_BITS,
+    find_space,
+    format_meta,
+    format_spoken_text,
+    get_id_range,
+    get_passage_id_range,
+    to_fact_row,
+)
 from told.core.errors import ScopeError
-from told.core.fact import Fact, Link, Passage, Tick, EvidenceRow, join_with_previous
+from told.core.fact import EvidenceRow, Fact, Link, Passage, Tick, join_with_previous
 from told.core.ids import hash_text
 from told.core.scope import Scope
 from told.core.score import count_term_frequencies
@@ -92,7 +100,9 @@ class ViewWriter:
                     self._add_fact(op)
                 case Passage():
                     space, part = self.get_or_create_space(op.scope)
-                    self.index_passage(part, self.id_base + op.seq, space, op, self._find_previous_turn(space, op))
+                    self.index_passage(
+                        part, self.id_base + op.seq, space, op, self._find_previous_turn(space, op)
+                    )
                 case EvidenceRow():
                     self._add_evidence(op)
                 case Tick():
@@ -118,10 +128,17 @@ class ViewWriter:
             run_query(self.db, "bump_part", part)
         if self.model is not None:
             if awaited := self.model.store_vectors(self.db, self.pending_vectors):
-                vectors.mark_vectors_ready(self.db, self.model, vectors.find_waiting_passages(self.db, awaited))
+                vectors.mark_vectors_ready(
+                    self.db, self.model, vectors.find_waiting_passages(self.db, awaited)
+                )
             for part, rows in self.row_counts.items():
                 vectors.build_blocks(self.db, self.model, part, self.row_starts[part], rows)
-        for buffer in (self.pending_vectors, self.row_counts, self.changed_parts, self.indexed_turns):
+        for buffer in (
+            self.pending_vectors,
+            self.row_counts,
+            self.changed_parts,
+            self.indexed_turns,
+        ):
             buffer.clear()
 
     def flush_entries(self) -> None:
@@ -145,7 +162,11 @@ class ViewWriter:
             run_batched(self.db, query, rows, len(rows))
         self.buffered_rows.clear()
         if self.passage_bounds:
-            run_many(self.db, "place_fact", [(fact, *bounds) for fact, bounds in self.passage_bounds.items()])
+            run_many(
+                self.db,
+                "place_fact",
+                [(fact, *bounds) for fact, bounds in self.passage_bounds.items()],
+            )
             self.passage_bounds.clear()
 
     def _mark_ready(self, rows: Sequence[list[Any]]) -> None:
@@ -161,7 +182,9 @@ class ViewWriter:
         if scope is self.recent_scope[0]:
             return self.recent_scope[1]
         if scope.account != self.account_name:
-            raise ScopeError(f"A draft of account {scope.account!r} cannot be written to {self.account_name!r}.")
+            raise ScopeError(
+                f"A draft of account {scope.account!r} cannot be written to {self.account_name!r}."
+            )
         location = self.spaces.get(scope) or find_space(self.db, self.account, scope)
         if location is None:
             part = run_query(self.db, "part", self.account, scope.partition_key()).get
@@ -201,22 +224,45 @@ class ViewWriter:
     def _add_link(self, link: Link) -> None:
         space, _ = self.get_or_create_space(link.scope)
         id_ = self.id_base + link.seq
-        row = (id_, link.src, link.rel, link.dst, space, link.weight, link.until, format_meta(link.meta))
+        row = (
+            id_,
+            link.src,
+            link.rel,
+            link.dst,
+            space,
+            link.weight,
+            link.until,
+            format_meta(link.meta),
+        )
         self.buffered_rows["add_link"].append(row)
 
     def _add_evidence(self, evidence: EvidenceRow) -> None:
         space, _ = self.get_or_create_space(evidence.scope)
         id_ = self.id_base + evidence.seq
         self.written_digests.add(evidence.digest)
-        self.buffered_rows["add_evidence"].append((id_, evidence.id, space, evidence.digest, evidence.source))
+        self.buffered_rows["add_evidence"].append(
+            (id_, evidence.id, space, evidence.digest, evidence.source)
+        )
         if evidence.blobs:
-            run_batched(self.db, "add_holding", ((id_, name) for name in evidence.blobs), len(evidence.blobs))
+            run_batched(
+                self.db,
+                "add_holding",
+                ((id_, name) for name in evidence.blobs),
+                len(evidence.blobs),
+            )
 
     def _add_tick(self, tick: Tick) -> None:
         space, part = self.get_or_create_space(tick.scope)
-        turns, tokens = self.tick_totals.get(part) or run_query(self.db, "last_tick", part).fetchone() or (0, 0)
-        totals = self.tick_totals[part] = (min(turns + tick.turns, MAX_INT64), min(tokens + tick.tokens, MAX_INT64))
-        self.buffered_rows["add_tick"].append((self.id_base + tick.seq, space, part, tick.at, tick.turns, tick.tokens, *totals))
+        turns, tokens = (
+            self.tick_totals.get(part) or run_query(self.db, "last_tick", part).fetchone() or (0, 0)
+        )
+        totals = self.tick_totals[part] = (
+            min(turns + tick.turns, MAX_INT64),
+            min(tokens + tick.tokens, MAX_INT64),
+        )
+        self.buffered_rows["add_tick"].append(
+            (self.id_base + tick.seq, space, part, tick.at, tick.turns, tick.tokens, *totals)
+        )
 
     def _get_partition_size(self, part: int) -> int:
         """How many passages a partition holds before this growth."""
@@ -238,7 +284,9 @@ class ViewWriter:
         until, text = run_query(self.db, "spoken", fact).fetchone() or (None, None)
         return fact, until, text, None
 
-    def index_passage(self, part: int, fact: int, space: int, passage: Passage, previous_turn: IndexedTurn | None) -> IndexedTurn:
+    def index_passage(
+        self, part: int, fact: int, space: int, passage: Passage, previous_turn: IndexedTurn | None
+    ) -> IndexedTurn:
         """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
         ordinal = self.row_counts.get(part)
         if ordinal is None:
@@ -252,15 +300,29 @@ class ViewWriter:
         if row is None:
             self.passage_bounds[fact] = (self.passage_bounds.get(fact, (id_,))[0], id_)
         else:
-            row[FIRST_PASSAGE_COLUMN:] = (id_ if row[FIRST_PASSAGE_COLUMN] is None else row[FIRST_PASSAGE_COLUMN], id_)
+            row[FIRST_PASSAGE_COLUMN:] = (
+                id_ if row[FIRST_PASSAGE_COLUMN] is None else row[FIRST_PASSAGE_COLUMN],
+                id_,
+            )
         vector = self.new_vectors.get(digest)
         if vector is not None:
             self.pending_vectors.setdefault(digest, vector)
-        self.buffered_rows["add_passage"].append([
-            id_, fact, passage.slot, space, passage.until if until is None else until, passage.expires, previous_ordinal,
-            len(words), digest, None if text == passage.text else passage.text,
-            None if vector is None else 1, None,
-        ])  # fmt: skip
+        self.buffered_rows["add_passage"].append(
+            [
+                id_,
+                fact,
+                passage.slot,
+                space,
+                passage.until if until is None else until,
+                passage.expires,
+                previous_ordinal,
+                len(words),
+                digest,
+                None if text == passage.text else passage.text,
+                None if vector is None else 1,
+                None,
+            ]
+        )
         self.row_counts[part] = ordinal + 1
         turn = (ordinal, passage.text)
         if passage.thread is not None:
@@ -268,7 +330,9 @@ class ViewWriter:
         return turn
 
 
-def fold_terms(db: apsw.Connection, part: int, start: int, row_count: int, new_terms: dict[int, list[str]]) -> None:
+def fold_terms(
+    db: apsw.Connection, part: int, start: int, row_count: int, new_terms: dict[int, list[str]]
+) -> None:
     """Move the terms of every full stretch of passages into postings.
 
     Terms are taken from the passages that are written already and from fresh ones, by id, which then need not keep
@@ -278,13 +342,20 @@ def fold_terms(db: apsw.Connection, part: int, start: int, row_count: int, new_t
     if fold_end <= folded:
         return
     lo, _ = get_passage_id_range(part)
-    stored_terms = {ordinal: words.split() for ordinal, words in run_query(db, "part_terms", lo + folded, lo + fold_end)}
+    stored_terms = {
+        ordinal: words.split()
+        for ordinal, words in run_query(db, "part_terms", lo + folded, lo + fold_end)
+    }
     for chunk in range(folded >> CHUNK_BITS, (fold_end - 1 >> CHUNK_BITS) + 1):
         postings: dict[str, bytes] = {}
-        for ordinal in range(max(folded, chunk << CHUNK_BITS), min(fold_end, chunk + 1 << CHUNK_BITS)):
+        for ordinal in range(
+            max(folded, chunk << CHUNK_BITS), min(fold_end, chunk + 1 << CHUNK_BITS)
+        ):
             shifted = ordinal << TF_BITS
             single_posting = _pack_posting(shifted | 1)
-            for term, count in count_term_frequencies(new_terms.pop(lo + ordinal, ()) or stored_terms.get(ordinal, ())).items():
+            for term, count in count_term_frequencies(
+                new_terms.pop(lo + ordinal, ()) or stored_terms.get(ordinal, ())
+            ).items():
                 posting = single_posting if count == 1 else _pack_posting(shifted | count)
                 existing = postings.get(term)
                 postings[term] = posting if existing is None else existing + posting

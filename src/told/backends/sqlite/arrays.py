@@ -10,18 +10,18 @@ import numpy as np
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import TF_BITS
-from told.backends.sqlite.partition import TF_MASK, Visibility, Partition, PassageRow, PartitionView
+from told.backends.sqlite.partition import TF_MASK, Partition, PartitionView, PassageRow, Visibility
 from told.backends.sqlite.scan import (
     CODE_CACHE_SIZE,
     Array,
-    NumpyPartitionView,
     CodeMatrix,
     Floats,
     Ints,
     Mask,
+    NumpyPartitionView,
+    PassageColumns,
     QueryPostings,
     VisibleRows,
-    PassageColumns,
     build_sketch,
 )
 from told.core.score import FIXED_POINT_ONE
@@ -50,14 +50,23 @@ class NumpyPartition(Partition):
         super().__init__(part, model, exact_rows)
         self._clear()
 
-    def select_visible(self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]) -> PartitionView:
+    def select_visible(
+        self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]
+    ) -> PartitionView:
         """What is visible now: masks are made here, under the partition's lock, so later changes do not reach in."""
         visible_rows = self._get_visible_rows(visibility)
-        chosen_mask = visible_rows.visible_mask if visibility.filtered_ordinals is None else visible_rows.visible_mask & _build_mask(visibility.filtered_ordinals, self.row_count)
+        chosen_mask = (
+            visible_rows.visible_mask
+            if visibility.filtered_ordinals is None
+            else visible_rows.visible_mask
+            & _build_mask(visibility.filtered_ordinals, self.row_count)
+        )
         term_postings = [self.get_postings(db, term) for term in terms]
         joined = np.concatenate(term_postings) if term_postings else NO_POSTINGS
         term_indices = np.arange(len(term_postings)).repeat(list(map(len, term_postings)))
-        query_postings = QueryPostings((joined >> TF_BITS).astype(np.int64), joined & TF_MASK, term_indices, len(term_postings))
+        query_postings = QueryPostings(
+            (joined >> TF_BITS).astype(np.int64), joined & TF_MASK, term_indices, len(term_postings)
+        )
         return NumpyPartitionView(visible_rows, chosen_mask, query_postings)
 
     def _get_visible_rows(self, visibility: Visibility) -> VisibleRows:
@@ -65,7 +74,12 @@ class NumpyPartition(Partition):
         if self._cache_version != self.version:
             self._visible_cache.clear()
             self._cache_version = self.version
-        key = (visibility.spaces, visibility.seq, visibility.show_expired, visibility.needs_centroid)
+        key = (
+            visibility.spaces,
+            visibility.seq,
+            visibility.show_expired,
+            visibility.needs_centroid,
+        )
         cached = self._visible_cache.get(key) if visibility.base_ordinals is None else None
         if cached is None or not cached.valid_from <= visibility.at < cached.valid_until:
             cached = self._compute_visible_rows(visibility)
@@ -78,24 +92,48 @@ class NumpyPartition(Partition):
     def _compute_visible_rows(self, visibility: Visibility) -> VisibleRows:
         n = self.row_count
         table = PassageColumns(*self.table[:, :n])
-        visible_mask = (table.seq <= visibility.seq) & (table.until > visibility.seq) if visibility.base_ordinals is None else _build_mask(visibility.base_ordinals, n)
+        visible_mask = (
+            (table.seq <= visibility.seq) & (table.until > visibility.seq)
+            if visibility.base_ordinals is None
+            else _build_mask(visibility.base_ordinals, n)
+        )
         unexpired = table.expires > visibility.at
         if not visibility.show_expired:
             visible_mask &= unexpired
         single_space = len(visibility.spaces) < 2
-        visible_mask &= table.space == next(iter(visibility.spaces), -1) if single_space else np.isin(table.space, list(visibility.spaces))
+        visible_mask &= (
+            table.space == next(iter(visibility.spaces), -1)
+            if single_space
+            else np.isin(table.space, list(visibility.spaces))
+        )
         counted_mask = visible_mask & (table.counted > 0)
         norms = self.norms[:n]
-        codes = CodeMatrix(self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.code_cache)
+        codes = CodeMatrix(
+            self.codes[:n], np.maximum(norms, 1.0), self.sketch[:, :n], norms > 0, self.code_cache
+        )
         vector_sum = self._sum_vectors(counted_mask) if visibility.needs_centroid else ((), 0)
-        valid_from, valid_until = table.expires[~unexpired].max(initial=INT64_LIMITS.min), table.expires[unexpired].min(initial=INT64_LIMITS.max)
-        return VisibleRows(table, codes, self.speaker_table, visible_mask, counted_mask, vector_sum, int(valid_from), int(valid_until))
+        valid_from, valid_until = (
+            table.expires[~unexpired].max(initial=INT64_LIMITS.min),
+            table.expires[unexpired].min(initial=INT64_LIMITS.max),
+        )
+        return VisibleRows(
+            table,
+            codes,
+            self.speaker_table,
+            visible_mask,
+            counted_mask,
+            vector_sum,
+            int(valid_from),
+            int(valid_until),
+        )
 
     @property
     def size(self) -> int:
         """Roughly how many bytes the partition takes, once as much is taken apart and remembered as ever is."""
         code_bytes = self.model.dim + CODE_CACHE_ENTRY_BYTES if self.model else 0
-        return super().size + min(self.row_count, CODE_CACHE_SIZE) * (code_bytes + STATIC_COLUMNS_BYTES)
+        return super().size + min(self.row_count, CODE_CACHE_SIZE) * (
+            code_bytes + STATIC_COLUMNS_BYTES
+        )
 
     def _sum_vectors(self, visible_mask: Mask) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.
@@ -161,7 +199,9 @@ class NumpyPartition(Partition):
         ordinals = docs >> TF_BITS
         return bool((ordinals[1:] > ordinals[:-1]).all())
 
-    def _append_postings(self, docs: npt.NDArray[np.uint32], tail: Sequence[int]) -> npt.NDArray[np.uint32]:
+    def _append_postings(
+        self, docs: npt.NDArray[np.uint32], tail: Sequence[int]
+    ) -> npt.NDArray[np.uint32]:
         return np.concatenate((docs, np.array(tail, np.uint32)))
 
     def _vector_bytes(self, dim: int) -> int:

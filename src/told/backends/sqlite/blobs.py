@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import apsw
 
-from told.backends.sqlite.connect import run_query, run_many
-from told.backends.sqlite.rows import to_json_list, get_id_range
+from told.backends.sqlite.connect import run_many, run_query
+from told.backends.sqlite.rows import get_id_range, to_json_list
 from told.core.blob import Blob
 from told.core.ids import hash_content
 
@@ -46,4 +46,8 @@ def release_evidence(db: apsw.Connection, account: int, evidence: str) -> int:
 
 def find_damaged(db: apsw.Connection) -> list[str]:
     """The blobs whose bytes are not those they were kept under, one at a time in memory."""
-    return [name for name, data in run_query(db, "all_blobs") if not isinstance(data, bytes) or hash_content(data) != name]
+    return [
+        name
+        for name, data in run_query(db, "all_blobs")
+        if not isinstance(data, bytes) or hash_content(data) != name
+    ]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run_query, build_path_error
+from told.backends.sqlite.connect import build_path_error, run_query
 from told.backends.sqlite.rows import get_id_range
 from told.core.errors import StoreError
 
@@ -24,9 +24,20 @@ def collect_stats(db: apsw.Connection, account: int | None, path: Path) -> dict[
     """Counts and sizes."""
     model = vectors.load_current_model(db)
     figures: dict[str, Any] = {
-        "entries": 0, "erased": 0, "memories": 0, "versions": 0, "evidence": 0, "links": 0, "users": 0, "agents": 0,
-        "runs": 0, "faults": 0, "recalls": 0, "blobs": 0, "tasks": 0,
-    }  # fmt: skip
+        "entries": 0,
+        "erased": 0,
+        "memories": 0,
+        "versions": 0,
+        "evidence": 0,
+        "links": 0,
+        "users": 0,
+        "agents": 0,
+        "runs": 0,
+        "faults": 0,
+        "recalls": 0,
+        "blobs": 0,
+        "tasks": 0,
+    }
     if account is not None:
         lo, hi = get_id_range(account)
         figures["entries"], erased = run_query(db, "count_entries", lo, hi).fetchone()
@@ -34,13 +45,17 @@ def collect_stats(db: apsw.Connection, account: int | None, path: Path) -> dict[
         figures["erased"], figures["memories"] = erased or 0, current or 0
         figures["evidence"] = run_query(db, "count_evidence", lo, hi).get
         figures["links"] = run_query(db, "count_links", lo, hi).get
-        _, figures["users"], figures["agents"], figures["runs"] = run_query(db, "count_spaces", account).fetchone()
+        _, figures["users"], figures["agents"], figures["runs"] = run_query(
+            db, "count_spaces", account
+        ).fetchone()
         figures["faults"] = run_query(db, "count_faults", account).get
         figures["recalls"] = run_query(db, "count_recalls", account).get
         figures["blobs"] = run_query(db, "count_blobs", account).get
         figures["tasks"] = run_query(db, "count_tasks", account).get
     figures["model"] = None if model is None else {"name": model.name, "dim": model.dim}
-    figures["pending_vectors"] = 0 if model is None else run_query(db, "pending_count", model.id).get
+    figures["pending_vectors"] = (
+        0 if model is None else run_query(db, "pending_count", model.id).get
+    )
     figures["bytes"] = sum(file.stat().st_size for file in list_files(path))
     figures["schema"] = run_query(db, "schema_version").get
     figures["sqlite"] = apsw.sqlite_lib_version()

@@ -51,9 +51,15 @@ def parse_url(url: str) -> Path:
     """The file a `sqlite:///` URL names."""
     scheme, separator, path = url.partition(":///")
     if scheme != "sqlite" or not separator or not path or "\0" in path:
-        raise ConfigError(f"{url!r} is not a SQLite URL.", hint="Such as sqlite:///memory.db or sqlite:////tmp/m.db.")
+        raise ConfigError(
+            f"{url!r} is not a SQLite URL.",
+            hint="Such as sqlite:///memory.db or sqlite:////tmp/m.db.",
+        )
     if path == ":memory:":
-        raise ConfigError("A SQLite store is a file, which :memory: is not.", hint="For one in memory write ram://.")
+        raise ConfigError(
+            "A SQLite store is a file, which :memory: is not.",
+            hint="For one in memory write ram://.",
+        )
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
@@ -65,7 +71,9 @@ def check_sqlite_version(library_version: str | None = None) -> None:
     version = apsw.sqlite_lib_version() if library_version is None else library_version
     if tuple(int(part) for part in version.split(".")[:3]) < MIN_SQLITE_VERSION:
         minimum = ".".join(map(str, MIN_SQLITE_VERSION))
-        raise StoreVersion(f"SQLite {version} has a known WAL corruption bug.", hint=f"Install apsw >= {minimum}.")
+        raise StoreVersion(
+            f"SQLite {version} has a known WAL corruption bug.", hint=f"Install apsw >= {minimum}."
+        )
 
 
 class ErrorTranslator:
@@ -76,7 +84,9 @@ class ErrorTranslator:
     def __enter__(self) -> None:
         """Nothing to prepare."""
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: object
+    ) -> None:
         translation = None if error is None else _translate_error(error)
         if translation is not None:
             raise translation from error
@@ -117,7 +127,13 @@ def translate_errors() -> ErrorTranslator:
 
 def build_path_error(path: Path, error: OSError) -> StoreError:
     """What the system's refusal of a path means for a store."""
-    error_class = StoreReadOnly if error.errno in READ_ONLY_ERRNOS else StoreFull if error.errno in NO_SPACE_ERRNOS else StoreError
+    error_class = (
+        StoreReadOnly
+        if error.errno in READ_ONLY_ERRNOS
+        else StoreFull
+        if error.errno in NO_SPACE_ERRNOS
+        else StoreError
+    )
     return error_class(f"{path} cannot be used: {error.strerror}.")
 
 
@@ -253,7 +269,9 @@ class Database:
             db.set_busy_timeout(round(self.busy_timeout * 1000))
             # A plan that looks at the values bound to it is made anew for each, at ten times the cost of its use.
             db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
-            db.execute(QUERIES[f"pragmas_{self._durability}"]).fetchall()  # unread, an answer holds up the next one
+            db.execute(
+                QUERIES[f"pragmas_{self._durability}"]
+            ).fetchall()  # unread, an answer holds up the next one
         except BaseException:
             self._close_connection(db)
             raise
@@ -316,12 +334,20 @@ def _check_schema(db: apsw.Connection, path: Path) -> None:
     if not tables:
         return
     if not tables >= REQUIRED_TABLES:
-        raise StoreVersion(f"{path} is the database of another program.", hint="Choose another file.")
+        raise StoreVersion(
+            f"{path} is the database of another program.", hint="Choose another file."
+        )
     version = db.execute(QUERIES["schema_version"]).get
     if version not in SCHEMA_FILES:
         is_older = isinstance(version, int) and version < SCHEMA_VERSION
-        hint = "Export it with the told that made it and import that into a new file." if is_older else "Upgrade told."
-        raise StoreVersion(f"The file has schema {version}; this told reads schema {SCHEMA_VERSION}.", hint=hint)
+        hint = (
+            "Export it with the told that made it and import that into a new file."
+            if is_older
+            else "Upgrade told."
+        )
+        raise StoreVersion(
+            f"The file has schema {version}; this told reads schema {SCHEMA_VERSION}.", hint=hint
+        )
 
 
 def _migrate_schema(db: apsw.Connection) -> None:
@@ -425,11 +451,20 @@ def run_many(db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]]) -> Q
     return result
 
 
-def run_batched(db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]], count: int, *shared_params: Any) -> list[Any]:
+def run_batched(
+    db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]], count: int, *shared_params: Any
+) -> list[Any]:
     """Execute a named query that takes a row of values with so many rows, several at a time; what it says of each."""
     if count < ROWS_PER_STATEMENT:
-        return list(db.executemany(QUERIES[name], ((*row, *shared_params) for row in rows) if shared_params else rows))
+        return list(
+            db.executemany(
+                QUERIES[name], ((*row, *shared_params) for row in rows) if shared_params else rows
+            )
+        )
     remaining = iter(rows)
-    batches = ((*chain.from_iterable(islice(remaining, ROWS_PER_STATEMENT)), *shared_params) for _ in range(count // ROWS_PER_STATEMENT))
+    batches = (
+        (*chain.from_iterable(islice(remaining, ROWS_PER_STATEMENT)), *shared_params)
+        for _ in range(count // ROWS_PER_STATEMENT)
+    )
     results = list(db.executemany(widen_values(name, ROWS_PER_STATEMENT), batches))
     return results + run_batched(db, name, remaining, count % ROWS_PER_STATEMENT, *shared_params)

@@ -16,7 +16,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
-from told.core.filter import MATCH_ALL, METADATA_PREFIX, SCOPE_FIELDS, AllOf, Filter, Not, AnyOf, Comparison, combine_all
+from told.core.filter import (
+    MATCH_ALL,
+    METADATA_PREFIX,
+    SCOPE_FIELDS,
+    AllOf,
+    AnyOf,
+    Comparison,
+    Filter,
+    Not,
+    combine_all,
+)
 from told.core.ids import JSON
 
 CompiledFilter: TypeAlias = tuple[str, list[Any], Filter]
@@ -32,9 +42,7 @@ NEGATIONS: Final = {"ne": "eq", "nin": "in"}
 IN_SPACE: Final = "f.space IN (SELECT s.id FROM space AS s WHERE {})"
 METADATA_KEY: Final = "EXISTS (SELECT 1 FROM json_each(f.meta) AS m WHERE m.key = ? AND {})"
 # Without the CASE, SQLite would be free to read a string as JSON before it has looked at its type, and fail.
-ANY_MEMBER: Final = (
-    "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE '[]' END) AS e WHERE {})"
-)
+ANY_MEMBER: Final = "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE '[]' END) AS e WHERE {})"
 # Most memories are of one kind; this says no more than the fragment, but lets SQLite use the index of all others.
 DEFAULT_KIND: Final = "memory"
 NOT_DEFAULT_KIND: Final = "({} AND f.kind <> 'memory')"
@@ -64,7 +72,7 @@ SQL_FALSE: Final = SqlFragment("0")
 SQL_UNKNOWN: Final = SqlFragment("1", exact=False)
 
 
-def compile_filter(filter_: Filter) -> CompiledFilter:  # noqa: A001 - filters.compile(…) reads like re.compile(…)
+def compile_filter(filter_: Filter) -> CompiledFilter:
     """The filter as a WHERE fragment, its parameters and the residual filter."""
     fragment = _build_fragment(filter_)
     return fragment.sql, list(fragment.params), _build_residual(filter_, fragment)
@@ -98,10 +106,14 @@ def _join_and(parts: Iterable[SqlFragment]) -> SqlFragment:
 
 def _join_or(parts: Iterable[SqlFragment]) -> SqlFragment:
     fragments = list(parts)
-    return SQL_UNKNOWN if SQL_UNKNOWN in fragments else _join_fragments(" OR ", SQL_FALSE, fragments)
+    return (
+        SQL_UNKNOWN if SQL_UNKNOWN in fragments else _join_fragments(" OR ", SQL_FALSE, fragments)
+    )
 
 
-def _join_fragments(operator: str, neutral: SqlFragment, parts: Sequence[SqlFragment]) -> SqlFragment:
+def _join_fragments(
+    operator: str, neutral: SqlFragment, parts: Sequence[SqlFragment]
+) -> SqlFragment:
     exact = all(part.exact for part in parts)
     kept = [part for part in parts if part.sql != neutral.sql]
     if not kept:
@@ -118,12 +130,18 @@ def _compile_test(test: Comparison) -> SqlFragment:
     if test.op in NEGATIONS:
         return _negate(_compile_test(Comparison(test.field, NEGATIONS[test.op], test.value)))
     if test.field.startswith(METADATA_PREFIX):
-        return _compile_metadata(test.op, test.value).wrap_in(METADATA_KEY, test.field.removeprefix(METADATA_PREFIX))
+        return _compile_metadata(test.op, test.value).wrap_in(
+            METADATA_KEY, test.field.removeprefix(METADATA_PREFIX)
+        )
     column = COLUMNS.get(test.field)
     if column is None:
         return SQL_UNKNOWN
     fragment = _compile_column(column, test.op, test.value)
-    if test.field == "kind" and test.op in ("eq", "in") and DEFAULT_KIND not in _get_test_values(test):
+    if (
+        test.field == "kind"
+        and test.op in ("eq", "in")
+        and DEFAULT_KIND not in _get_test_values(test)
+    ):
         return fragment.wrap_in(NOT_DEFAULT_KIND)
     return fragment.wrap_in(IN_SPACE) if test.field in SCOPE_FIELDS else fragment
 
@@ -159,8 +177,14 @@ def _require_not_null(column: str, fragment: SqlFragment) -> SqlFragment:
 
 def _compile_in(column: str, values: Sequence[Any]) -> SqlFragment:
     non_null = [value for value in values if value is not None]
-    membership = _require_not_null(column, SqlFragment(IN_LIST.format(column), (_encode_list(non_null),))) if non_null else SQL_FALSE
-    return _join_or((membership, SqlFragment(f"{column} IS NULL"))) if None in values else membership
+    membership = (
+        _require_not_null(column, SqlFragment(IN_LIST.format(column), (_encode_list(non_null),)))
+        if non_null
+        else SQL_FALSE
+    )
+    return (
+        _join_or((membership, SqlFragment(f"{column} IS NULL"))) if None in values else membership
+    )
 
 
 def _compile_icontains(expression: str, value: str) -> SqlFragment:
@@ -169,7 +193,9 @@ def _compile_icontains(expression: str, value: str) -> SqlFragment:
     beyond_ascii = f"octet_length({expression}) <> length({expression})"
     if not folded.isascii():
         return SqlFragment(beyond_ascii, exact=False)
-    return SqlFragment(f"(instr(lower({expression}), ?) > 0 OR {beyond_ascii})", (folded,), exact=False)
+    return SqlFragment(
+        f"(instr(lower({expression}), ?) > 0 OR {beyond_ascii})", (folded,), exact=False
+    )
 
 
 # Metadata: the value of one key, a row `m` of json_each; a list's members are rows `e` --------------------------------
@@ -183,7 +209,9 @@ def _compile_metadata(op: str, value: Any) -> SqlFragment:
             return _compile_equality("m", value)
         case "contains":
             member = _compile_equality("e", (value,)).wrap_in(ANY_MEMBER)
-            return _join_or((_compile_substring(value), member)) if isinstance(value, str) else member
+            return (
+                _join_or((_compile_substring(value), member)) if isinstance(value, str) else member
+            )
         case "icontains":
             text = _join_and((SqlFragment("m.type = 'text'"), _compile_icontains("m.value", value)))
             return _join_or((text, SqlFragment("m.type = 'array'", exact=False)))
@@ -200,7 +228,9 @@ def _compile_comparison(op: str, value: Any) -> SqlFragment:
         return SqlFragment(f"(m.type = 'text' AND m.value {ORDERINGS[op]} ?)", (value,))
     low, high = _widen_bounds(value, value)
     bound = low if op in ("gt", "gte") else high
-    return SqlFragment(f"({NUMERIC.format('m')} AND m.value {ORDERINGS[op]} ?)", (bound,), exact=False)
+    return SqlFragment(
+        f"({NUMERIC.format('m')} AND m.value {ORDERINGS[op]} ?)", (bound,), exact=False
+    )
 
 
 def _compile_equality(row: str, values: Sequence[Any]) -> SqlFragment:
@@ -211,20 +241,30 @@ def _compile_equality(row: str, values: Sequence[Any]) -> SqlFragment:
     type_names = sorted(types - {"text", "number"})
     exact = types.isdisjoint({"array", "object"})
     parts = [
-        SqlFragment(IN_LIST.format(f"{row}.type"), (_encode_list(type_names),), exact) if type_names else SQL_FALSE,
-        SqlFragment(f"({row}.type = 'text' AND {IN_LIST.format(f'{row}.value')})", (_encode_list(texts),)) if texts else SQL_FALSE,
+        SqlFragment(IN_LIST.format(f"{row}.type"), (_encode_list(type_names),), exact)
+        if type_names
+        else SQL_FALSE,
+        SqlFragment(
+            f"({row}.type = 'text' AND {IN_LIST.format(f'{row}.value')})", (_encode_list(texts),)
+        )
+        if texts
+        else SQL_FALSE,
         _compile_range(row, _widen_bounds(min(numbers), max(numbers))) if numbers else SQL_FALSE,
     ]
     return _join_or(parts)
 
 
 def _compile_range(row: str, bounds: tuple[float, float]) -> SqlFragment:
-    return SqlFragment(f"({NUMERIC.format(row)} AND {row}.value BETWEEN ? AND ?)", bounds, exact=False)
+    return SqlFragment(
+        f"({NUMERIC.format(row)} AND {row}.value BETWEEN ? AND ?)", bounds, exact=False
+    )
 
 
 def _widen_bounds(low: float, high: float) -> tuple[float, float]:
     """Bounds wide enough for whatever SQLite makes of the digits of a number between these."""
-    return float(low) - abs(float(low)) * SLACK - MIN_SLACK, float(high) + abs(float(high)) * SLACK + MIN_SLACK
+    return float(low) - abs(float(low)) * SLACK - MIN_SLACK, float(high) + abs(
+        float(high)
+    ) * SLACK + MIN_SLACK
 
 
 def _get_json_type(value: Any) -> str:

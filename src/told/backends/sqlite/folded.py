@@ -9,15 +9,17 @@ from typing import Any, Final
 import apsw
 
 from told.backends.sqlite.connect import run_query
-from told.backends.sqlite.rows import SEQ_MASK, parse_fact, parse_link, make_entry_id
-from told.core.fact import Passage, Tick, EvidenceRow
+from told.backends.sqlite.rows import SEQ_MASK, make_entry_id, parse_fact, parse_link
+from told.core.fact import EvidenceRow, Passage, Tick
 from told.core.scope import Scope
 from told.ports import ViewRow
 
 RowTuple = tuple[Any, ...]
 
 
-def load_view_rows(db: apsw.Connection, account: int, name: str, after: int, upto: int) -> list[ViewRow]:
+def load_view_rows(
+    db: apsw.Connection, account: int, name: str, after: int, upto: int
+) -> list[ViewRow]:
     """The rows the views have of the entries from just after a position up to another."""
     id_bounds = make_entry_id(account, after), make_entry_id(account, upto)
     scopes: dict[RowTuple, Scope] = {}

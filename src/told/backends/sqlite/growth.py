@@ -14,7 +14,7 @@ import apsw
 from told.backends.sqlite.apply import ViewWriter
 from told.backends.sqlite.connect import run_query
 from told.backends.sqlite.memo import AccountHead
-from told.ports import Guard, NoEvidence, NoFact, KindNotGrown, UnchangedSlot
+from told.ports import Guard, KindNotGrown, NoEvidence, NoFact, UnchangedSlot
 
 
 @dataclass(slots=True)
@@ -27,7 +27,9 @@ class WriteBuffer:
     flush_failed: bool = False
     _view_writers: dict[str, tuple[AccountHead, ViewWriter]] = field(default_factory=dict)
 
-    def get_view_writer(self, account: AccountHead, factory: Callable[[], ViewWriter]) -> ViewWriter:
+    def get_view_writer(
+        self, account: AccountHead, factory: Callable[[], ViewWriter]
+    ) -> ViewWriter:
         """What grows an account to which something is about to be added: from here on there are traces of it."""
         self.buffered_count += 1
         entry = self._view_writers.get(account.name)
@@ -37,7 +39,11 @@ class WriteBuffer:
 
     def has_relevant_writes(self, guards: Iterable[Guard]) -> bool:
         """Whether something gathered may be what a guard looks out for."""
-        return any(_has_relevant_writes(view_writer, guard) for _, view_writer in self._view_writers.values() for guard in guards)
+        return any(
+            _has_relevant_writes(view_writer, guard)
+            for _, view_writer in self._view_writers.values()
+            for guard in guards
+        )
 
     def flush(self, db: apsw.Connection) -> None:
         """Write what was gathered; if that fails, nobody can say whose it was."""

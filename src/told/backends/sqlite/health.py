@@ -12,7 +12,7 @@ from typing import Any, Final
 import apsw
 
 from told.backends.sqlite import blobs, strays, vectors
-from told.backends.sqlite.apply import CHUNK_BITS, POSTING_BYTES, FOLD_SIZE, TF_BITS, iter_postings
+from told.backends.sqlite.apply import CHUNK_BITS, FOLD_SIZE, POSTING_BYTES, TF_BITS, iter_postings
 from told.backends.sqlite.care import ACTIVE_READERS_WARNING
 from told.backends.sqlite.connect import run_query
 from told.backends.sqlite.rows import get_passage_id_range
@@ -81,7 +81,9 @@ def repair_index(db: apsw.Connection) -> int:
             repaired += 1
     if (current := vectors.load_current_model(db)) is not None:
         for part, number in _find_missing_blocks(db):
-            repaired += vectors.build_blocks(db, current, part, number * vectors.BLOCK_SIZE, (number + 1) * vectors.BLOCK_SIZE)
+            repaired += vectors.build_blocks(
+                db, current, part, number * vectors.BLOCK_SIZE, (number + 1) * vectors.BLOCK_SIZE
+            )
     return repaired
 
 
@@ -96,7 +98,9 @@ def _find_bad_blocks(db: apsw.Connection) -> list[tuple[int, int, int, str]]:
         stored_model = models.get(model)
         if stored_model is None or epoch is None:
             bad_blocks.append((model, part, number, "belongs to nothing"))
-        elif not vectors.is_valid_block(stored_model, part, epoch, (number, made_in, builder, digest, codes)):
+        elif not vectors.is_valid_block(
+            stored_model, part, epoch, (number, made_in, builder, digest, codes)
+        ):
             bad_blocks.append((model, part, number, "is not what was written and is not used"))
     return bad_blocks
 
@@ -110,7 +114,14 @@ def _find_missing_blocks(db: apsw.Connection) -> list[tuple[int, int]]:
     for part, rows in run_query(db, "all_parts").fetchall():
         if rows >= vectors.BLOCK_SIZE:
             existing = {number for (number,) in run_query(db, "block_numbers", model.id, part)}
-            complete = run_query(db, "full_stretches", vectors.BLOCK_SIZE, model.id, *get_passage_id_range(part), model.dim)
+            complete = run_query(
+                db,
+                "full_stretches",
+                vectors.BLOCK_SIZE,
+                model.id,
+                *get_passage_id_range(part),
+                model.dim,
+            )
             missing += [(part, number) for (number,) in complete if number not in existing]
     return missing
 
@@ -124,9 +135,15 @@ def _find_mismatch(db: apsw.Connection, part: int, rows: int, folded: int) -> st
     Per term, a sum over its postings stands for the postings, so that they may be read in any order.
     """
     expected, count, tail_matches = PostingTotals(), 0, folded == rows - rows % FOLD_SIZE
-    for ordinal, text, previous_text, stored_terms, length, digest, row_matches in run_query(db, "part_passages", *get_passage_id_range(part)):
+    for ordinal, text, previous_text, stored_terms, length, digest, row_matches in run_query(
+        db, "part_passages", *get_passage_id_range(part)
+    ):
         words = extract_terms(text) if row_matches and isinstance(text, str) else None
-        if words is None or (ordinal, length, digest) != (count, len(words), hash_text(join_with_previous(previous_text, text))):
+        if words is None or (ordinal, length, digest) != (
+            count,
+            len(words),
+            hash_text(join_with_previous(previous_text, text)),
+        ):
             return "passages"
         joined = " ".join(words)
         if ordinal < folded:

@@ -16,13 +16,21 @@ import apsw
 from told.backends.sqlite import vectors
 from told.backends.sqlite.connect import ReadSnapshot, run_query
 from told.backends.sqlite.filters import compile_filter
-from told.backends.sqlite.partition import PartitionRanking, Visibility, Partition, PartitionView
-from told.backends.sqlite.rows import PART_BITS, PART_MASK, ScopeLookup, parse_fact, to_json_list, make_entry_id, find_visible_spaces
+from told.backends.sqlite.partition import Partition, PartitionRanking, PartitionView, Visibility
+from told.backends.sqlite.rows import (
+    PART_BITS,
+    PART_MASK,
+    ScopeLookup,
+    find_visible_spaces,
+    make_entry_id,
+    parse_fact,
+    to_json_list,
+)
 from told.backends.sqlite.sql import add_condition
 from told.backends.sqlite.writer import GroupCommitWriter
 from told.core.fact import NEVER, Fact
 from told.core.filter import MATCH_ALL, Filter, matches_filter, to_record
-from told.core.query import FactQuery, LazySequence, Candidate, RankedList, IndexQuery, IndexResult
+from told.core.query import Candidate, FactQuery, IndexQuery, IndexResult, LazySequence, RankedList
 from told.core.question import build_query_statistics
 from told.core.score import Centroid, CorpusStatistics, compute_centroid
 
@@ -67,7 +75,10 @@ class PartitionCache:
 
     def update_size(self, partition: Partition) -> None:
         """Note a partition's new size, and forget the least recently used ones until the rest fit the budget."""
-        key, size = (partition.part, partition.model.id if partition.model else None), partition.size
+        key, size = (
+            (partition.part, partition.model.id if partition.model else None),
+            partition.size,
+        )
         if self._sizes.get(key) == size:
             return
         with self._lock:
@@ -102,24 +113,46 @@ class SqliteIndex:
 
     def search(self, index_query: IndexQuery) -> IndexResult:
         """The best of each retriever: seen where the last pages are at hand, unless there is much to read."""
-        runs_on_writer = index_query.query.as_of.valid_at is None and index_query.query.filter == MATCH_ALL
-        visible = self.writer.read_on_writer(lambda db: self._load_visible(ReadSnapshot(db), index_query, MAX_ROWS_ON_WRITER)) if runs_on_writer else None
+        runs_on_writer = (
+            index_query.query.as_of.valid_at is None and index_query.query.filter == MATCH_ALL
+        )
+        visible = (
+            self.writer.read_on_writer(
+                lambda db: self._load_visible(ReadSnapshot(db), index_query, MAX_ROWS_ON_WRITER)
+            )
+            if runs_on_writer
+            else None
+        )
         while visible is None:
-            visible = self._load_visible(self.writer.database.read_transaction(), index_query, NEVER)
+            visible = self._load_visible(
+                self.writer.database.read_transaction(), index_query, NEVER
+            )
         return _rank_passages(visible.views, index_query, has_links=visible.has_links)
 
-    def _load_visible(self, snapshot: AbstractContextManager[apsw.Connection], index_query: IndexQuery, max_rows: int) -> VisiblePartitions | None:
+    def _load_visible(
+        self,
+        snapshot: AbstractContextManager[apsw.Connection],
+        index_query: IndexQuery,
+        max_rows: int,
+    ) -> VisiblePartitions | None:
         """What a read sees, or None when the snapshot is older than what is cached or so many rows newer."""
         with snapshot as db:
             row = run_query(db, "searched", index_query.query.scope.account).fetchone()
             if row is None:
                 return VisiblePartitions([], has_links=False)
             account, has_links, *model = row
-            views = self._load_partition_views(db, account, index_query, _check_query_model(model, index_query), max_rows)
+            views = self._load_partition_views(
+                db, account, index_query, _check_query_model(model, index_query), max_rows
+            )
             return None if views is None else VisiblePartitions(views, has_links=bool(has_links))
 
     def _load_partition_views(
-        self, db: apsw.Connection, account: int, index_query: IndexQuery, model: vectors.StoredModel | None, max_rows: int
+        self,
+        db: apsw.Connection,
+        account: int,
+        index_query: IndexQuery,
+        model: vectors.StoredModel | None,
+        max_rows: int,
     ) -> list[PartitionView] | None:
         """What each partition shows."""
         query = index_query.query
@@ -132,14 +165,20 @@ class SqliteIndex:
         views: list[PartitionView] = []
         for part, members in parts.items():
             visibility = Visibility(
-                frozenset(members), query.as_of.seq, query.as_of.at, query.show_expired,
+                frozenset(members),
+                query.as_of.seq,
+                query.as_of.at,
+                query.show_expired,
                 None if base_ordinals is None else base_ordinals.get(part, frozenset()),
-                None if filtered_ordinals is None else filtered_ordinals.get(part, frozenset()), bool(index_query.centre),
-            )  # fmt: skip
+                None if filtered_ordinals is None else filtered_ordinals.get(part, frozenset()),
+                bool(index_query.centre),
+            )
             partition = self.cache.get_partition(part, model)
             acquired = [False]
             try:
-                acquired[:] = map(partition.lock.acquire, (max_rows == NEVER,))  # a glance holds up writers: it never waits
+                acquired[:] = map(
+                    partition.lock.acquire, (max_rows == NEVER,)
+                )  # a glance holds up writers: it never waits
                 if not acquired[0] or not partition.refresh(db, max_rows):
                     return None
                 views.append(partition.select_visible(db, visibility, terms))
@@ -159,35 +198,63 @@ def _check_query_model(row: Sequence[Any], index_query: IndexQuery) -> vectors.S
     return model
 
 
-def _rank_passages(views: Sequence[PartitionView], index_query: IndexQuery, *, has_links: bool) -> IndexResult:
+def _rank_passages(
+    views: Sequence[PartitionView], index_query: IndexQuery, *, has_links: bool
+) -> IndexResult:
     """Both lists over all partitions, scored with the statistics of everything visible."""
     corpus = _sum_corpora([view.corpus for view in views])
     document_frequencies = _sum_columns([view.get_document_frequencies() for view in views])
-    speakers = {name for view in views for name in view.get_speaker_names()} if index_query.words else ()
+    speakers = (
+        {name for view in views for name in view.get_speaker_names()} if index_query.words else ()
+    )
     centred = index_query.centre and index_query.vector is not None
     centroid, count = _compute_centroid(views) if centred else (Centroid(), 0)
     query_code = b"" if index_query.vector is None else vectors.pack_query(index_query.vector)
     stats = build_query_statistics(
-        index_query, query_code, corpus, document_frequencies if views else [0] * len(set(index_query.terms)), speakers,
-        centroid, count, vectors.compute_query_cosine,
-    )  # fmt: skip
+        index_query,
+        query_code,
+        corpus,
+        document_frequencies if views else [0] * len(set(index_query.terms)),
+        speakers,
+        centroid,
+        count,
+        vectors.compute_query_cosine,
+    )
     results = [view.rank_passages(stats) for view in views]
     vector_ranking = _merge_rankings([result.by_vector for result in results], index_query.depth)
     word_ranking = _merge_rankings([result.by_terms for result in results], index_query.depth)
 
     def build_candidates() -> Sequence[Candidate]:
-        ranked = zip(results, vector_ranking.split_ranks(len(results)), word_ranking.split_ranks(len(results)), strict=True)
+        ranked = zip(
+            results,
+            vector_ranking.split_ranks(len(results)),
+            word_ranking.split_ranks(len(results)),
+            strict=True,
+        )
         candidates = [result.build_candidates(*ranks) for result, *ranks in ranked]
         return candidates[0] if len(candidates) == 1 else sorted(chain.from_iterable(candidates))
 
     return IndexResult(
-        vector_ranking.ranked_list, word_ranking.ranked_list, LazySequence(build_candidates), stats.named_speakers, stats.total_weight, stats.centroid.length, stats.passage_count, has_links
+        vector_ranking.ranked_list,
+        word_ranking.ranked_list,
+        LazySequence(build_candidates),
+        stats.named_speakers,
+        stats.total_weight,
+        stats.centroid.length,
+        stats.passage_count,
+        has_links,
     )
 
 
 def _sum_corpora(corpora: Sequence[CorpusStatistics]) -> CorpusStatistics:
     """All that is visible, wherever it is."""
-    return corpora[0] if len(corpora) == 1 else CorpusStatistics(sum(c.passage_count for c in corpora), sum(c.term_count for c in corpora))
+    return (
+        corpora[0]
+        if len(corpora) == 1
+        else CorpusStatistics(
+            sum(c.passage_count for c in corpora), sum(c.term_count for c in corpora)
+        )
+    )
 
 
 def _compute_centroid(views: Sequence[PartitionView]) -> tuple[Centroid, int]:
@@ -196,7 +263,9 @@ def _compute_centroid(views: Sequence[PartitionView]) -> tuple[Centroid, int]:
     count = sum(count for _, count in totals)
     if len(views) == 1:
         return views[0].get_centroid(), count
-    return compute_centroid(_sum_columns([total for total, _ in totals]), count, vectors.pack_vector), count
+    return compute_centroid(
+        _sum_columns([total for total, _ in totals]), count, vectors.pack_vector
+    ), count
 
 
 def _sum_columns(totals: Sequence[Sequence[int]]) -> Sequence[int]:
@@ -224,22 +293,31 @@ class MergedRanking(NamedTuple):
 def _merge_rankings(rankings: Sequence[PartitionRanking], depth: int) -> MergedRanking:
     if len(rankings) == 1:
         [only_ranking] = rankings
-        ranked_list = RankedList(bool(only_ranking.ordinals), lambda: ((seq, shown) for seq, shown, _ in only_ranking.load_scores()))
+        ranked_list = RankedList(
+            bool(only_ranking.ordinals),
+            lambda: ((seq, shown) for seq, shown, _ in only_ranking.load_scores()),
+        )
         return MergedRanking(ranked_list, only_ranking.ordinals)
     entries = (
         (score, seq, ordinal, owner, shown)
         for owner, ranking in enumerate(rankings)
-        for ordinal, (seq, shown, score) in zip(ranking.ordinals, ranking.load_scores(), strict=True)
+        for ordinal, (seq, shown, score) in zip(
+            ranking.ordinals, ranking.load_scores(), strict=True
+        )
     )
     best = sorted(entries, reverse=True)[:depth]
     _, seqs, ordinals, owners, shown = zip(*best, strict=True) if best else ((),) * 5
-    return MergedRanking(RankedList(bool(best), lambda: zip(seqs, shown, strict=True)), ordinals, owners)
+    return MergedRanking(
+        RankedList(bool(best), lambda: zip(seqs, shown, strict=True)), ordinals, owners
+    )
 
 
 # Facts by SQL ---------------------------------------------------------------------------------------------------------
 
 
-def find_facts(db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int]) -> list[Fact]:
+def find_facts(
+    db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int]
+) -> list[Fact]:
     """The facts of a read, in ledger order, before its offset and limit."""
     condition, params, residual = compile_filter(query.filter)
     if query.after:
@@ -260,12 +338,23 @@ def find_facts(db: apsw.Connection, account: int, query: FactQuery, spaces: Sequ
 
 
 def _select_fact_rows(
-    db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int], condition: str, params: Sequence[Any],
+    db: apsw.Connection,
+    account: int,
+    query: FactQuery,
+    spaces: Sequence[int],
+    condition: str,
+    params: Sequence[Any],
     tail: str = "",
-) -> FactRows:  # fmt: skip
+) -> FactRows:
     as_of = query.as_of
     name = "facts_latest" if as_of.valid_at is None else "facts_valid"
-    bounds = [to_json_list(spaces), make_entry_id(account, as_of.seq), as_of.seq, query.show_expired, as_of.at]
+    bounds = [
+        to_json_list(spaces),
+        make_entry_id(account, as_of.seq),
+        as_of.seq,
+        query.show_expired,
+        as_of.at,
+    ]
     if as_of.valid_at is not None:
         bounds.append(as_of.valid_at)
     return db.execute(add_condition(name, condition, tail), (*bounds, *params)).fetchall()
@@ -289,12 +378,18 @@ def _resolve_in_sql(
     return base_ordinals, filtered_ordinals
 
 
-def _find_ordinals(db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int], filter_: Filter) -> OrdinalsByPart:
+def _find_ordinals(
+    db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int], filter_: Filter
+) -> OrdinalsByPart:
     condition, params, residual = compile_filter(filter_)
     rows = _select_fact_rows(db, account, query, spaces, condition, params)
     if residual != MATCH_ALL:
         scopes = ScopeLookup(db, query.scope.account)
-        rows = [row for row in rows if matches_filter(residual, to_record(parse_fact(row, scopes[row[3]])))]
+        rows = [
+            row
+            for row in rows
+            if matches_filter(residual, to_record(parse_fact(row, scopes[row[3]])))
+        ]
     by_part: dict[int, set[int]] = {}
     for id_, _ in run_query(db, "passages_of_facts", to_json_list([row[0] for row in rows])):
         by_part.setdefault(id_ >> PART_BITS, set()).add(id_ & PART_MASK)

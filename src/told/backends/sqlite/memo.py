@@ -49,7 +49,9 @@ class ReadCache:
 
     def reuse_for(self, version: int) -> ReadCache:
         """The memo to use for a transaction on this version of the file."""
-        read_cache = self if self.version == version and len(self.spaces) < MAX_CACHED else ReadCache()
+        read_cache = (
+            self if self.version == version and len(self.spaces) < MAX_CACHED else ReadCache()
+        )
         read_cache.version = UNKNOWN_VERSION
         return read_cache
 
@@ -66,10 +68,14 @@ class ReadCache:
         if read_seq == account.seq:
             return True
         return (
-            isinstance(guard, NoFact | NoEvidence) and read_seq >= account.cached_since and self.last_writes.get(guard.scope, 0) <= read_seq
+            isinstance(guard, NoFact | NoEvidence)
+            and read_seq >= account.cached_since
+            and self.last_writes.get(guard.scope, 0) <= read_seq
         )
 
-    def cache_facts(self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]) -> None:
+    def cache_facts(
+        self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]
+    ) -> None:
         """Note facts that were just read, given their rows; those noted before make room once there are many."""
         if len(self.facts) >= MAX_CACHED:
             self.facts.clear()

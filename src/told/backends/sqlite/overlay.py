@@ -10,11 +10,11 @@ import apsw
 
 from told.backends.sqlite import beside, ledger
 from told.backends.sqlite.connect import Database, run_query
-from told.backends.sqlite.rows import ScopeLookup, to_json_list, make_entry_id
+from told.backends.sqlite.rows import ScopeLookup, make_entry_id, to_json_list
 from told.backends.sqlite.writer import GroupCommitWriter
 from told.core.fact import Tick
 from told.core.query import LATEST, AccessCount
-from told.core.recall import AccessOutcome, AccessBatch, AccessRecord, AccessState, ReviewTask
+from told.core.recall import AccessBatch, AccessOutcome, AccessRecord, AccessState, ReviewTask
 from told.core.scope import Scope
 
 T = TypeVar("T")
@@ -42,12 +42,18 @@ class SqliteOverlay:
 
         return self._write(job, keeps_cache=True)
 
-    def list_ticks(self, scope: Scope, upto: int | None = None, limit: int = 4096) -> Sequence[Tick]:
+    def list_ticks(
+        self, scope: Scope, upto: int | None = None, limit: int = 4096
+    ) -> Sequence[Tick]:
         """The last turns at the home of a scope."""
         with self._read_account(scope.account) as (db, account_id):
             part = run_query(db, "part", account_id, scope.partition_key()).get
             last_id = make_entry_id(account_id, LATEST if upto is None else upto)
-            rows = () if part is None else run_query(db, "ticks", part, last_id, max(limit, 0)).fetchall()
+            rows = (
+                ()
+                if part is None
+                else run_query(db, "ticks", part, last_id, max(limit, 0)).fetchall()
+            )
             scopes = ScopeLookup(db, scope.account)
             return [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
 
@@ -63,15 +69,26 @@ class SqliteOverlay:
 
     def record_accesses(self, account: str, batch: AccessBatch) -> None:
         """Count recalls and topics that met, note recalls and queue tasks, in one transaction."""
-        self._write_account(account, lambda db, account_id: beside.record_access(db, account_id, batch))
+        self._write_account(
+            account, lambda db, account_id: beside.record_access(db, account_id, batch)
+        )
 
     # Topics that came up together -------------------------------------------------------------------------------------
 
-    def record_cooccurrence(self, account: str, pairs: Mapping[tuple[str, str], AccessCount]) -> None:
+    def record_cooccurrence(
+        self, account: str, pairs: Mapping[tuple[str, str], AccessCount]
+    ) -> None:
         """Count that topics came up together."""
-        self._write_account(account, lambda db, account_id: beside.record_access(db, account_id, AccessBatch(cooccurrences=pairs)))
+        self._write_account(
+            account,
+            lambda db, account_id: beside.record_access(
+                db, account_id, AccessBatch(cooccurrences=pairs)
+            ),
+        )
 
-    def cooccurrence(self, account: str, topics: Sequence[str]) -> Mapping[tuple[str, str], AccessCount]:
+    def cooccurrence(
+        self, account: str, topics: Sequence[str]
+    ) -> Mapping[tuple[str, str], AccessCount]:
         """How often topics came up together with others."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "met", account_id, to_json_list(topics)).fetchall()
@@ -83,41 +100,73 @@ class SqliteOverlay:
         """The recalls of a thread, oldest first."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "recalls", account_id, thread).fetchall()
-        return [AccessRecord(thread, at, rank, score, query, AccessOutcome(access)) for at, rank, score, query, access in rows]
+        return [
+            AccessRecord(thread, at, rank, score, query, AccessOutcome(access))
+            for at, rank, score, query, access in rows
+        ]
 
     def access_states(self, account: str, threads: Sequence[str]) -> Sequence[AccessState]:
         """The states of threads, by thread and oldest first."""
         with self._read_account(account) as (db, account_id):
-            return [AccessState(*row) for row in run_query(db, "recall_states", account_id, to_json_list(threads))]
+            return [
+                AccessState(*row)
+                for row in run_query(db, "recall_states", account_id, to_json_list(threads))
+            ]
 
     # What is to be thought over ---------------------------------------------------------------------------------------
 
     def enqueue_tasks(self, account: str, tasks: Sequence[ReviewTask], window: int) -> int:
         """Queue tasks; how many were new."""
-        return self._write_account(account, lambda db, account_id: beside.enqueue_tasks(db, account_id, tasks, window)) or 0
+        return (
+            self._write_account(
+                account, lambda db, account_id: beside.enqueue_tasks(db, account_id, tasks, window)
+            )
+            or 0
+        )
 
     def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
         """The open tasks, most urgent first."""
         with self._read_account(account) as (db, account_id):
-            return [beside.parse_task(row) for row in run_query(db, "tasks", account_id, max(limit, 0))]
+            return [
+                beside.parse_task(row) for row in run_query(db, "tasks", account_id, max(limit, 0))
+            ]
 
     def claim_tasks(self, account: str, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
         """Take tasks that are due and free."""
-        return self._write_account(account, lambda db, account_id: beside.claim_tasks(db, account_id, now, limit, lease)) or ()
+        return (
+            self._write_account(
+                account,
+                lambda db, account_id: beside.claim_tasks(db, account_id, now, limit, lease),
+            )
+            or ()
+        )
 
     def complete_tasks(self, account: str, task_ids: Sequence[int]) -> int:
         """Close tasks; how many there were."""
-        return self._write_account(account, lambda db, account_id: beside.complete_tasks(db, account_id, task_ids)) or 0
+        return (
+            self._write_account(
+                account, lambda db, account_id: beside.complete_tasks(db, account_id, task_ids)
+            )
+            or 0
+        )
 
     # What consumers note for themselves -------------------------------------------------------------------------------
 
-    def read_notes(self, account: str, consumer: str, keys: Sequence[str] | None = None) -> Mapping[str, bytes]:
+    def read_notes(
+        self, account: str, consumer: str, keys: Sequence[str] | None = None
+    ) -> Mapping[str, bytes]:
         """What a consumer noted."""
         with self._read_account(account) as (db, account_id):
             if keys is None:
                 return dict(run_query(db, "notes", account_id, consumer).fetchall())
-            return dict(run_query(db, "notes_named", account_id, consumer, to_json_list(keys)).fetchall())
+            return dict(
+                run_query(db, "notes_named", account_id, consumer, to_json_list(keys)).fetchall()
+            )
 
     def write_notes(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
         """Note something outside a commit."""
-        self._write(lambda db: beside.write_notes(db, ledger.get_or_create_account(db, account).id, consumer, notes))
+        self._write(
+            lambda db: beside.write_notes(
+                db, ledger.get_or_create_account(db, account).id, consumer, notes
+            )
+        )

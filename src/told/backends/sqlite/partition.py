@@ -77,7 +77,9 @@ class PartitionResult(Protocol):
     by_vector: PartitionRanking
     by_terms: PartitionRanking
 
-    def build_candidates(self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]) -> Sequence[Candidate]:
+    def build_candidates(
+        self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
+    ) -> Sequence[Candidate]:
         """The marks of what is offered, in order of ordinals, given the places by ordinal that each list gave."""
 
 
@@ -137,18 +139,31 @@ class Partition(ABC):
         row_count, folded, version, epoch = state
         if version == self.version:
             return True
-        if version < self.version or row_count - (self.row_count if epoch == self.epoch else 0) > max_rows:
+        if (
+            version < self.version
+            or row_count - (self.row_count if epoch == self.epoch else 0) > max_rows
+        ):
             return False
         if epoch != self.epoch:
             self._clear()
-            self.row_count, self.folded_count, self.closed_seq, self.missing_vectors = 0, -1, 0, set()
+            self.row_count, self.folded_count, self.closed_seq, self.missing_vectors = (
+                0,
+                -1,
+                0,
+                set(),
+            )
             self.speaker_table, self._speaker_ids, self._first_turns = [], {}, []
         self.version = self.epoch = -1  # should this break off half-way, the next one begins anew
         start, self.row_count = self.row_count, row_count
         new_rows: Sequence[tuple[Any, ...]] = ()
         if row_count > start:
-            new_rows = run_query(db, "part_rows", *get_passage_id_range(self.part, start)).fetchall()
-            if len(new_rows) != row_count - start or (new_rows[0][0], new_rows[-1][0]) != (start, row_count - 1):
+            new_rows = run_query(
+                db, "part_rows", *get_passage_id_range(self.part, start)
+            ).fetchall()
+            if len(new_rows) != row_count - start or (new_rows[0][0], new_rows[-1][0]) != (
+                start,
+                row_count - 1,
+            ):
                 raise self._build_corrupt_error("passages")
             try:
                 self._append_rows(self._build_columns(new_rows))
@@ -173,18 +188,30 @@ class Partition(ABC):
                 self.speaker_table.append(speaker)
         first_turns = self._first_turns
         for previous in columns[PassageRow._fields.index("before")]:
-            first_turns.append(first_turns[previous] if 0 <= previous < len(first_turns) else len(first_turns))
-        return *columns, [self._speaker_ids[speaker] for speaker in speakers], first_turns[-len(rows) :]
+            first_turns.append(
+                first_turns[previous] if 0 <= previous < len(first_turns) else len(first_turns)
+            )
+        return (
+            *columns,
+            [self._speaker_ids[speaker] for speaker in speakers],
+            first_turns[-len(rows) :],
+        )
 
     def _load_vectors(self, db: apsw.Connection, epoch: int, new_start: int) -> None:
         if self.model is None or not self.missing_vectors:
             return
         start = min(new_start, *self.missing_vectors)
-        for ordinal, codes in vectors.load_codes(db, self.model, self.part, epoch, start, self.row_count).items():
+        for ordinal, codes in vectors.load_codes(
+            db, self.model, self.part, epoch, start, self.row_count
+        ).items():
             self._store_codes(ordinal, codes)
-            self.missing_vectors.difference_update(range(ordinal, ordinal + len(codes) // self.model.dim))
+            self.missing_vectors.difference_update(
+                range(ordinal, ordinal + len(codes) // self.model.dim)
+            )
 
-    def _load_terms(self, db: apsw.Connection, folded: int, rows: Iterable[tuple[Any, ...]]) -> None:
+    def _load_terms(
+        self, db: apsw.Connection, folded: int, rows: Iterable[tuple[Any, ...]]
+    ) -> None:
         """Keep the postings of passages not yet folded at hand; once more are folded, begin both anew."""
         if folded != self.folded_count:
             self.folded_count, self._postings_bytes = folded, 0
@@ -204,7 +231,9 @@ class Partition(ABC):
         if cached is None or len(tail) > joined_count:
             merged = self._load_postings(db, term) if cached is None else cached
             merged = self._append_postings(merged, tail[joined_count:]) if tail else merged
-            self._postings_bytes += (len(merged) - (0 if cached is None else len(cached))) * POSTING_BYTES
+            self._postings_bytes += (
+                len(merged) - (0 if cached is None else len(cached))
+            ) * POSTING_BYTES
             self._postings_cache[term] = cached, _ = merged, len(tail)
         return cached
 
@@ -214,12 +243,16 @@ class Partition(ABC):
         if not all(isinstance(blob, bytes) and len(blob) % POSTING_BYTES == 0 for blob in blobs):
             raise self._build_corrupt_error("postings")
         postings = self._unpack_postings(b"".join(blobs))
-        if len(postings) and not (postings[-1] >> TF_BITS < self.folded_count and self._is_ascending(postings)):
+        if len(postings) and not (
+            postings[-1] >> TF_BITS < self.folded_count and self._is_ascending(postings)
+        ):
             raise self._build_corrupt_error("postings")
         return postings
 
     def _build_corrupt_error(self, part_name: str) -> StoreCorrupt:
-        return StoreCorrupt(f"The {part_name} of partition {self.part} are damaged.", hint="Run `told rebuild`.")
+        return StoreCorrupt(
+            f"The {part_name} of partition {self.part} are damaged.", hint="Run `told rebuild`."
+        )
 
     @property
     def size(self) -> int:
@@ -230,7 +263,9 @@ class Partition(ABC):
     # What a kind of partition must know how to do
 
     @abstractmethod
-    def select_visible(self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]) -> PartitionView:
+    def select_visible(
+        self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]
+    ) -> PartitionView:
         """What is visible now, with the postings of these terms at hand."""
 
     @abstractmethod

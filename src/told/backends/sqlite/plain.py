@@ -14,8 +14,17 @@ import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import TF_BITS
-from told.backends.sqlite.partition import TF_MASK, PartitionResult, PartitionRanking, Visibility, Partition, PassageRow, PartitionView, Speaker
-from told.core.match import PassageScorer, TurnOrder, PassageOrigin, best_ranks, sum_codes
+from told.backends.sqlite.partition import (
+    TF_MASK,
+    Partition,
+    PartitionRanking,
+    PartitionResult,
+    PartitionView,
+    PassageRow,
+    Speaker,
+    Visibility,
+)
+from told.core.match import PassageOrigin, PassageScorer, TurnOrder, best_ranks, sum_codes
 from told.core.query import Candidate
 from told.core.question import QueryStatistics
 from told.core.score import Centroid, CorpusStatistics, compute_centroid
@@ -28,16 +37,27 @@ class PythonPartition(Partition):
         super().__init__(part, model, exact_rows)
         self._clear()
 
-    def select_visible(self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]) -> PartitionView:
+    def select_visible(
+        self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]
+    ) -> PartitionView:
         """What is visible now."""
         base_ordinals = visibility.base_ordinals
         visible = {
             ordinal: row
             for ordinal, row in enumerate(self.table)
-            if row.space in visibility.spaces and (ordinal in base_ordinals if base_ordinals is not None else row.seq <= visibility.seq < row.until)
+            if row.space in visibility.spaces
+            and (
+                ordinal in base_ordinals
+                if base_ordinals is not None
+                else row.seq <= visibility.seq < row.until
+            )
             and (visibility.show_expired or row.expires > visibility.at)
-        }  # fmt: skip
-        filtered = frozenset(visible) if visibility.filtered_ordinals is None else visibility.filtered_ordinals
+        }
+        filtered = (
+            frozenset(visible)
+            if visibility.filtered_ordinals is None
+            else visibility.filtered_ordinals
+        )
         term_counts: dict[int, dict[str, int]] = {}
         for term in terms:
             for doc in self.get_postings(db, term):
@@ -45,8 +65,12 @@ class PythonPartition(Partition):
                     term_counts.setdefault(doc >> TF_BITS, {})[term] = doc & TF_MASK
         codes = {ordinal: code for ordinal in visible if any(code := self.codes.get(ordinal, b""))}
         speakers = {ordinal: self.speaker_table[row.speaker] for ordinal, row in visible.items()}
-        first_turn_seqs = {ordinal: self.table[row.first_turn].seq for ordinal, row in visible.items()}
-        return PythonPartitionView(tuple(terms), visible, filtered, term_counts, codes, speakers, first_turn_seqs)
+        first_turn_seqs = {
+            ordinal: self.table[row.first_turn].seq for ordinal, row in visible.items()
+        }
+        return PythonPartitionView(
+            tuple(terms), visible, filtered, term_counts, codes, speakers, first_turn_seqs
+        )
 
     def _clear(self) -> None:
         self.table: list[PassageRow] = []
@@ -67,7 +91,9 @@ class PythonPartition(Partition):
         return array("I", blob)
 
     def _is_ascending(self, docs: array[int]) -> bool:
-        return all(current >> TF_BITS < following >> TF_BITS for current, following in pairwise(docs))
+        return all(
+            current >> TF_BITS < following >> TF_BITS for current, following in pairwise(docs)
+        )
 
     def _append_postings(self, docs: array[int], tail: Sequence[int]) -> array[int]:
         return docs + array("I", tail)
@@ -100,12 +126,16 @@ class PythonPartitionView:
 
     def get_document_frequencies(self) -> Sequence[int]:
         """How many visible passages contain each term."""
-        passage_counts = [count for ordinal, count in self.term_counts.items() if self.visible[ordinal].counted]
+        passage_counts = [
+            count for ordinal, count in self.term_counts.items() if self.visible[ordinal].counted
+        ]
         return [sum(term in count for count in passage_counts) for term in self.terms]
 
     def sum_vectors(self) -> tuple[Sequence[int], int]:
         """The sum of the visible vectors."""
-        return sum_codes(code for ordinal, code in self.codes.items() if self.visible[ordinal].counted)
+        return sum_codes(
+            code for ordinal, code in self.codes.items() if self.visible[ordinal].counted
+        )
 
     def get_centroid(self) -> Centroid:
         """The centre of the visible vectors."""
@@ -114,8 +144,14 @@ class PythonPartitionView:
     def rank_passages(self, stats: QueryStatistics) -> PartitionResult:
         """The best of each retriever."""
         lengths = {ordinal: row.length for ordinal, row in self.visible.items()}
-        before = {ordinal: row.before for ordinal, row in self.visible.items() if row.before in self.visible}
-        matches = PassageScorer(stats, lengths, self.term_counts, self.codes, TurnOrder.from_previous(before))
+        before = {
+            ordinal: row.before
+            for ordinal, row in self.visible.items()
+            if row.before in self.visible
+        }
+        matches = PassageScorer(
+            stats, lengths, self.term_counts, self.codes, TurnOrder.from_previous(before)
+        )
         return PythonPartitionResult(self, matches)
 
 
@@ -125,19 +161,39 @@ class PythonPartitionResult:
     def __init__(self, view: PythonPartitionView, matches: PassageScorer[int]) -> None:
         self.matches = matches
         self.origins = {
-            ordinal: PassageOrigin(row.seq, row.slot, row.said_at, view.first_turn_seqs[ordinal], *view.speakers[ordinal])
+            ordinal: PassageOrigin(
+                row.seq,
+                row.slot,
+                row.said_at,
+                view.first_turn_seqs[ordinal],
+                *view.speakers[ordinal],
+            )
             for ordinal, row in view.visible.items()
             if ordinal in view.filtered
         }
-        word_scores = {ordinal: score for ordinal, score in matches.bm25_scores.items() if score > 0.0}
+        word_scores = {
+            ordinal: score for ordinal, score in matches.bm25_scores.items() if score > 0.0
+        }
         self.by_vector = self._build_ranking(matches.centred_cosines, matches.cosines)
         self.by_terms = self._build_ranking(word_scores, word_scores)
 
-    def _build_ranking(self, scores: Mapping[int, float], shown_scores: Mapping[int, float]) -> PartitionRanking:
+    def _build_ranking(
+        self, scores: Mapping[int, float], shown_scores: Mapping[int, float]
+    ) -> PartitionRanking:
         best_ordinals = [ordinal for _, ordinal in self.matches.rank_best(scores, self.origins)]
-        return PartitionRanking(best_ordinals, lambda: ((self.origins[o].seq, shown_scores[o], scores[o]) for o in best_ordinals))
+        return PartitionRanking(
+            best_ordinals,
+            lambda: ((self.origins[o].seq, shown_scores[o], scores[o]) for o in best_ordinals),
+        )
 
-    def build_candidates(self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]) -> list[Candidate]:
+    def build_candidates(
+        self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
+    ) -> list[Candidate]:
         """Everything known of what is offered, given the places it took in the two lists."""
-        ordinals = self.matches.select_candidates(best_ranks(vector_ranks, word_ranks), self.origins)
-        return [self.matches.build_candidate(o, self.origins[o], vector_ranks.get(o), word_ranks.get(o)) for o in ordinals]
+        ordinals = self.matches.select_candidates(
+            best_ranks(vector_ranks, word_ranks), self.origins
+        )
+        return [
+            self.matches.build_candidate(o, self.origins[o], vector_ranks.get(o), word_ranks.get(o))
+            for o in ordinals
+        ]

@@ -71,9 +71,19 @@ def format_meta(meta: Mapping[str, Any]) -> str:
 def to_fact_row(fact: Fact, id_: int, space: int) -> list[Any]:
     """A fact for the fact table; where its first and last passages stand is yet to be said."""
     return [
-        id_, fact.id, fact.tx, space, fact.until, fact.gone, fact.text, fact.md5,
-        *_get_fact_columns(fact), format_meta(fact.meta), None, None,
-    ]  # fmt: skip
+        id_,
+        fact.id,
+        fact.tx,
+        space,
+        fact.until,
+        fact.gone,
+        fact.text,
+        fact.md5,
+        *_get_fact_columns(fact),
+        format_meta(fact.meta),
+        None,
+        None,
+    ]
 
 
 def format_spoken_text(fact: Fact) -> str:
@@ -131,7 +141,9 @@ class ScopeLookup:
         if scope is None:
             ids = run_query(self._db, "space_ids", space).fetchone()
             if ids is None:
-                raise StoreCorrupt("A row is of a scope that is not there.", hint="Run `told rebuild`.")
+                raise StoreCorrupt(
+                    "A row is of a scope that is not there.", hint="Run `told rebuild`."
+                )
             scope = self._scopes[space] = Scope(self._account, *ids)
         return scope
 
@@ -142,8 +154,16 @@ class ScopeLookup:
 
 def find_visible_spaces(db: apsw.Connection, account: int, scope: Scope) -> dict[int, int]:
     """Every space a read in this scope may see, with its partition."""
-    name = "spaces_by_user" if scope.user_id is not None else "spaces_by_agent" if scope.agent_id is not None else ""
-    rows = run_query(db, name or "spaces_by_run", account, scope.user_id, scope.agent_id, scope.run_id)
+    name = (
+        "spaces_by_user"
+        if scope.user_id is not None
+        else "spaces_by_agent"
+        if scope.agent_id is not None
+        else ""
+    )
+    rows = run_query(
+        db, name or "spaces_by_run", account, scope.user_id, scope.agent_id, scope.run_id
+    )
     return dict(rows.fetchall())
 
 

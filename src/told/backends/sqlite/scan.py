@@ -13,12 +13,21 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from told.backends.sqlite.partition import PartitionResult, PartitionRanking, Speaker
-from told.backends.sqlite.vectors import unpack_query, pack_vector
+from told.backends.sqlite.partition import PartitionRanking, PartitionResult, Speaker
+from told.backends.sqlite.vectors import pack_vector, unpack_query
 from told.core.lazy import cached_property
 from told.core.query import Candidate, Candidates
 from told.core.question import QueryStatistics
-from told.core.score import K1, NEIGHBOUR_WEIGHTS, TF_CAP, B, Centroid, CorpusStatistics, compute_centroid, norm
+from told.core.score import (
+    K1,
+    NEIGHBOUR_WEIGHTS,
+    TF_CAP,
+    B,
+    Centroid,
+    CorpusStatistics,
+    compute_centroid,
+    norm,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -34,7 +43,12 @@ EXACT_DIMS: Final = 1024
 TF_GAINS: Final = np.arange(TF_CAP + 1) * (K1 + 1.0)
 CODE_CACHE_SIZE: Final = 4096
 NO_TURN: Final = -1
-NO_VECTOR_VALUES: Final[Mapping[str, Any]] = {"cosine": None, "dense": None, "hub": 0.0, "code": b""}
+NO_VECTOR_VALUES: Final[Mapping[str, Any]] = {
+    "cosine": None,
+    "dense": None,
+    "hub": 0.0,
+    "code": b"",
+}
 """What is known of a passage without a vector in place of what only a vector tells."""
 
 
@@ -84,14 +98,18 @@ class CodeMatrix(NamedTuple):
             codes = [body[start : start + dim] for start in range(0, len(body), dim)]
             if len(self.code_cache) + len(codes) > CODE_CACHE_SIZE:
                 self.code_cache.clear()
-            self.code_cache.update(pair for pair in zip(keys, codes, strict=True) if self.has_vector[pair[0]])
+            self.code_cache.update(
+                pair for pair in zip(keys, codes, strict=True) if self.has_vector[pair[0]]
+            )
         return codes
 
 
 class LazySimilarities:
     """How near passages are to a direction, so many times: each measured when it is first asked for, or all at once."""
 
-    def __init__(self, codes: CodeMatrix, direction: Array, direction_norm: float, scale: float = 1.0) -> None:
+    def __init__(
+        self, codes: CodeMatrix, direction: Array, direction_norm: float, scale: float = 1.0
+    ) -> None:
         self._codes = codes
         self._direction = direction
         self._direction_norm = direction_norm
@@ -117,7 +135,9 @@ class LazySimilarities:
 
     def _compute_cosines(self, ordinals: Ints | slice) -> Floats:
         rows = self._codes.rows[ordinals].astype(np.float32, copy=False)
-        cosines: Floats = _compute_dot_products(rows, self._direction) / (self._direction_norm * self._codes.norms[ordinals])
+        cosines: Floats = _compute_dot_products(rows, self._direction) / (
+            self._direction_norm * self._codes.norms[ordinals]
+        )
         return cosines if self._scale == 1.0 else self._scale * cosines
 
 
@@ -129,11 +149,22 @@ class VisibleRows:
     """
 
     def __init__(
-        self, table: PassageColumns, codes: CodeMatrix, speaker_table: Sequence[Speaker], visible_mask: Mask, counted_mask: Mask,
-        vector_sum: tuple[Sequence[int], int], valid_from: int, valid_until: int,
-    ) -> None:  # fmt: skip
+        self,
+        table: PassageColumns,
+        codes: CodeMatrix,
+        speaker_table: Sequence[Speaker],
+        visible_mask: Mask,
+        counted_mask: Mask,
+        vector_sum: tuple[Sequence[int], int],
+        valid_from: int,
+        valid_until: int,
+    ) -> None:
         self.table, self.codes, self.speaker_table = table, codes, tuple(speaker_table)
-        self.visible_mask, self.counted_mask, self.vector_sum = visible_mask, counted_mask, vector_sum
+        self.visible_mask, self.counted_mask, self.vector_sum = (
+            visible_mask,
+            counted_mask,
+            vector_sum,
+        )
         self.valid_from, self.valid_until = valid_from, valid_until
         self._hub_cache: tuple[Centroid, LazySimilarities | None] = (Centroid(), None)
         self._norm_cache: tuple[float, Floats] = (0.0, np.zeros(0))
@@ -142,7 +173,10 @@ class VisibleRows:
     @cached_property
     def corpus(self) -> CorpusStatistics:
         """How much of what is visible counts."""
-        return CorpusStatistics(int(np.count_nonzero(self.counted_mask)), int(self.table.length[self.counted_mask].sum()))
+        return CorpusStatistics(
+            int(np.count_nonzero(self.counted_mask)),
+            int(self.table.length[self.counted_mask].sum()),
+        )
 
     @cached_property
     def centroid(self) -> Centroid:
@@ -154,8 +188,12 @@ class VisibleRows:
         """The names of those who speak."""
         if not any(actor for _, actor in self.speaker_table):
             return frozenset()
-        speaker_ids = np.flatnonzero(np.bincount(self.table.speaker[self.visible_mask], minlength=1))
-        return frozenset(name for number in speaker_ids.tolist() if (name := self.speaker_table[number][1]))
+        speaker_ids = np.flatnonzero(
+            np.bincount(self.table.speaker[self.visible_mask], minlength=1)
+        )
+        return frozenset(
+            name for number in speaker_ids.tolist() if (name := self.speaker_table[number][1])
+        )
 
     @cached_property
     def speaker_columns(self) -> Array:
@@ -194,20 +232,32 @@ class VisibleRows:
         cached_centroid, similarities = self._hub_cache
         if cached_centroid is not centroid and cached_centroid != centroid:
             direction = np.frombuffer(centroid.code, np.int8).astype(np.float32)
-            similarities = LazySimilarities(self.codes, direction, norm(centroid.code), centroid.length) if centroid.length else None
+            similarities = (
+                LazySimilarities(self.codes, direction, norm(centroid.code), centroid.length)
+                if centroid.length
+                else None
+            )
             self._hub_cache = centroid, similarities
         return similarities
 
     def get_static_columns(self, ordinals: Ints) -> Mapping[str, list[Any]]:
         """What is known of passages whatever is asked, in columns, remembered for the last ones."""
         cached_ordinals, columns = self._static_cache
-        if not columns or not (cached_ordinals is ordinals or np.array_equal(cached_ordinals, ordinals)):
-            table, (roles, actors) = self.table, self.speaker_columns[:, self.table.speaker[ordinals]].tolist()
+        if not columns or not (
+            cached_ordinals is ordinals or np.array_equal(cached_ordinals, ordinals)
+        ):
+            table, (roles, actors) = (
+                self.table,
+                self.speaker_columns[:, self.table.speaker[ordinals]].tolist(),
+            )
             columns = {
-                "seq": table.seq[ordinals].tolist(), "slot": table.slot[ordinals].tolist(),
-                "said_at": table.said_at[ordinals].tolist(), "talk": table.seq[table.first_turn[ordinals]].tolist(),
-                "role": roles, "actor": actors,
-            }  # fmt: skip
+                "seq": table.seq[ordinals].tolist(),
+                "slot": table.slot[ordinals].tolist(),
+                "said_at": table.said_at[ordinals].tolist(),
+                "talk": table.seq[table.first_turn[ordinals]].tolist(),
+                "role": roles,
+                "actor": actors,
+            }
             self._static_cache = ordinals, columns
         return columns
 
@@ -223,7 +273,9 @@ class VisibleRows:
 class NumpyPartitionView:
     """The visible part of an array partition, what of it a filter chose, and where the terms of a query stand."""
 
-    def __init__(self, visible_rows: VisibleRows, chosen_mask: Mask, postings: QueryPostings) -> None:
+    def __init__(
+        self, visible_rows: VisibleRows, chosen_mask: Mask, postings: QueryPostings
+    ) -> None:
         self.visible_rows = visible_rows
         self.chosen_mask = chosen_mask
         self.postings = postings
@@ -263,12 +315,20 @@ class NumpyPartitionResult:
     def __init__(self, view: NumpyPartitionView, stats: QueryStatistics) -> None:
         self.view = view
         self.stats = stats
-        self.table, self.codes, self.neighbours = view.visible_rows.table, view.visible_rows.codes, view.visible_rows.neighbours
+        self.table, self.codes, self.neighbours = (
+            view.visible_rows.table,
+            view.visible_rows.codes,
+            view.visible_rows.neighbours,
+        )
         self.hubness = view.visible_rows.get_hubness(stats.centroid)
         self.term_weights = np.array(list(stats.term_weights.values()))
         self.posting_weights = self.term_weights[view.postings.term_indices]
         self.bm25_scores = self._compute_bm25()
-        self.cosines = LazySimilarities(self.codes, *unpack_query(stats.query_code)) if stats.query_code else None
+        self.cosines = (
+            LazySimilarities(self.codes, *unpack_query(stats.query_code))
+            if stats.query_code
+            else None
+        )
         self._last_centred: tuple[Ints | None, Floats] = None, np.zeros(0)
         self.by_terms = self._rank_by_words()
         self.by_vector = self._rank_by_vector()
@@ -278,13 +338,17 @@ class NumpyPartitionResult:
     def _compute_bm25(self) -> Floats:
         """Every passage's score by its words."""
         postings = self.view.postings
-        norms = self.view.visible_rows.get_length_norms(self.stats.average_length)[postings.ordinals]
+        norms = self.view.visible_rows.get_length_norms(self.stats.average_length)[
+            postings.ordinals
+        ]
         parts: Floats = self.posting_weights * TF_GAINS[postings.tf] / (postings.tf + norms)
         return self._sum_by_passage(parts)
 
     def _sum_by_passage(self, parts: Floats) -> Floats:
         """For each passage the sum of what its postings bring, added up in the order of the terms."""
-        return np.asarray(np.bincount(self.view.postings.ordinals, parts, len(self.table.seq)), np.float64)
+        return np.asarray(
+            np.bincount(self.view.postings.ordinals, parts, len(self.table.seq)), np.float64
+        )
 
     def _rank_by_words(self) -> PartitionRanking:
         (matching,) = ((self.bm25_scores > 0.0) & self.view.chosen_mask).nonzero()
@@ -305,8 +369,12 @@ class NumpyPartitionResult:
         parts = contains[:, ordinals].astype(np.float64)
         for distance, part in NEIGHBOUR_WEIGHTS:
             neighbours = self._step_turns(ordinals, distance)
-            parts = np.maximum(parts, np.where(neighbours >= 0, contains[:, neighbours] * part, 0.0))
-        running_sums: Floats = np.cumsum(parts * self.term_weights[:, None], axis=0)  # a sum may not go in the order of terms
+            parts = np.maximum(
+                parts, np.where(neighbours >= 0, contains[:, neighbours] * part, 0.0)
+            )
+        running_sums: Floats = np.cumsum(
+            parts * self.term_weights[:, None], axis=0
+        )  # a sum may not go in the order of terms
         total: Floats = running_sums[-1]
         return total
 
@@ -314,17 +382,28 @@ class NumpyPartitionResult:
 
     def _rank_by_vector(self) -> PartitionRanking:
         visible_rows, chosen_mask = self.view.visible_rows, self.view.chosen_mask
-        vector_ordinals = visible_rows.vector_ordinals if chosen_mask is visible_rows.visible_mask else visible_rows.vector_ordinals[chosen_mask[visible_rows.vector_ordinals]]
+        vector_ordinals = (
+            visible_rows.vector_ordinals
+            if chosen_mask is visible_rows.visible_mask
+            else visible_rows.vector_ordinals[chosen_mask[visible_rows.vector_ordinals]]
+        )
         if self.cosines is None or not len(vector_ordinals):
             return PartitionRanking([], list)
         nearest = self._preselect_by_sketch(vector_ordinals)
-        return self._rank_best(nearest, self._compute_centred_cosines(nearest, self.cosines), self.cosines)
+        return self._rank_best(
+            nearest, self._compute_centred_cosines(nearest, self.cosines), self.cosines
+        )
 
     def _compute_centred_cosines(self, ordinals: Ints, cosines: LazySimilarities) -> Floats:
         """How near passages are to the query with some of the mean direction taken off, remembered for the last."""
         if self._last_centred[0] is not ordinals:
             values = cosines.compute(ordinals)
-            self._last_centred = ordinals, values if self.hubness is None else values - self.stats.centring * self.hubness.compute(ordinals)
+            self._last_centred = (
+                ordinals,
+                values
+                if self.hubness is None
+                else values - self.stats.centring * self.hubness.compute(ordinals),
+            )
         return self._last_centred[1]
 
     def compute_dense(self, ordinals: Ints, cosines: LazySimilarities) -> Floats:
@@ -334,13 +413,17 @@ class NumpyPartitionResult:
             next_turns = self._step_turns(ordinals, 1)
             with_next = np.flatnonzero((next_turns >= 0) & self.codes.has_vector[next_turns])
             values = values.copy()
-            values[with_next] = (values[with_next] + self._compute_centred_cosines(next_turns[with_next], cosines)) / 2
+            values[with_next] = (
+                values[with_next] + self._compute_centred_cosines(next_turns[with_next], cosines)
+            ) / 2
         return values - self.stats.expected_cosine
 
     def _preselect_by_sketch(self, vector_ordinals: Ints) -> Ints:
         """The ordinals whose sketches are nearest, enough of them that the true best are among them."""
         codes = self.codes
-        wanted_count = max(MIN_RESCORED, len(vector_ordinals) // RESCORED_DIVISOR, self.stats.index_query.depth * 4)
+        wanted_count = max(
+            MIN_RESCORED, len(vector_ordinals) // RESCORED_DIVISOR, self.stats.index_query.depth * 4
+        )
         if codes.rows.dtype != np.int8 or len(vector_ordinals) <= wanted_count:
             return vector_ordinals
         signs = build_sketch(self._build_query_direction().reshape(1, -1))[:, 0]
@@ -354,7 +437,10 @@ class NumpyPartitionResult:
 
     def _build_query_direction(self) -> Floats:
         """The query with some of the mean direction taken off."""
-        (query, _), centroid = unpack_query(self.stats.query_code), np.frombuffer(self.stats.centroid.code, np.int8)
+        (query, _), centroid = (
+            unpack_query(self.stats.query_code),
+            np.frombuffer(self.stats.centroid.code, np.int8),
+        )
         unit: Floats = query / np.linalg.norm(query)
         if not len(centroid):
             return unit
@@ -363,31 +449,55 @@ class NumpyPartitionResult:
 
     # What is offered
 
-    def build_candidates(self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]) -> Sequence[Candidate]:
+    def build_candidates(
+        self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
+    ) -> Sequence[Candidate]:
         """Everything known of what is offered, given the places it took in the two lists."""
         return NumpyCandidates(self, vector_ranks, word_ranks)
 
-    def select_candidates(self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]) -> Ints:
+    def select_candidates(
+        self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
+    ) -> Ints:
         """What is listed, the turns around the first, and what the probe asks for besides, in order."""
         view, index_query = self.view, self.stats.index_query
-        chosen = view.visible_rows.visible_ordinals if view.chosen_mask is view.visible_rows.visible_mask else np.flatnonzero(view.chosen_mask)
+        chosen = (
+            view.visible_rows.visible_ordinals
+            if view.chosen_mask is view.visible_rows.visible_mask
+            else np.flatnonzero(view.chosen_mask)
+        )
         if len(vector_ranks) == len(chosen):
             return chosen
         mask = np.zeros(len(view.chosen_mask), np.bool_)
         for ranks in (vector_ranks, word_ranks):
             mask[np.fromiter(ranks, np.int64, len(ranks))] = True
             if self.neighbours and index_query.neighbour_depth:
-                first = np.array([ordinal for ordinal, rank in ranks.items() if rank <= index_query.neighbour_depth], np.int64)
-                nearby = np.concatenate([self._step_turns(first, distance) for distance, _ in NEIGHBOUR_WEIGHTS])
+                first = np.array(
+                    [
+                        ordinal
+                        for ordinal, rank in ranks.items()
+                        if rank <= index_query.neighbour_depth
+                    ],
+                    np.int64,
+                )
+                nearby = np.concatenate(
+                    [self._step_turns(first, distance) for distance, _ in NEIGHBOUR_WEIGHTS]
+                )
                 mask[nearby[nearby >= 0]] = True
         if index_query.extra_seqs:
-            also_seqs = np.array(index_query.extra_seqs)  # positions, which only grow along a partition
-            first, last = (self.table.seq.searchsorted(also_seqs, side).tolist() for side in ("left", "right"))
+            also_seqs = np.array(
+                index_query.extra_seqs
+            )  # positions, which only grow along a partition
+            first, last = (
+                self.table.seq.searchsorted(also_seqs, side).tolist() for side in ("left", "right")
+            )
             for start, end in zip(first, last, strict=True):
                 mask[start:end] = True
         if index_query.time_spans:
             said_at = self.table.said_at
-            inside = np.any([(said_at >= start) & (said_at < end) for start, end in index_query.time_spans], axis=0)
+            inside = np.any(
+                [(said_at >= start) & (said_at < end) for start, end in index_query.time_spans],
+                axis=0,
+            )
             mask[np.flatnonzero(view.chosen_mask & inside)[-index_query.depth :]] = True
         return np.flatnonzero(mask & view.chosen_mask)
 
@@ -399,19 +509,31 @@ class NumpyPartitionResult:
             turns = np.where(turns >= 0, step_map[turns], NO_TURN)
         return turns
 
-    def _rank_best(self, ordinals: Ints, scores: Floats, shown_scores: LazySimilarities | None = None) -> PartitionRanking:
+    def _rank_best(
+        self, ordinals: Ints, scores: Floats, shown_scores: LazySimilarities | None = None
+    ) -> PartitionRanking:
         """The best by some scores, which are shown unless others are; at most as deep as asked, equals newest first."""
         depth = self.stats.index_query.depth
         if len(ordinals) > depth:
             mask = scores >= np.partition(scores, -depth)[-depth]
             ordinals, scores = ordinals[mask], scores[mask]
-        ordinals, scores = ordinals[::-1], scores[::-1]  # newest first, for what sorts them leaves equals as they are
+        ordinals, scores = (
+            ordinals[::-1],
+            scores[::-1],
+        )  # newest first, for what sorts them leaves equals as they are
         order = (-scores).argsort(kind="stable")[:depth]
         best_ordinals = ordinals[order]
 
         def load_scores() -> Iterable[tuple[int, float, float]]:
-            shown_values = scores[order] if shown_scores is None else shown_scores.compute(best_ordinals)
-            return zip(self.table.seq[best_ordinals].tolist(), shown_values.tolist(), scores[order].tolist(), strict=True)
+            shown_values = (
+                scores[order] if shown_scores is None else shown_scores.compute(best_ordinals)
+            )
+            return zip(
+                self.table.seq[best_ordinals].tolist(),
+                shown_values.tolist(),
+                scores[order].tolist(),
+                strict=True,
+            )
 
         return PartitionRanking(best_ordinals.tolist(), load_scores)
 
@@ -419,7 +541,12 @@ class NumpyPartitionResult:
 class NumpyCandidates(Candidates):
     """What an array partition offers: a column is made when it is asked for, a mark when somebody looks at it."""
 
-    def __init__(self, result: NumpyPartitionResult, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]) -> None:
+    def __init__(
+        self,
+        result: NumpyPartitionResult,
+        vector_ranks: Mapping[int, int],
+        word_ranks: Mapping[int, int],
+    ) -> None:
         self._result = result
         self._ranks = {"near": vector_ranks, "words": word_ranks}
         self._ordinals = result.select_candidates(vector_ranks, word_ranks)
@@ -444,9 +571,14 @@ class NumpyCandidates(Candidates):
 
     def take(self, indices: Sequence[int]) -> Sequence[Candidate]:
         """Those at some places."""
-        ordinals, known_columns = self._ordinals[np.array(indices, np.int64)], {**self._static_columns, **self._computed_columns}
+        ordinals, known_columns = (
+            self._ordinals[np.array(indices, np.int64)],
+            {**self._static_columns, **self._computed_columns},
+        )
         columns = [
-            map(known_columns[name].__getitem__, indices) if name in known_columns else self._compute_column(name, ordinals)
+            map(known_columns[name].__getitem__, indices)
+            if name in known_columns
+            else self._compute_column(name, ordinals)
             for name in Candidate._fields
         ]
         return list(map(partial(tuple.__new__, Candidate), zip(*columns, strict=True)))
@@ -458,7 +590,11 @@ class NumpyCandidates(Candidates):
         if name in self._ranks:
             return list(map(self._ranks[name].get, ordinals.tolist()))
         if name in ("bm25", "cover"):
-            values = (result.bm25_scores[ordinals] if name == "bm25" else result.compute_coverage(ordinals)).tolist()
+            values = (
+                result.bm25_scores[ordinals]
+                if name == "bm25"
+                else result.compute_coverage(ordinals)
+            ).tolist()
             return values
         similarities = result.hubness if name == "hub" else result.cosines
         if similarities is None or result.cosines is None:
@@ -466,11 +602,18 @@ class NumpyCandidates(Candidates):
         if name == "code":
             values = list(result.codes.get_codes(ordinals))
         else:
-            values = (result.compute_dense(ordinals, similarities) if name == "dense" else similarities.compute(ordinals)).tolist()
+            values = (
+                result.compute_dense(ordinals, similarities)
+                if name == "dense"
+                else similarities.compute(ordinals)
+            ).tolist()
         if result.view.visible_rows.vector_ordinals is result.view.visible_rows.visible_ordinals:
             return values
         vector_flags = result.codes.has_vector[ordinals].tolist()
-        return [value if has_vector else NO_VECTOR_VALUES[name] for value, has_vector in zip(values, vector_flags, strict=True)]
+        return [
+            value if has_vector else NO_VECTOR_VALUES[name]
+            for value, has_vector in zip(values, vector_flags, strict=True)
+        ]
 
 
 def build_sketch(codes: Array) -> Array:
@@ -486,4 +629,6 @@ def _compute_dot_products(codes: Array, direction: Array) -> Array:
     dots: Array = np.vecdot(codes[:, :EXACT_DIMS], direction[:EXACT_DIMS])
     if len(direction) <= EXACT_DIMS:
         return dots
-    return dots.astype(np.float64) + _compute_dot_products(codes[:, EXACT_DIMS:], direction[EXACT_DIMS:])
+    return dots.astype(np.float64) + _compute_dot_products(
+        codes[:, EXACT_DIMS:], direction[EXACT_DIMS:]
+    )

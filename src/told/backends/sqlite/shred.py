@@ -7,10 +7,16 @@ from collections.abc import Sequence
 import apsw
 
 from told.backends.sqlite import beside, blobs
-from told.backends.sqlite.apply import ViewWriter, IndexedTurn
+from told.backends.sqlite.apply import IndexedTurn, ViewWriter
 from told.backends.sqlite.connect import run_query
-from told.backends.sqlite.rows import SEQ_MASK, to_json_list, get_passage_id_range, make_entry_id, get_id_range
-from told.backends.sqlite.vectors import load_current_model, drop_orphan_vectors
+from told.backends.sqlite.rows import (
+    SEQ_MASK,
+    get_id_range,
+    get_passage_id_range,
+    make_entry_id,
+    to_json_list,
+)
+from told.backends.sqlite.vectors import drop_orphan_vectors, load_current_model
 from told.core.errors import NotFoundError
 from told.core.fact import Passage
 from told.core.scope import DEFAULT_ACCOUNT, Scope
@@ -30,7 +36,15 @@ def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dic
         run_query(db, "shred_entry", id_)
         shredded_count += db.changes()
     spaces = [space for (space,) in run_query(db, "spaces_of_rows", ids_json).fetchall()]
-    counts = {"entries": shredded_count, "facts": 0, "links": 0, "evidence": 0, "passages": 0, "vectors": 0, "tickets": 0}
+    counts = {
+        "entries": shredded_count,
+        "facts": 0,
+        "links": 0,
+        "evidence": 0,
+        "passages": 0,
+        "vectors": 0,
+        "tickets": 0,
+    }
     # Every passage is looked at: what a damaged view has lost sight of must go too.
     passages = run_query(db, "drop_passages_of_facts", ids_json).fetchall()
     dropped_hashes = [digest for _, digest in passages]
@@ -39,7 +53,11 @@ def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dic
     counts["blobs"] = blobs.release_evidence(db, account, ids_json)
     for part in {part for (part,) in run_query(db, "drop_ticks", ids_json).fetchall()}:
         run_query(db, "recount_ticks", part)
-    for name, query in (("facts", "drop_facts"), ("links", "drop_links"), ("evidence", "drop_evidence")):
+    for name, query in (
+        ("facts", "drop_facts"),
+        ("links", "drop_links"),
+        ("evidence", "drop_evidence"),
+    ):
         run_query(db, query, ids_json)
         counts[name] = db.changes()
     for part in {part for part, _ in passages}:
@@ -48,7 +66,9 @@ def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dic
     counts["tickets"] = _drop_tickets(db, account, threads, set(seqs))
     run_query(db, "drop_faults", account, to_json_list(seqs))
     counts["faults"] = db.changes()
-    counts["recalls"] = sum(count for (count,) in run_query(db, "drop_access", account, to_json_list(sorted(threads))))
+    counts["recalls"] = sum(
+        count for (count,) in run_query(db, "drop_access", account, to_json_list(sorted(threads)))
+    )
     beside.forget_threads(db, account, sorted(threads))
     _drop_empty_spaces(db, account, spaces)
     return counts
@@ -66,7 +86,9 @@ def rebuild_partition(db: apsw.Connection, account: int, part: int) -> list[byte
     turns: dict[int, IndexedTurn] = {}
     orphan_hashes: list[bytes] = []
     for ordinal, fact, slot, space, until, expires, before, text, digest in rows:
-        passage = Passage(fact & SEQ_MASK, PLACEHOLDER_SCOPE, text, slot, until=until, expires=expires)
+        passage = Passage(
+            fact & SEQ_MASK, PLACEHOLDER_SCOPE, text, slot, until=until, expires=expires
+        )
         turns[ordinal] = view_writer.index_passage(part, fact, space, passage, turns.get(before))
         if before is not None and before not in turns:
             orphan_hashes.append(digest)
@@ -110,7 +132,14 @@ def wipe_account(db: apsw.Connection, account: int) -> None:
     lo, hi = get_id_range(account)
     run_query(db, "bury_range", lo, hi)
     run_query(db, "begin_reset")
-    for query in ("range_entry", "range_fact", "range_link", "range_evidence", "range_holding", "range_tick"):
+    for query in (
+        "range_entry",
+        "range_fact",
+        "range_link",
+        "range_evidence",
+        "range_holding",
+        "range_tick",
+    ):
         run_query(db, query, lo, hi)
     run_query(db, "end_reset")
     for (part,) in run_query(db, "parts_of_account", account).fetchall():

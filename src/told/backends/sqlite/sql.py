@@ -18,7 +18,9 @@ def _parse_queries() -> dict[str, str]:
     queries: dict[str, str] = {}
     for section in _read_sql_file("queries.sql").split(NAME_MARKER)[1:]:
         name, _, body = section.partition("\n")
-        queries[name.strip()] = "\n".join(line for line in body.splitlines() if not line.startswith("--")).strip()
+        queries[name.strip()] = "\n".join(
+            line for line in body.splitlines() if not line.startswith("--")
+        ).strip()
     return queries
 
 
@@ -28,7 +30,13 @@ QUERIES: Final = _parse_queries()
 OLDEST_SCHEMA: Final = 2
 """The schema of the first file, and the oldest that is brought up to date."""
 
-SCHEMA_FILES: Final = {OLDEST_SCHEMA: "schema.sql", 3: "schema-3.sql", 4: "schema-4.sql", 5: "schema-5.sql", 7: "schema-7.sql"}
+SCHEMA_FILES: Final = {
+    OLDEST_SCHEMA: "schema.sql",
+    3: "schema-3.sql",
+    4: "schema-4.sql",
+    5: "schema-5.sql",
+    7: "schema-7.sql",
+}
 """The file that makes each schema out of the one before it, the first out of nothing; a short-lived 6 is refused."""
 
 
@@ -41,13 +49,17 @@ def load_migrations(version: int) -> tuple[str, ...]:
 @cache
 def list_own_tables() -> frozenset[str]:
     """The tables that are told's own; a file may hold others."""
-    return frozenset(re.findall(r"^CREATE TABLE (\w+)", "\n".join(load_migrations(0)), re.MULTILINE))
+    return frozenset(
+        re.findall(r"^CREATE TABLE (\w+)", "\n".join(load_migrations(0)), re.MULTILINE)
+    )
 
 
 @cache
 def widen_values(name: str, rows: int) -> str:
     """A named statement that takes so many rows of values where it says one."""
-    return re.sub(r"VALUES (\([?, ]+\))", lambda row: f"VALUES {', '.join([row[1]] * rows)}", QUERIES[name])
+    return re.sub(
+        r"VALUES (\([?, ]+\))", lambda row: f"VALUES {', '.join([row[1]] * rows)}", QUERIES[name]
+    )
 
 
 def add_condition(name: str, condition: str, tail: str = "") -> str:

@@ -9,32 +9,42 @@ from pathlib import Path
 from typing import Any
 
 from told.backends.sqlite import blobs, care, health, ledger, strays, turns, vectors
-from told.backends.sqlite.connect import Database, parse_url, run_query, run_named
+from told.backends.sqlite.connect import Database, parse_url, run_named, run_query
 from told.backends.sqlite.folded import load_view_rows
 from told.backends.sqlite.index import PartitionCache, SqliteIndex, find_facts
 from told.backends.sqlite.overlay import SqliteOverlay
 from told.backends.sqlite.rows import (
     SEQ_MASK,
     ScopeLookup,
+    find_visible_spaces,
     get_id_base,
+    get_id_range,
+    make_entry_id,
     parse_entry,
+    parse_link,
     to_hex_list,
     to_json_list,
-    parse_link,
-    make_entry_id,
-    find_visible_spaces,
-    get_id_range,
 )
 from told.backends.sqlite.writer import GroupCommitWriter
 from told.core.blob import Blob
 from told.core.entry import GENESIS, Draft, Entry
 from told.core.errors import ModelMismatch
-from told.core.fact import NEVER, Fact, Link, EvidenceRow, join_with_previous
+from told.core.fact import NEVER, EvidenceRow, Fact, Link, join_with_previous
 from told.core.fork import at_fork
 from told.core.ids import IdGenerator
-from told.core.query import LATEST, AsOf, FactQuery, AccessCount
+from told.core.query import LATEST, AccessCount, AsOf, FactQuery
 from told.core.scope import Scope
-from told.ports import Batch, Fault, Fold, Head, ExistingState, ViewRow, ScopeTally, StoredTurn, View
+from told.ports import (
+    Batch,
+    ExistingState,
+    Fault,
+    Fold,
+    Head,
+    ScopeTally,
+    StoredTurn,
+    View,
+    ViewRow,
+)
 
 LATEST_AS_OF = AsOf(LATEST, 0)
 EMPTY_HEAD = Head(0, 0, GENESIS)
@@ -48,13 +58,19 @@ class SqliteStore(SqliteOverlay):
         self.path = path
         self._vacuum = bool(options.get("erase_vacuum", True))
         self._database = Database(
-            path, durability=options.get("durability", "full"), busy_timeout=options.get("busy_timeout", 60.0)
+            path,
+            durability=options.get("durability", "full"),
+            busy_timeout=options.get("busy_timeout", 60.0),
         )
         self._write = GroupCommitWriter(self._database, options.get("group_limit", 256))
-        cache = PartitionCache(options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096))
+        cache = PartitionCache(
+            options.get("cache_bytes", 256 * 2**20), options.get("exact_rows", 4096)
+        )
         self.index = SqliteIndex(self._write, cache)
         self._forking_thread: int | None = None
-        at_fork(self, before="prepare_fork", in_parent="resume_in_parent", in_child="reset_in_child")
+        at_fork(
+            self, before="prepare_fork", in_parent="resume_in_parent", in_child="reset_in_child"
+        )
         self.scrub()
 
     def prepare_fork(self) -> None:
@@ -72,10 +88,14 @@ class SqliteStore(SqliteOverlay):
 
     def reset_in_child(self) -> None:
         """After a fork, in the child: begin anew."""
-        self._database.reset_in_child(closed_before_fork=self._forking_thread == threading.get_ident())
+        self._database.reset_in_child(
+            closed_before_fork=self._forking_thread == threading.get_ident()
+        )
         self._forking_thread = None
         self._write = GroupCommitWriter(self._database, self._write.limit)
-        self.index = SqliteIndex(self._write, PartitionCache(self.index.cache.budget, self.index.cache.exact_rows))
+        self.index = SqliteIndex(
+            self._write, PartitionCache(self.index.cache.budget, self.index.cache.exact_rows)
+        )
 
     def watch(self, callback: Callable[[str], object]) -> None:
         """Be told of each named step of a commit, as crash tests are."""
@@ -87,7 +107,11 @@ class SqliteStore(SqliteOverlay):
         """Seal, fold and make durable, together with whoever else is waiting."""
         write = self._write
         return write(
-            lambda db: ledger.commit_batch(db, write.read_cache, write.write_buffer, self.mint, batch, fold), keeps_cache=True, uses_buffer=True
+            lambda db: ledger.commit_batch(
+                db, write.read_cache, write.write_buffer, self.mint, batch, fold
+            ),
+            keeps_cache=True,
+            uses_buffer=True,
         )
 
     def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
@@ -97,7 +121,9 @@ class SqliteStore(SqliteOverlay):
             self.index.cache.clear()
         return new
 
-    def erase(self, account: str, seqs: Sequence[int], draft: Draft) -> tuple[Entry, Mapping[str, int]]:
+    def erase(
+        self, account: str, seqs: Sequence[int], draft: Draft
+    ) -> tuple[Entry, Mapping[str, int]]:
         """Destroy content and leave a tombstone; the file owes a scrub from then on."""
         result = self._write(lambda db: ledger.erase_entries(db, self.mint, account, seqs, draft))
         self.index.cache.clear()
@@ -123,13 +149,23 @@ class SqliteStore(SqliteOverlay):
 
     def stale_views(self, account: str) -> Sequence[View]:
         """The views that an account of an older file was never folded into."""
-        return tuple(view for (view,) in self._write.read_on_writer(lambda db: run_query(db, "behind", account).fetchall()))
+        return tuple(
+            view
+            for (view,) in self._write.read_on_writer(
+                lambda db: run_query(db, "behind", account).fetchall()
+            )
+        )
 
     # The ledger -------------------------------------------------------------------------------------------------------
 
     def list_accounts(self) -> Sequence[str]:
         """Every account that has a ledger."""
-        return [name for (name,) in self._write.read_on_writer(lambda db: run_query(db, "accounts").fetchall())]
+        return [
+            name
+            for (name,) in self._write.read_on_writer(
+                lambda db: run_query(db, "accounts").fetchall()
+            )
+        ]
 
     def get_head(self, account: str) -> Head:
         """The end of the account's ledger."""
@@ -153,7 +189,9 @@ class SqliteStore(SqliteOverlay):
     def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
         """Entries in order."""
         with self._read_account(account) as (db, account_id):
-            rows = run_query(db, "scan", make_entry_id(account_id, after), get_id_range(account_id)[1], limit).fetchall()
+            rows = run_query(
+                db, "scan", make_entry_id(account_id, after), get_id_range(account_id)[1], limit
+            ).fetchall()
         return [parse_entry(row, account) for row in rows]
 
     def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
@@ -165,40 +203,69 @@ class SqliteStore(SqliteOverlay):
     def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
         """Which digests belong to erased content."""
         with self._read_account(account) as (db, _):
-            return frozenset(digest for (digest,) in run_query(db, "tombstoned", to_hex_list(digests)))
+            return frozenset(
+                digest for (digest,) in run_query(db, "tombstoned", to_hex_list(digests))
+            )
 
     # The views --------------------------------------------------------------------------------------------------------
 
     def lookup_existing(
-        self, scope: Scope, md5s: Sequence[str], digests: Sequence[bytes], key: str | None,
-        text_hashes: Sequence[bytes] = (), *, include_last_turn: bool = False,
-    ) -> ExistingState:  # fmt: skip
+        self,
+        scope: Scope,
+        md5s: Sequence[str],
+        digests: Sequence[bytes],
+        key: str | None,
+        text_hashes: Sequence[bytes] = (),
+        *,
+        include_last_turn: bool = False,
+    ) -> ExistingState:
         """What exactly this scope already holds."""
-        return self._write.read_on_writer(lambda db: ledger.lookup_existing(db, scope, md5s, digests, key, text_hashes, include_last_turn=include_last_turn))
+        return self._write.read_on_writer(
+            lambda db: ledger.lookup_existing(
+                db, scope, md5s, digests, key, text_hashes, include_last_turn=include_last_turn
+            )
+        )
 
     def current_facts(
-        self, scope: Scope, now: int, *, slots: Sequence[tuple[str, str]] = (), kinds: Sequence[str] = ()
+        self,
+        scope: Scope,
+        now: int,
+        *,
+        slots: Sequence[tuple[str, str]] = (),
+        kinds: Sequence[str] = (),
     ) -> Sequence[Fact]:
         """What exactly this scope holds of some subjects or kinds."""
-        return self._write.read_on_writer(lambda db: ledger.load_current_facts(db, scope, now, slots, kinds))
+        return self._write.read_on_writer(
+            lambda db: ledger.load_current_facts(db, scope, now, slots, kinds)
+        )
 
     def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
         """What is embedded of the passages of these entries."""
         with self._read_account(account) as (db, account_id):
-            rows = run_query(db, "texts", to_json_list([make_entry_id(account_id, seq) for seq in seqs])).fetchall()
-        return {digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows}
+            rows = run_query(
+                db, "texts", to_json_list([make_entry_id(account_id, seq) for seq in seqs])
+            ).fetchall()
+        return {
+            digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows
+        }
 
     def find_facts(self, query: FactQuery) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
         with self._read_account(query.scope.account) as (db, account_id):
-            return find_facts(db, account_id, query, list(find_visible_spaces(db, account_id, query.scope)))
+            return find_facts(
+                db, account_id, query, list(find_visible_spaces(db, account_id, query.scope))
+            )
 
     def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
         """A thread's version at a point on both axes."""
         at = as_of or LATEST_AS_OF
         bounds: dict[str, Any] = {"thread": thread, "seq": at.seq}
         with self._read_account(account) as (db, account_id):
-            bounds |= {"base": get_id_base(account_id), "pos": make_entry_id(account_id, at.seq), "valid": at.valid_at}
+            bounds |= {
+                "base": get_id_base(account_id),
+                "pos": make_entry_id(account_id, at.seq),
+                "valid": at.valid_at,
+            }
             name = "fact_latest" if at.valid_at is None else "fact_valid"
             rows = run_named(db, name, bounds).fetchall()
             facts = ScopeLookup(db, account).parse_facts(rows)
@@ -207,37 +274,59 @@ class SqliteStore(SqliteOverlay):
     def facts_by_seq(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
         """The fact versions asserted by these entries, oldest first."""
         valid_seqs = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
-        return self._write.read_on_writer(lambda db: ledger.load_versions(db, self._write.get_read_cache(db), account, valid_seqs))
+        return self._write.read_on_writer(
+            lambda db: ledger.load_versions(db, self._write.get_read_cache(db), account, valid_seqs)
+        )
 
     def all_versions(self, scope: Scope) -> Sequence[Fact]:
         """Every version of every fact the scope covers."""
         with self._read_account(scope.account) as (db, account_id):
-            rows = run_query(db, "lives", to_json_list(list(find_visible_spaces(db, account_id, scope)))).fetchall()
+            rows = run_query(
+                db, "lives", to_json_list(list(find_visible_spaces(db, account_id, scope)))
+            ).fetchall()
             return ScopeLookup(db, scope.account).parse_facts(rows)
 
     def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
         """Every version of some threads."""
         with self._read_account(account) as (db, account_id):
-            rows = run_query(db, "tellings", *get_id_range(account_id), to_json_list(threads)).fetchall()
+            rows = run_query(
+                db, "tellings", *get_id_range(account_id), to_json_list(threads)
+            ).fetchall()
             return ScopeLookup(db, account).parse_facts(rows)
 
-    def find_links(self, account: str, nodes: Sequence[str], seq: int | None = None) -> Sequence[Link]:
+    def find_links(
+        self, account: str, nodes: Sequence[str], seq: int | None = None
+    ) -> Sequence[Link]:
         """The links that touch any of these nodes."""
         at = LATEST if seq is None else seq
         with self._read_account(account) as (db, account_id):
-            bounds = {"nodes": to_json_list(nodes), "base": get_id_base(account_id), "pos": make_entry_id(account_id, at), "seq": at}
+            bounds = {
+                "nodes": to_json_list(nodes),
+                "base": get_id_base(account_id),
+                "pos": make_entry_id(account_id, at),
+                "seq": at,
+            }
             scopes = ScopeLookup(db, account)
-            return [parse_link(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()]
+            return [
+                parse_link(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()
+            ]
 
     def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
         """The threads taken from this evidence."""
         with self._read_account(account) as (db, account_id):
-            return [thread for (thread,) in run_query(db, "derived", *get_id_range(account_id), to_json_list(evidence))]
+            return [
+                thread
+                for (thread,) in run_query(
+                    db, "derived", *get_id_range(account_id), to_json_list(evidence)
+                )
+            ]
 
     def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
         """Every version of the threads taken from this evidence."""
         with self._read_account(account) as (db, account_id):
-            rows = run_query(db, "taken", *get_id_range(account_id), to_json_list(evidence)).fetchall()
+            rows = run_query(
+                db, "taken", *get_id_range(account_id), to_json_list(evidence)
+            ).fetchall()
             return ScopeLookup(db, account).parse_facts(rows)
 
     def list_scopes(self, account: str) -> Sequence[Scope]:
@@ -251,27 +340,55 @@ class SqliteStore(SqliteOverlay):
             return turns.count_by_scope(db, account_id, account)
 
     def list_turns(
-        self, scope: Scope, after: int = 0, before: int = NEVER, limit: int = 1000, *, newest: bool = False
+        self,
+        scope: Scope,
+        after: int = 0,
+        before: int = NEVER,
+        limit: int = 1000,
+        *,
+        newest: bool = False,
     ) -> Sequence[StoredTurn]:
         """What exactly this scope holds of what was said, between two positions."""
         with self._read_account(scope.account) as (db, account_id):
             return turns.list_turns(db, account_id, scope, after, before, limit, newest=newest)
 
-    def evidence_rows(self, account: str, *, scope: Scope | None = None, source: str | None = None,
-                  ids: Sequence[str] = ()) -> Sequence[EvidenceRow]:  # fmt: skip
+    def evidence_rows(
+        self,
+        account: str,
+        *,
+        scope: Scope | None = None,
+        source: str | None = None,
+        ids: Sequence[str] = (),
+    ) -> Sequence[EvidenceRow]:
         """Evidence by scope, by source or by id."""
         with self._read_account(account) as (db, account_id):
             if scope is not None:
-                rows = run_query(db, "evidence_by_space", to_json_list(list(find_visible_spaces(db, account_id, scope))))
+                rows = run_query(
+                    db,
+                    "evidence_by_space",
+                    to_json_list(list(find_visible_spaces(db, account_id, scope))),
+                )
             elif source is not None:
                 rows = run_query(db, "evidence_by_source", source, *get_id_range(account_id))
             else:
                 rows = run_query(db, "evidence_named", *get_id_range(account_id), to_json_list(ids))
-            scopes, wanted_ids, is_filtered = ScopeLookup(db, account), set(ids), scope is not None or source is not None
+            scopes, wanted_ids, is_filtered = (
+                ScopeLookup(db, account),
+                set(ids),
+                scope is not None or source is not None,
+            )
             return [
-                EvidenceRow(name, id_ - get_id_base(account_id), scopes[space], digest, row_source, tuple(json.loads(blob_hashes)))
+                EvidenceRow(
+                    name,
+                    id_ - get_id_base(account_id),
+                    scopes[space],
+                    digest,
+                    row_source,
+                    tuple(json.loads(blob_hashes)),
+                )
                 for id_, name, space, digest, row_source, blob_hashes in rows.fetchall()
-                if source in (None, row_source) and (name in wanted_ids or (not wanted_ids and is_filtered))
+                if source in (None, row_source)
+                and (name in wanted_ids or (not wanted_ids and is_filtered))
             ]
 
     def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
@@ -291,7 +408,9 @@ class SqliteStore(SqliteOverlay):
 
     def current_model(self) -> tuple[str, int] | None:
         """The embedder this store is indexed with."""
-        model = self._write.read_on_writer(lambda db: ledger.get_current_model(db, self._write.get_read_cache(db)))
+        model = self._write.read_on_writer(
+            lambda db: ledger.get_current_model(db, self._write.get_read_cache(db))
+        )
         return None if model is None else (model.name, model.dim)
 
     def bind_model(self, name: str, dim: int) -> None:
@@ -313,11 +432,17 @@ class SqliteStore(SqliteOverlay):
     def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
         """Texts without a vector under a model."""
         with self._database.read_transaction() as db:
-            chosen = vectors.load_current_model(db) if model is None else vectors.load_model(db, model)
+            chosen = (
+                vectors.load_current_model(db) if model is None else vectors.load_model(db, model)
+            )
             rows = run_query(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall()
-        return {digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows}
+        return {
+            digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows
+        }
 
-    def put_vectors(self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None) -> None:
+    def put_vectors(
+        self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None
+    ) -> None:
         """Remember vectors by text hash."""
         self._write(lambda db: ledger.put_vectors(db, vectors_, model))
 
@@ -337,7 +462,9 @@ class SqliteStore(SqliteOverlay):
         """Move a consumer's cursor."""
         self._write(lambda db: ledger.move_cursor(db, account, consumer, seq))
 
-    def record_fault(self, account: str, consumer: str, seq: int, error: str, raw: str = "") -> None:
+    def record_fault(
+        self, account: str, consumer: str, seq: int, error: str, raw: str = ""
+    ) -> None:
         """Keep what a consumer could not do."""
         at = self.mint.now()
         self._write(lambda db: ledger.record_fault(db, account, consumer, seq, error, raw, at))
@@ -356,7 +483,9 @@ class SqliteStore(SqliteOverlay):
     def put_blob(self, account: str, data: bytes, media_type: str) -> str:
         """Keep bytes under their hash, once."""
         blob = Blob.from_bytes(data, media_type)
-        self._write(lambda db: blobs.insert_blobs(db, ledger.get_or_create_account(db, account).id, [blob]))
+        self._write(
+            lambda db: blobs.insert_blobs(db, ledger.get_or_create_account(db, account).id, [blob])
+        )
         return blob.hash
 
     def get_blob(self, account: str, hash: str) -> Blob | None:
@@ -414,6 +543,8 @@ class SqliteStore(SqliteOverlay):
         self._write.close()
 
 
-def open_store(url: str, *, mint: IdGenerator | None = None, settings: Mapping[str, Any] | None = None) -> SqliteStore:
+def open_store(
+    url: str, *, mint: IdGenerator | None = None, settings: Mapping[str, Any] | None = None
+) -> SqliteStore:
     """Open the store a `sqlite:///` URL names, making it if it is not there."""
     return SqliteStore(parse_url(url), mint or IdGenerator(), settings or {})

@@ -13,7 +13,14 @@ import apsw
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import MAX_INT64
 from told.backends.sqlite.connect import run_query
-from told.backends.sqlite.rows import SEQ_MASK, get_id_base, to_json_list, get_passage_id_range, make_entry_id, get_id_range
+from told.backends.sqlite.rows import (
+    SEQ_MASK,
+    get_id_base,
+    get_id_range,
+    get_passage_id_range,
+    make_entry_id,
+    to_json_list,
+)
 from told.backends.sqlite.sql import list_own_tables
 from told.core.entry import Entry, Erased
 from told.core.errors import StoreCorrupt, format_rebuild_command
@@ -51,28 +58,49 @@ ORPHAN_CHECKS: Final = {
 }
 """What must not be there and the way out, by the query that counts it, account by account."""
 
-ORPHAN_SORTS: Final = ("facts", "links", "evidence", "holdings", "passages", "postings", "blocks", "cursors", "tickets")
+ORPHAN_SORTS: Final = (
+    "facts",
+    "links",
+    "evidence",
+    "holdings",
+    "passages",
+    "postings",
+    "blocks",
+    "cursors",
+    "tickets",
+)
 """What is cleared away wherever it is of no account, entry or partition."""
 
 
 def find_type_errors(db: apsw.Connection) -> Iterator[str]:
     """The tables with values in them that no row of theirs can have: whoever reads on would stumble over them."""
     for table, counts, _ in _count_type_errors(db):
-        hint = RESTORE_HINT if table in IRREPLACEABLE_TABLES else REINDEX_HINT if table in ("embedding", "model") else REBUILD_HINT
+        hint = (
+            RESTORE_HINT
+            if table in IRREPLACEABLE_TABLES
+            else REINDEX_HINT
+            if table in ("embedding", "model")
+            else REBUILD_HINT
+        )
         yield f"{table}: {sum(counts.values())} rows hold what cannot be there; {format_advice(db, hint, counts)}"
 
 
 def _count_type_errors(db: apsw.Connection) -> list[tuple[str, CountsByAccount, str]]:
     """The tables with rows of other types than they were declared with, how many, and what drops an account's."""
     own_tables = to_json_list(sorted(list_own_tables()))
-    counts = [(table, dict(db.execute(count)), drop) for table, count, drop in run_query(db, "shapes", own_tables).fetchall()]
+    counts = [
+        (table, dict(db.execute(count)), drop)
+        for table, count, drop in run_query(db, "shapes", own_tables).fetchall()
+    ]
     return [table_counts for table_counts in counts if table_counts[1]]
 
 
 def format_advice(db: apsw.Connection, hint: str, accounts: Iterable[int | None]) -> str:
     """A way out as it is typed, which names the accounts that must go it."""
     numbers = to_json_list([account for account in accounts if isinstance(account, int)])
-    return hint.format(format_rebuild_command([name for (name,) in run_query(db, "account_names", numbers)]))
+    return hint.format(
+        format_rebuild_command([name for (name,) in run_query(db, "account_names", numbers)])
+    )
 
 
 def find_orphans(db: apsw.Connection) -> Iterator[str]:
@@ -98,21 +126,32 @@ def _find_tick_mismatch(db: apsw.Connection) -> int | None:
     totals_by_part: dict[int, tuple[int, int]] = {}
     for part, more_turns, more_tokens, *stored_totals in run_query(db, "tick_sums"):
         turns, tokens = totals_by_part.get(part, (0, 0))
-        totals_by_part[part] = totals = (min(turns + more_turns, MAX_INT64), min(tokens + more_tokens, MAX_INT64))
+        totals_by_part[part] = totals = (
+            min(turns + more_turns, MAX_INT64),
+            min(tokens + more_tokens, MAX_INT64),
+        )
         if totals != tuple(stored_totals):
             return int(part)
     return None
 
 
-def _find_invalid_tickets(db: apsw.Connection, only_account: int | None = None) -> Iterator[tuple[int, str]]:
+def _find_invalid_tickets(
+    db: apsw.Connection, only_account: int | None = None
+) -> Iterator[tuple[int, str]]:
     """The tickets, by account and key, that cannot be read or that tell of something their ledger does not have."""
     rows = run_query(db, "all_tickets").fetchall()
-    for account, is_complete, *row in rows if only_account is None else [row for row in rows if row[0] == only_account]:
+    for account, is_complete, *row in (
+        rows if only_account is None else [row for row in rows if row[0] == only_account]
+    ):
         ticket = IdempotencyRecord(*row)
         threads = ticket.thread_ids()
         last_id = make_entry_id(account, ticket.seq or SEQ_MASK)
         threads_json = to_json_list(sorted(threads or ()))
-        if threads is None or not is_complete or run_query(db, "lacking_threads", threads_json, get_id_base(account), last_id).get:
+        if (
+            threads is None
+            or not is_complete
+            or run_query(db, "lacking_threads", threads_json, get_id_base(account), last_id).get
+        ):
             yield account, ticket.key
 
 
@@ -129,7 +168,10 @@ def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> No
         run_query(db, "drop_misplaced_spaces", account)
         run_query(db, "drop_empty_parts")
     elif "passages" in views and run_query(db, "misplaced_spaces").get:
-        raise StoreCorrupt("A space is not in the partition of its name.", hint="Rebuild every view: `told rebuild`.")
+        raise StoreCorrupt(
+            "A space is not in the partition of its name.",
+            hint="Rebuild every view: `told rebuild`.",
+        )
     if "passages" in views:
         restore_vectors(db)
     if "ticks" in views:
@@ -146,7 +188,9 @@ def has_all_views(views: Sequence[View]) -> bool:
 def _drop_type_errors(db: apsw.Connection, account: int) -> None:
     for table, _, drop in _count_type_errors(db):
         if table in IRREPLACEABLE_TABLES:
-            raise StoreCorrupt(f"The table {table} holds what cannot be there.", hint="Restore the last backup.")
+            raise StoreCorrupt(
+                f"The table {table} holds what cannot be there.", hint="Restore the last backup."
+            )
         db.execute(drop, (account,))
 
 
@@ -159,7 +203,9 @@ def drop_leftovers(db: apsw.Connection, account: int, views: Sequence[View]) -> 
             run_query(db, query)
         for _, key in list(_find_invalid_tickets(db, account)):
             run_query(db, "drop_ticket", account, key)
-    if "passages" in views and not run_query(db, "facts_without_passage").get:  # another account may want its vectors back
+    if (
+        "passages" in views and not run_query(db, "facts_without_passage").get
+    ):  # another account may want its vectors back
         run_query(db, "orphan_embeddings")
 
 
@@ -182,7 +228,9 @@ def find_changed_vectors(db: apsw.Connection) -> Iterator[ChangedVector]:
     models = {row[0]: vectors.StoredModel(*row[:3]) for row in run_query(db, "models")}
     for id_, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
         model = models.get(id_)
-        if model is None or not vectors.is_valid_block(model, part, epoch, (number, made_in, builder, digest, codes)):
+        if model is None or not vectors.is_valid_block(
+            model, part, epoch, (number, made_in, builder, digest, codes)
+        ):
             continue
         lo, _ = get_passage_id_range(part, number * vectors.BLOCK_SIZE)
         cached = dict(run_query(db, "part_codes", id_, lo, lo + vectors.BLOCK_SIZE).fetchall())
@@ -196,7 +244,11 @@ def restore_vectors(db: apsw.Connection) -> int:
     """Put vectors back as their blocks have them, unless the passage is not what it was either; return how many."""
     restored = 0
     for model, passage, code in list(find_changed_vectors(db)):
-        digest, previous_text, text = run_query(db, "said_at", passage).fetchone() or (None, None, "")
+        digest, previous_text, text = run_query(db, "said_at", passage).fetchone() or (
+            None,
+            None,
+            "",
+        )
         if isinstance(text, str) and digest == hash_text(join_with_previous(previous_text, text)):
             run_query(db, "mend_vector", model, digest, code)
             restored += 1

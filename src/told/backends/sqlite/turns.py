@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 
 from told.backends.sqlite.connect import run_query
-from told.backends.sqlite.rows import SEQ_MASK, ScopeLookup, make_entry_id, find_space, get_id_range
+from told.backends.sqlite.rows import SEQ_MASK, ScopeLookup, find_space, get_id_range, make_entry_id
 from told.backends.sqlite.sql import add_condition
 from told.core.scope import Scope
 from told.ports import ScopeTally, StoredTurn
@@ -28,15 +28,32 @@ def count_by_scope(db: apsw.Connection, account_id: int, account: str) -> Sequen
 
 
 def list_turns(
-    db: apsw.Connection, account_id: int, scope: Scope, after: int, before: int, limit: int, *, newest: bool
+    db: apsw.Connection,
+    account_id: int,
+    scope: Scope,
+    after: int,
+    before: int,
+    limit: int,
+    *,
+    newest: bool,
 ) -> Sequence[StoredTurn]:
     """The turns of exactly this scope between two positions."""
     space = find_space(db, account_id, scope)
     if space is None:
         return []
     query = add_condition("turns", "", f"ORDER BY o.id {'DESC' if newest else 'ASC'} LIMIT ?6")
-    params = (space[0], make_entry_id(account_id, after), make_entry_id(account_id, before), *get_id_range(account_id), limit)
+    params = (
+        space[0],
+        make_entry_id(account_id, after),
+        make_entry_id(account_id, before),
+        *get_id_range(account_id),
+        limit,
+    )
     rows: list[Any] = db.execute(query, params).fetchall()
     positions = [position & SEQ_MASK for position, *_ in rows]
-    stored_turns = map(StoredTurn, positions, ScopeLookup(db, scope.account).parse_facts([tuple(row) for _, *row in rows]))
+    stored_turns = map(
+        StoredTurn,
+        positions,
+        ScopeLookup(db, scope.account).parse_facts([tuple(row) for _, *row in rows]),
+    )
     return list(stored_turns)[:: -1 if newest else 1]

@@ -15,12 +15,12 @@ from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite.connect import run_query, run_many, run_batched
-from told.backends.sqlite.rows import PART_BITS, PART_MASK, to_hex_list, get_passage_id_range
+from told.backends.sqlite.connect import run_batched, run_many, run_query
+from told.backends.sqlite.rows import PART_BITS, PART_MASK, get_passage_id_range, to_hex_list
 from told.core import score
 from told.core.errors import ModelMismatch, StoreCorrupt
 from told.core.ids import sha256
-from told.core.score import QUERY_CODE_LENGTH, INT16_MAX, BYTE_BIAS, encode_query, quantise
+from told.core.score import BYTE_BIAS, INT16_MAX, QUERY_CODE_LENGTH, encode_query, quantise
 from told.core.value import fast_frozen_init
 
 BLOCK_SIZE: Final = 256
@@ -117,12 +117,18 @@ class StoredModel:
         """Whether this can be the code of one of the model's vectors."""
         return isinstance(code, bytes) and len(code) == self.dim
 
-    def store_vectors(self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]) -> list[bytes]:
+    def store_vectors(
+        self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]
+    ) -> list[bytes]:
         """Cache the vectors of texts by their hashes; return those that a passage has been waiting for."""
         if not vectors:
             return []
         rows = zip(repeat(self.id), vectors, pack_vectors(vectors.values()))
-        return [digest for digest, awaited in run_batched(db, "add_embedding", rows, len(vectors)) if awaited]
+        return [
+            digest
+            for digest, awaited in run_batched(db, "add_embedding", rows, len(vectors))
+            if awaited
+        ]
 
 
 def load_current_model(db: apsw.Connection) -> StoredModel | None:
@@ -163,14 +169,23 @@ def hash_block(model: StoredModel, part: int, number: int, epoch: int, codes: by
     return sha256(f"{model.id}\n{part}\n{number}\n{epoch}\n{BUILDER_VERSION}\n".encode(), codes)
 
 
-def is_valid_block(model: StoredModel, part: int, epoch: int, row: tuple[int, int, int, bytes, bytes]) -> bool:
+def is_valid_block(
+    model: StoredModel, part: int, epoch: int, row: tuple[int, int, int, bytes, bytes]
+) -> bool:
     """Whether a block is what its manifest says and belongs to this place in this epoch of its partition."""
     number, made_in, builder, digest, codes = row
-    is_current = made_in == epoch and builder == BUILDER_VERSION and isinstance(codes, bytes) and len(codes) == BLOCK_SIZE * model.dim
+    is_current = (
+        made_in == epoch
+        and builder == BUILDER_VERSION
+        and isinstance(codes, bytes)
+        and len(codes) == BLOCK_SIZE * model.dim
+    )
     return is_current and hash_block(model, part, number, epoch, codes) == digest
 
 
-def load_codes(db: apsw.Connection, model: StoredModel, part: int, epoch: int, first: int, rows: int) -> dict[int, bytes]:
+def load_codes(
+    db: apsw.Connection, model: StoredModel, part: int, epoch: int, first: int, rows: int
+) -> dict[int, bytes]:
     """Runs of codes by the ordinal they begin at: whole sound blocks, and what there is of single rows elsewhere.
 
     A single row that is no vector of the model is an error, for there is nothing else to answer in its place.
@@ -196,14 +211,26 @@ def _load_code_runs(db: apsw.Connection, model: StoredModel, lo: int, hi: int) -
     """Runs of the codes of single passages, none longer than a block, each known to be a vector of the model."""
     codes = dict(run_query(db, "part_codes", model.id, lo, hi).fetchall())
     if not all(map(model.is_valid_code, codes.values())):
-        raise StoreCorrupt("A vector of the index is damaged.", hint="Run `told rebuild`, then `told reindex`.")
+        raise StoreCorrupt(
+            "A vector of the index is damaged.", hint="Run `told rebuild`, then `told reindex`."
+        )
     begins = [ordinal for ordinal in codes if ordinal - 1 not in codes or ordinal % BLOCK_SIZE == 0]
-    ends = [ordinal + 1 for ordinal in codes if ordinal + 1 not in codes or (ordinal + 1) % BLOCK_SIZE == 0]
+    ends = [
+        ordinal + 1
+        for ordinal in codes
+        if ordinal + 1 not in codes or (ordinal + 1) % BLOCK_SIZE == 0
+    ]
     runs = zip(begins, ends, strict=True)
     return {begin: b"".join(map(codes.__getitem__, range(begin, end))) for begin, end in runs}
 
 
-def store_late_vectors(db: apsw.Connection, model: StoredModel, vectors: Mapping[bytes, Sequence[float]], *, is_searched: bool) -> None:
+def store_late_vectors(
+    db: apsw.Connection,
+    model: StoredModel,
+    vectors: Mapping[bytes, Sequence[float]],
+    *,
+    is_searched: bool,
+) -> None:
     """Cache vectors that came late and let the partitions that waited for them see them.
 
     One whose text was erased while it was being embedded comes too late.
@@ -215,7 +242,9 @@ def store_late_vectors(db: apsw.Connection, model: StoredModel, vectors: Mapping
     if lost := [digest for digest in vectors if digest not in known_hashes]:
         passages += run_query(db, "passages_with_hash", to_hex_list(lost)).fetchall()
         known_hashes = known_hashes.union(digest for _, digest in passages)
-    model.store_vectors(db, {digest: vector for digest, vector in vectors.items() if digest in known_hashes})
+    model.store_vectors(
+        db, {digest: vector for digest, vector in vectors.items() if digest in known_hashes}
+    )
     if is_searched:
         mark_vectors_ready(db, model, passages)
 
@@ -225,7 +254,9 @@ def find_waiting_passages(db: apsw.Connection, hashes: Sequence[bytes]) -> list[
     return run_query(db, "waiting", to_hex_list(hashes)).fetchall()
 
 
-def mark_vectors_ready(db: apsw.Connection, model: StoredModel, passages: Sequence[tuple[int, bytes]]) -> None:
+def mark_vectors_ready(
+    db: apsw.Connection, model: StoredModel, passages: Sequence[tuple[int, bytes]]
+) -> None:
     """Let passages whose vectors came be found by them."""
     run_many(db, "ready_passage", [(id_,) for id_, _ in passages])
     parts: dict[int, list[int]] = {}
@@ -249,7 +280,9 @@ def drop_invalid_vectors(db: apsw.Connection) -> int:
 
 def drop_orphan_vectors(db: apsw.Connection, hashes: Iterable[Any]) -> int:
     """Drop the vectors, of every model, of texts that no passage has any more; return how many there were."""
-    texts = {digest for digest in hashes if isinstance(digest, bytes)}  # a damaged passage may hold anything
+    texts = {
+        digest for digest in hashes if isinstance(digest, bytes)
+    }  # a damaged passage may hold anything
     used = {digest for _, digest in run_query(db, "passages_with_hash", to_hex_list([*texts]))}
     run_query(db, "drop_vectors", to_hex_list([*texts - used]))
     return db.changes()

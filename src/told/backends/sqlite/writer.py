@@ -59,7 +59,9 @@ class GroupCommitWriter:
 
     database: Database
     limit: int
-    watch: Callable[[str], object] = len  # nobody watches: the least that can be done with the name of a step
+    watch: Callable[[str], object] = (
+        len  # nobody watches: the least that can be done with the name of a step
+    )
     read_cache: ReadCache = field(default_factory=ReadCache)
     write_buffer: WriteBuffer = field(default_factory=WriteBuffer)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -97,7 +99,11 @@ class GroupCommitWriter:
     def run_exclusive(self, work: Work[T]) -> T:
         """Do some work on the writing connection outside any transaction, while nobody else writes."""
         try:
-            with self._lock, translate_errors(), WriteSession(self.database, self._get_connection()) as db:
+            with (
+                self._lock,
+                translate_errors(),
+                WriteSession(self.database, self._get_connection()) as db,
+            ):
                 return work(db)
         finally:
             self._wake_next_writer()
@@ -132,7 +138,9 @@ class GroupCommitWriter:
         """What was noted of the file as a glance sees it; beside somebody who writes, nothing."""
         if db is not self.database.writer:
             return ReadCache()
-        db.execute("PRAGMA data_version").fetchall()  # a connection knows of others' commits once it reads
+        db.execute(
+            "PRAGMA data_version"
+        ).fetchall()  # a connection knows of others' commits once it reads
         if self.read_cache.version != db.data_version():
             self.read_cache = ReadCache(db.data_version())
         return self.read_cache
@@ -196,7 +204,9 @@ class GroupCommitWriter:
         What interrupts this thread is no concern of the others: unless theirs are done, their jobs wait for another.
         """
         jobs: list[WriteJob[Any]] = []
-        jobs += map(deque.popleft, (self._queue,)) if self._queue else (own_job,)  # one an interrupt lost is done again
+        jobs += (
+            map(deque.popleft, (self._queue,)) if self._queue else (own_job,)
+        )  # one an interrupt lost is done again
         self._committed = self._one_by_one = False
         try:
             with translate_errors():
@@ -222,21 +232,28 @@ class GroupCommitWriter:
                 self._finish_jobs(*jobs)
                 raise
 
-    def _run_transaction(self, db: apsw.Connection, jobs: list[WriteJob[Any]]) -> WriteJob[Any] | None:
+    def _run_transaction(
+        self, db: apsw.Connection, jobs: list[WriteJob[Any]]
+    ) -> WriteJob[Any] | None:
         """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done.
 
         Nothing is done either if what they gathered cannot be written; from then on each settles its own.
         """
         with WriteSession(self.database, db):
             db.execute("BEGIN IMMEDIATE")
-            self.read_cache, self.write_buffer = self.read_cache.reuse_for(db.data_version()), WriteBuffer(self.watch)
+            self.read_cache, self.write_buffer = (
+                self.read_cache.reuse_for(db.data_version()),
+                WriteBuffer(self.watch),
+            )
             self.watch("begun")
             for job in jobs:
                 if not self._run_job(db, job):
                     return self._find_failed_job(job, jobs)
                 if self._queue and len(jobs) < self.limit:
                     jobs += map(deque.popleft, (self._queue,))
-            if not self._run_job(db, final := WriteJob(_do_nothing, keeps_cache=True, uses_buffer=False)):
+            if not self._run_job(
+                db, final := WriteJob(_do_nothing, keeps_cache=True, uses_buffer=False)
+            ):
                 return self._find_failed_job(final, jobs)
             self.watch("written")
             try:
@@ -264,9 +281,15 @@ class GroupCommitWriter:
             self.read_cache = ReadCache()
         if job.error is None:
             return True
-        return not self.write_buffer.flush_failed and db.in_transaction and self._count_changes(db) == changes_before
+        return (
+            not self.write_buffer.flush_failed
+            and db.in_transaction
+            and self._count_changes(db) == changes_before
+        )
 
-    def _find_failed_job(self, failed: WriteJob[Any], jobs: list[WriteJob[Any]]) -> WriteJob[Any] | None:
+    def _find_failed_job(
+        self, failed: WriteJob[Any], jobs: list[WriteJob[Any]]
+    ) -> WriteJob[Any] | None:
         """Whose fault it is that a job failed; nobody knows if it may have been in writing what others had gathered."""
         if self._one_by_one or not (failed.uses_buffer or self.write_buffer.flush_failed):
             return failed
@@ -278,7 +301,10 @@ class GroupCommitWriter:
 
     def _count_changes(self, db: apsw.Connection) -> tuple[int, int]:
         """What jobs have done so far: the rows they changed by themselves, and how often they gathered."""
-        return db.total_changes() - self.write_buffer.written_count, self.write_buffer.buffered_count
+        return (
+            db.total_changes() - self.write_buffer.written_count,
+            self.write_buffer.buffered_count,
+        )
 
 
 def _do_nothing(db: apsw.Connection) -> None:

@@ -11,7 +11,16 @@ from typing import Any, Final
 
 from told.core.errors import InvalidInput, LLMError, NotFoundError, ToldError
 from told.core.query import MAX_LIMIT
-from told.faces.chat.reply import MAX_ANSWERS, MIN_ANSWER_SCORE, ChatReply, select_answers, find_changed_ids, select_learned, format_memory_reply, is_question
+from told.faces.chat.reply import (
+    MAX_ANSWERS,
+    MIN_ANSWER_SCORE,
+    ChatReply,
+    find_changed_ids,
+    format_memory_reply,
+    is_question,
+    select_answers,
+    select_learned,
+)
 from told.faces.sdk import Memory
 from told.faces.shapes import bundle_to_dict
 from told.flow import call, run
@@ -36,13 +45,20 @@ class ChatSession:
     """A conversation in one scope of a memory, answered by a model or, without one, by what is remembered."""
 
     def __init__(
-        self, memory: Memory, llm: LLM | None = None, ids: Mapping[str, Any] | None = None, *, turns: int = HISTORY_TURNS
+        self,
+        memory: Memory,
+        llm: LLM | None = None,
+        ids: Mapping[str, Any] | None = None,
+        *,
+        turns: int = HISTORY_TURNS,
     ) -> None:
         """Begin to talk; `ids` are the `user_id`, `agent_id` and `run_id` that everything is remembered under.
 
         `turns` is how many of the last turns of this conversation a model is shown beside what is remembered.
         """
-        self.ids: dict[str, Any] = {name: value for name, value in (ids or {}).items() if value is not None}
+        self.ids: dict[str, Any] = {
+            name: value for name, value in (ids or {}).items() if value is not None
+        }
         memory.engine.resolve_scope(self.ids)
         self.memory, self.llm = memory, llm
         self.history: deque[tuple[str, str]] = deque(maxlen=turns)
@@ -55,7 +71,11 @@ class ChatSession:
     def say(self, text: str) -> ChatReply:
         """Say something: it is remembered whatever becomes of the answer, and so is what a model answers."""
         query = ChatQuery(text, self.as_of or self._ledger_position())
-        reply = self._reply_from_memory(text) if self.llm is None else self._reply_from_model(self.llm, query)
+        reply = (
+            self._reply_from_memory(text)
+            if self.llm is None
+            else self._reply_from_model(self.llm, query)
+        )
         self.last_query, self.last_reply = query, reply
         self.history.append((text, reply.text))
         return reply
@@ -68,11 +88,17 @@ class ChatSession:
     def _search(self, text: str, as_of: str | None) -> dict[str, Any]:
         return self.memory.search(text, limit=2 * MAX_ANSWERS, as_of=as_of, **self.ids)
 
-    def _build_memory_reply(self, text: str, result: Mapping[str, Any], receipt: Mapping[str, Any], *warnings: str) -> ChatReply:
+    def _build_memory_reply(
+        self, text: str, result: Mapping[str, Any], receipt: Mapping[str, Any], *warnings: str
+    ) -> ChatReply:
         changed_ids = find_changed_ids(receipt["results"]) if self.as_of is None else frozenset()
         used = select_answers(row for row in result["results"] if row["id"] not in changed_ids)
-        reply_text = format_memory_reply(text, used, receipt, self.memory.engine.settings.zone or None)
-        return _with_learned(ChatReply(reply_text, used), text, receipt, *result.get("warnings", ()), *warnings)
+        reply_text = format_memory_reply(
+            text, used, receipt, self.memory.engine.settings.zone or None
+        )
+        return _with_learned(
+            ChatReply(reply_text, used), text, receipt, *result.get("warnings", ()), *warnings
+        )
 
     def _reply_from_model(self, llm: LLM, query: ChatQuery) -> ChatReply:
         """What a model makes of it; one that fails is a warning, and memory answers in its place."""
@@ -83,19 +109,39 @@ class ChatSession:
             answer_text = self._ask_model(llm, text, context["text"])
         except ToldError as error:
             result = self._search(text, query.as_of)
-            return self._build_memory_reply(text, result, receipt, f"{error} So this is what memory says by itself.")
+            return self._build_memory_reply(
+                text, result, receipt, f"{error} So this is what memory says by itself."
+            )
         answer_receipt = self._remember("assistant", answer_text)
         used = tuple(context["results"])
         return _with_learned(
-            ChatReply(answer_text, used, model=llm.model), text, receipt, *context.get("warnings", ()), *answer_receipt.get("warnings", ())
+            ChatReply(answer_text, used, model=llm.model),
+            text,
+            receipt,
+            *context.get("warnings", ()),
+            *answer_receipt.get("warnings", ()),
         )
 
     def _ask_model(self, llm: LLM, text: str, context: str) -> str:
         """What a model says who is shown what is remembered and, unless it is to speak as of then, the talk so far."""
-        as_of_note = f"Answer as of {self.as_of}: what you remember is what was known then." if self.as_of else ""
-        history_lines = [] if self.as_of else [line for turn in self.history for line in _format_turn(*turn)]
-        preamble = f"{fence_as_data('conversation', history_lines)}\n\nThe message to answer:\n" if history_lines else ""
-        return ask_model(llm, "\n\n".join(filter(None, (load_prompt(), as_of_note, context))), f"{preamble}{text}")
+        as_of_note = (
+            f"Answer as of {self.as_of}: what you remember is what was known then."
+            if self.as_of
+            else ""
+        )
+        history_lines = (
+            [] if self.as_of else [line for turn in self.history for line in _format_turn(*turn)]
+        )
+        preamble = (
+            f"{fence_as_data('conversation', history_lines)}\n\nThe message to answer:\n"
+            if history_lines
+            else ""
+        )
+        return ask_model(
+            llm,
+            "\n\n".join(filter(None, (load_prompt(), as_of_note, context))),
+            f"{preamble}{text}",
+        )
 
     def _remember(self, role: str, text: str) -> dict[str, Any]:
         return self.memory.add([{"role": role, "content": text}], **self.ids)
@@ -121,12 +167,25 @@ class ChatSession:
         """Why a memory, by its id or its words, was or was not used for the last reply."""
         query, reply = self._require_last()
         row = self.find_memory(id_or_words)
-        used = any(row["id"] in (used_row["id"], *used_row.get("also", ())) for used_row in reply.used)
-        limits: dict[str, Any] = {"limit": MAX_ANSWERS, "min_score": MIN_ANSWER_SCORE} if reply.model is None else {}
-        explanation = self.memory.why_not(query.text, row["id"], as_of=query.as_of, **limits, **self.ids)
-        asks_question, is_new = is_question(row["memory"]), row["id"] in find_changed_ids(reply.learned)
+        used = any(
+            row["id"] in (used_row["id"], *used_row.get("also", ())) for used_row in reply.used
+        )
+        limits: dict[str, Any] = (
+            {"limit": MAX_ANSWERS, "min_score": MIN_ANSWER_SCORE} if reply.model is None else {}
+        )
+        explanation = self.memory.why_not(
+            query.text, row["id"], as_of=query.as_of, **limits, **self.ids
+        )
+        asks_question, is_new = (
+            is_question(row["memory"]),
+            row["id"] in find_changed_ids(reply.learned),
+        )
         if explanation["found"] and not used and (asks_question or is_new):
-            reason = "a question answers nothing" if asks_question else "it is new, by what you just said"
+            reason = (
+                "a question answers nothing"
+                if asks_question
+                else "it is new, by what you just said"
+            )
             explanation |= {"found": False, "stage": "chat", "reason": reason}
         return {"memory": row, "used": used, **explanation}
 
@@ -145,13 +204,21 @@ class ChatSession:
         """The memory of an id or of some words: the newest that tells them, else the one that is most likely meant."""
         needle = " ".join(id_or_words.split())
         if not needle:
-            raise InvalidInput("Say which memory.", hint="By its id, or by some words of it; /memory lists them.")
+            raise InvalidInput(
+                "Say which memory.", hint="By its id, or by some words of it; /memory lists them."
+            )
         rows = self.memory.get_all(limit=MAX_LIMIT, as_of=self.as_of, **self.ids)["results"]
-        matches = [row for row in rows if row["id"] == needle or needle.casefold() in row["memory"].casefold()]
+        matches = [
+            row
+            for row in rows
+            if row["id"] == needle or needle.casefold() in row["memory"].casefold()
+        ]
         if matches:
             best_match: dict[str, Any] = max(reversed(matches), key=_match_priority)
             return best_match
-        hits = self.memory.search(needle, limit=1, min_score=MIN_ANSWER_SCORE, as_of=self.as_of, **self.ids)["results"]
+        hits = self.memory.search(
+            needle, limit=1, min_score=MIN_ANSWER_SCORE, as_of=self.as_of, **self.ids
+        )["results"]
         if not hits:
             raise NotFoundError(f"No memory has {needle!r}.", hint="/memory lists what is held.")
         return dict(hits[0])
@@ -160,8 +227,14 @@ class ChatSession:
         """Give up a memory; its history stays until it is erased, and this conversation no longer holds its words."""
         rows = [row for row in self.memory.about(**self.ids)["results"] if row["id"] == memory_id]
         result = self.memory.forget(memory_id, **self.ids)
-        forgotten_texts = [words for row in rows for words in (row["words"], row["memory"]) if words]
-        kept_turns = [turn for turn in self.history if not any(words in part for words in forgotten_texts for part in turn)]
+        forgotten_texts = [
+            words for row in rows for words in (row["words"], row["memory"]) if words
+        ]
+        kept_turns = [
+            turn
+            for turn in self.history
+            if not any(words in part for words in forgotten_texts for part in turn)
+        ]
         self.history = deque(kept_turns, self.history.maxlen)
         return result
 
@@ -185,7 +258,12 @@ def ask_model(llm: LLM, system: str, text: str) -> str:
 @cache
 def load_prompt() -> str:
     """The prompt of the assistant."""
-    return resources.files("told.faces.chat").joinpath("prompts", "assistant.md").read_text("utf-8").strip()
+    return (
+        resources.files("told.faces.chat")
+        .joinpath("prompts", "assistant.md")
+        .read_text("utf-8")
+        .strip()
+    )
 
 
 def _match_priority(row: Mapping[str, Any]) -> tuple[bool, bool]:
@@ -198,9 +276,16 @@ def _format_turn(message: str, reply_text: str) -> tuple[str, str]:
     return f"user: {' '.join(message.split())}", f"assistant: {' '.join(reply_text.split())}"
 
 
-def _with_learned(reply: ChatReply, text: str, receipt: Mapping[str, Any], *warnings: str) -> ChatReply:
+def _with_learned(
+    reply: ChatReply, text: str, receipt: Mapping[str, Any], *warnings: str
+) -> ChatReply:
     """A reply with what was learned on the way to it, and every warning once."""
     all_warnings = dict.fromkeys((*warnings, *receipt.get("warnings", ())))
     return ChatReply(
-        reply.text, reply.used, select_learned(text, receipt), tuple(receipt.get("skipped", ())), tuple(all_warnings), reply.model
+        reply.text,
+        reply.used,
+        select_learned(text, receipt),
+        tuple(receipt.get("skipped", ())),
+        tuple(all_warnings),
+        reply.model,
     )

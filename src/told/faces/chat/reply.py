@@ -14,7 +14,12 @@ MIN_ANSWER_SCORE: Final = 0.7
 
 MAX_ANSWERS: Final = 5
 EVENT_LABELS: Final = {"ADD": "Noted", "UPDATE": "Changed", "DELETE": "Given up"}
-SPEAKER_LABELS: Final = {"user": "you said", "assistant": "I said", "document": "read", "tool": "a tool said"}
+SPEAKER_LABELS: Final = {
+    "user": "you said",
+    "assistant": "I said",
+    "document": "read",
+    "tool": "a tool said",
+}
 NO_MEMORY_REPLY: Final = "I remember nothing about that."
 REMEMBERED_REPLY: Final = "I will remember that you said so."
 NOT_REMEMBERED_REPLY: Final = "There is nothing in that for me to remember."
@@ -37,7 +42,10 @@ class ChatReply:
     def as_dict(self) -> dict[str, Any]:
         """The reply as JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+        return {
+            name: list(value) if isinstance(value, tuple) else value
+            for name, value in values.items()
+        }
 
 
 def select_answers(rows: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
@@ -57,22 +65,41 @@ def is_question(text: str) -> bool:
 
 
 def format_memory_reply(
-    message: str, used: Sequence[Mapping[str, Any]], receipt: Mapping[str, Any], zone: str | None = None
+    message: str,
+    used: Sequence[Mapping[str, Any]],
+    receipt: Mapping[str, Any],
+    zone: str | None = None,
 ) -> str:
     """What memory says by itself: what it took in, and what it holds on it, each with its day and its source."""
-    learned_lines = [f"{EVENT_LABELS[row['event']]}: {_row_text(row)}" for row in select_learned(message, receipt)]
-    remembered = ["This is what I remember about it:", *(f"- {format_memory_line(row, zone)}" for row in used)] if used else []
+    learned_lines = [
+        f"{EVENT_LABELS[row['event']]}: {_row_text(row)}"
+        for row in select_learned(message, receipt)
+    ]
+    remembered = (
+        [
+            "This is what I remember about it:",
+            *(f"- {format_memory_line(row, zone)}" for row in used),
+        ]
+        if used
+        else []
+    )
     if learned_lines or remembered:
         return "\n".join([*learned_lines, *remembered])
     if is_question(message):
         return NO_MEMORY_REPLY
-    return REMEMBERED_REPLY if any(row["event"] == "ADD" for row in receipt["results"]) else NOT_REMEMBERED_REPLY
+    return (
+        REMEMBERED_REPLY
+        if any(row["event"] == "ADD" for row in receipt["results"])
+        else NOT_REMEMBERED_REPLY
+    )
 
 
 def select_learned(message: str, receipt: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """What was taken from what was said; words that are only kept as they are tell nothing new."""
     changed = [row for row in receipt["results"] if row["event"] in EVENT_LABELS]
-    return tuple(row for row in changed if " ".join(_row_text(row).split()) != " ".join(message.split()))
+    return tuple(
+        row for row in changed if " ".join(_row_text(row).split()) != " ".join(message.split())
+    )
 
 
 def _row_text(row: Mapping[str, Any]) -> str:
@@ -83,6 +110,8 @@ def format_memory_line(row: Mapping[str, Any], zone: str | None = None) -> str:
     """A memory with its day, and who or what it comes from."""
     said_at = datetime.fromisoformat(row.get("said_at") or row["updated_at"])
     day = localise(said_at, zone).date().isoformat()
-    speaker = row.get("actor_id") or SPEAKER_LABELS.get(row.get("role") or "", row.get("role") or "")
+    speaker = row.get("actor_id") or SPEAKER_LABELS.get(
+        row.get("role") or "", row.get("role") or ""
+    )
     source = f", from {row['source']}" if row.get("source") else ""
     return f"{' '.join(row['memory'].split())} ({', '.join(filter(None, (day, speaker)))}{source})"

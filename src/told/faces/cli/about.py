@@ -16,7 +16,9 @@ from told.faces.cli.shell import EXIT_UNSOUND, Shell, command, print_help
 PANEL = "About told"
 app = typer.Typer()
 CommandWords = Annotated[list[str] | None, argument("Of this command alone.", "[COMMAND]...")]
-KeepFolder = Annotated[Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")]
+KeepFolder = Annotated[
+    Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")
+]
 ShowOrigin = Annotated[bool, option("--origin", about="Say where each value came from.")]
 
 
@@ -54,10 +56,15 @@ def where(shell: Shell) -> None:
 
     config = find_config_file(os.environ)
     places = {
-        "store": resolve_store_url(shell.load_settings().settings), "config": None if config is None else str(config.absolute()),
-        "data": str(get_data_folder()), "models": str(models.load_provider().registry.home()),
-    }  # fmt: skip
-    shell.show_result(places, lambda rows: views.render_pairs({name: path or "none" for name, path in rows.items()}))
+        "store": resolve_store_url(shell.load_settings().settings),
+        "config": None if config is None else str(config.absolute()),
+        "data": str(get_data_folder()),
+        "models": str(models.load_provider().registry.home()),
+    }
+    shell.show_result(
+        places,
+        lambda rows: views.render_pairs({name: path or "none" for name, path in rows.items()}),
+    )
 
 
 @command(app, rich_help_panel=PANEL)
@@ -66,7 +73,13 @@ def config(shell: Shell, origin: ShowOrigin = False) -> None:
     loaded = shell.load_settings()
     values = {name: getattr(loaded.settings, name) for name in loaded.origin}
     if origin:
-        shell.show_result({name: {"value": value, "origin": loaded.origin[name]} for name, value in values.items()}, _render_origins)
+        shell.show_result(
+            {
+                name: {"value": value, "origin": loaded.origin[name]}
+                for name, value in values.items()
+            },
+            _render_origins,
+        )
     else:
         shell.show_result(values, _render_settings)
 
@@ -76,7 +89,9 @@ def _render_settings(values: dict[str, Any]) -> Any:
     from told.faces.cli import views
 
     width = max(map(len, values)) + 2
-    return views.safe_text("\n".join(f"{name:{width}}{value}".rstrip() for name, value in values.items()))
+    return views.safe_text(
+        "\n".join(f"{name:{width}}{value}".rstrip() for name, value in values.items())
+    )
 
 
 def _render_origins(rows: dict[str, dict[str, Any]]) -> Any:
@@ -94,9 +109,21 @@ def version(shell: Shell) -> None:
     from told.faces.cli import views
 
     installed = {name: _find_version(name) for name in ("told", "apsw", "numpy", "onnxruntime")}
-    sqlite = None if installed["apsw"] is None else installed["apsw"].rpartition(".")[0]  # apsw carries SQLite's own number
-    versions = {"told": installed.pop("told"), "python": platform.python_version(), "sqlite": sqlite, **installed}
-    shell.show_result(versions, lambda rows: views.render_pairs({name: value or "not installed" for name, value in rows.items()}))
+    sqlite = (
+        None if installed["apsw"] is None else installed["apsw"].rpartition(".")[0]
+    )  # apsw carries SQLite's own number
+    versions = {
+        "told": installed.pop("told"),
+        "python": platform.python_version(),
+        "sqlite": sqlite,
+        **installed,
+    }
+    shell.show_result(
+        versions,
+        lambda rows: views.render_pairs(
+            {name: value or "not installed" for name, value in rows.items()}
+        ),
+    )
 
 
 def _find_version(distribution: str) -> str | None:

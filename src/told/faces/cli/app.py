@@ -43,9 +43,14 @@ OMITTED_VERBS = frozenset({"tool_result"})
 """SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
 
 app = typer.Typer(
-    name="told", cls=CliGroup, help=root_callback.__doc__, epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False, rich_markup_mode="rich",
-)  # fmt: skip
+    name="told",
+    cls=CliGroup,
+    help=root_callback.__doc__,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
 app.callback(invoke_without_command=True)(root_callback)
 PARTS = (
     chat.app, writes.app, reads.app, fading.app, minding.app, reconsolidate.app, tiers.app, care.app, evals.app,

@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from told.core.errors import InvalidInput
-from told.faces.cli.options import Yes, argument, parse_file_or_stdin, option
+from told.faces.cli.options import Yes, argument, option, parse_file_or_stdin
 from told.faces.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command
 
 if TYPE_CHECKING:
@@ -21,10 +21,18 @@ if TYPE_CHECKING:
 
 PANEL = "Look after it"
 app = typer.Typer()
-ExportTarget = Annotated[Path, argument("The file to write; - or nothing is standard output.", "[PATH]")]
-TypeFilter = Annotated[str | None, option("--type", "-t", about="Only these: user, agent or run.", metavar="TYPE")]
-ViewNames = Annotated[list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")]
-ImportSource = Annotated[Path, argument("An exported ledger; - is standard input.", "PATH", parser=parse_file_or_stdin)]
+ExportTarget = Annotated[
+    Path, argument("The file to write; - or nothing is standard output.", "[PATH]")
+]
+TypeFilter = Annotated[
+    str | None, option("--type", "-t", about="Only these: user, agent or run.", metavar="TYPE")
+]
+ViewNames = Annotated[
+    list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")
+]
+ImportSource = Annotated[
+    Path, argument("An exported ledger; - is standard input.", "PATH", parser=parse_file_or_stdin)
+]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -56,13 +64,18 @@ def reindex(shell: Shell) -> None:
     from told.open import open_embedder
 
     choice = shell.load_settings().settings.embedder
-    with shell.open_without_models() as memory, _open_progress(shell, memory, "Embedding", "memories") as tick:
+    with (
+        shell.open_without_models() as memory,
+        _open_progress(shell, memory, "Embedding", "memories") as tick,
+    ):
         embedder = open_embedder(choice, memory.engine.store)
         result = memory.reindex(None if embedder is None else ProgressEmbedder(embedder, tick))
     shell.show_result(result, render_pairs)
 
 
-def _open_progress(shell: Shell, memory: Memory, label: str, count: str) -> AbstractContextManager[TickCallback]:
+def _open_progress(
+    shell: Shell, memory: Memory, label: str, count: str
+) -> AbstractContextManager[TickCallback]:
     """A progress bar as long as one of the counts of the store."""
     return shell.show_progress(label, memory.stats().get(count))
 
@@ -93,7 +106,9 @@ class ProgressEmbedder:
         """What the embedder inside gives, at once or later."""
         from told.flow import map_reply
 
-        return map_reply(self.inner.embed(texts, purpose), lambda vectors: self._advance(vectors, len(texts)))
+        return map_reply(
+            self.inner.embed(texts, purpose), lambda vectors: self._advance(vectors, len(texts))
+        )
 
     def _advance(self, vectors: Sequence[Vector], count: int) -> Sequence[Vector]:
         self.tick(count)
@@ -133,7 +148,11 @@ def export(shell: Shell, target: ExportTarget = Path("-"), yes: Yes = False) -> 
         shell.print_note(pluralize(result["entries"], "entry", "entries"))
         return
     _confirm_overwrite(shell, target, yes)
-    with shell.open_without_models() as memory, replace_file(target) as file, _open_progress(shell, memory, "Exporting", "entries") as tick:
+    with (
+        shell.open_without_models() as memory,
+        replace_file(target) as file,
+        _open_progress(shell, memory, "Exporting", "entries") as tick,
+    ):
         result = {**memory.export(ProgressWriter(file, tick)), "path": str(target)}
     shell.show_result(result, build_count_view("entry", "entries"))
 

@@ -22,9 +22,14 @@ ModelOption = Annotated[
 
 @command(app, rich_help_panel=PANEL)
 def chat(
-    shell: Shell, user: User = None, agent: Agent = None, run: Run = None, llm: ModelOption = None, as_of: AsOf = None,
+    shell: Shell,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    llm: ModelOption = None,
+    as_of: AsOf = None,
     yes: Yes = False,
-) -> None:  # fmt: skip
+) -> None:
     """Talk with somebody who remembers: with a model if there is one, else with memory itself; /help says what else.
 
     Every line is a message, on a terminal as in a pipe. With --json every answer is one line of JSON.

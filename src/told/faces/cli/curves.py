@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from told.core.text import make_snippet
-from told.faces.cli.views import render_bar, build_table, text_with_id, dim_text, safe_text
+from told.faces.cli.views import build_table, dim_text, render_bar, safe_text, text_with_id
 
 CHART_HEIGHT: Final = 10
 """Lines of a curve."""
@@ -25,7 +25,13 @@ MAX_QUOTE_CHARS: Final = 160
 
 def render_decay(body: Mapping[str, Any]) -> RenderableType:
     """A memory, how strong it is, and its curve."""
-    parts = [body["kind"], body["tier"], f"by {body['clock']}", f"weighs {body['salience']:.2f}", describe_fading(body)]
+    parts = [
+        body["kind"],
+        body["tier"],
+        f"by {body['clock']}",
+        f"weighs {body['salience']:.2f}",
+        describe_fading(body),
+    ]
     summary = safe_text(" · ".join(part for part in parts if part), "dim")
     return Group(safe_text(body["memory"], "bold"), summary, Text(), DecayChart(body))
 
@@ -58,9 +64,16 @@ class DecayChart:
         ascii_only = options.ascii_only
         width = max(min(options.max_width - CHART_LABEL_WIDTH - 1, len(self.body["curve"])), 2)
         weights = sample_weights([weight for _, weight in self.body["curve"]], width)
-        for line in draw_curve(weights, self.body["threshold"], ASCII_BLOCKS if ascii_only else UNICODE_BLOCKS, "-" if ascii_only else "┄"):
+        for line in draw_curve(
+            weights,
+            self.body["threshold"],
+            ASCII_BLOCKS if ascii_only else UNICODE_BLOCKS,
+            "-" if ascii_only else "┄",
+        ):
             yield Text(line)
-        yield Text(" " * CHART_LABEL_WIDTH + ("+" + "-" * width if ascii_only else "└" + "─" * width))
+        yield Text(
+            " " * CHART_LABEL_WIDTH + ("+" + "-" * width if ascii_only else "└" + "─" * width)
+        )
         yield Text(" " * (CHART_LABEL_WIDTH + 1) + self._draw_marks(width, ascii_only))
         yield dim_text(" " * (CHART_LABEL_WIDTH + 1) + self._format_legend(ascii_only))
 
@@ -69,7 +82,10 @@ class DecayChart:
         end = self.body["curve"][-1][0] or 1.0
         said_mark, now_mark = ("^", "|") if ascii_only else ("▲", "●")
         marks = [" "] * width
-        for reading, symbol in [*((reading_said, said_mark) for reading_said in self.body["said"]), (self.body["now"], now_mark)]:
+        for reading, symbol in [
+            *((reading_said, said_mark) for reading_said in self.body["said"]),
+            (self.body["now"], now_mark),
+        ]:
             marks[max(0, min(round(reading / end * (width - 1)), width - 1))] = symbol
         return "".join(marks).rstrip()
 
@@ -89,9 +105,21 @@ def sample_weights(weights: Sequence[float], width: int) -> list[float]:
 def draw_curve(weights: Sequence[float], threshold: float, blocks: str, dots: str) -> Iterator[str]:
     """The curve line by line from 1 down to 0, with the threshold as a line of dots where nothing stands."""
     for row in reversed(range(CHART_HEIGHT)):
-        low, on_threshold = row / CHART_HEIGHT, round(threshold * CHART_HEIGHT) == row and threshold > 0
-        label = f"{(row + 1) / CHART_HEIGHT:.1f}" if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2) else f"{threshold:.2f}" if on_threshold else ""
-        cells = (blocks[round(max(0.0, min((weight - low) * CHART_HEIGHT, 1.0)) * (len(blocks) - 1))] for weight in weights)
+        low, on_threshold = (
+            row / CHART_HEIGHT,
+            round(threshold * CHART_HEIGHT) == row and threshold > 0,
+        )
+        label = (
+            f"{(row + 1) / CHART_HEIGHT:.1f}"
+            if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2)
+            else f"{threshold:.2f}"
+            if on_threshold
+            else ""
+        )
+        cells = (
+            blocks[round(max(0.0, min((weight - low) * CHART_HEIGHT, 1.0)) * (len(blocks) - 1))]
+            for weight in weights
+        )
         row_text = "".join(dots if on_threshold and cell == " " else cell for cell in cells)
         yield f"{label:>{CHART_LABEL_WIDTH - 1}} {'|' if dots == '-' else '│'}{row_text}".rstrip()
 
@@ -109,16 +137,32 @@ def render_remembered(body: Mapping[str, Any]) -> RenderableType:
 def _render_kind(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table.grid(padding=(0, 2))
     for row in rows:
-        table.add_row(render_bar(row["salience"]), f"{row['salience']:.2f}", _render_remembered_row(row))
+        table.add_row(
+            render_bar(row["salience"]), f"{row['salience']:.2f}", _render_remembered_row(row)
+        )
     return table
 
 
 def _render_remembered_row(row: Mapping[str, Any]) -> Text:
     times = f" ({row['said']} times)" if row["said"] > 1 else ""
     source = [f"source {row['source']}"] if "source" in row else []
-    parts, quoted = [f"said {row['said_at'][:10]}{times}", describe_fading(row), *source], row["words"]
-    quote = [dim_text("“") + safe_text(make_snippet(quoted, MAX_QUOTE_CHARS), "dim") + dim_text("”")] if quoted and quoted != row["memory"] else []
-    return Text("\n").join([safe_text(row["memory"]), *quote, safe_text(" · ".join(parts), "dim"), safe_text(row["id"], "dim")])
+    parts, quoted = (
+        [f"said {row['said_at'][:10]}{times}", describe_fading(row), *source],
+        row["words"],
+    )
+    quote = (
+        [dim_text("“") + safe_text(make_snippet(quoted, MAX_QUOTE_CHARS), "dim") + dim_text("”")]
+        if quoted and quoted != row["memory"]
+        else []
+    )
+    return Text("\n").join(
+        [
+            safe_text(row["memory"]),
+            *quote,
+            safe_text(" · ".join(parts), "dim"),
+            safe_text(row["id"], "dim"),
+        ]
+    )
 
 
 def render_forgotten(body: Mapping[str, Any]) -> RenderableType:

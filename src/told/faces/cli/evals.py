@@ -24,21 +24,40 @@ app = typer.Typer()
 @command(app, "eval", rich_help_panel=PANEL)
 def evaluate(
     shell: Shell,
-    files: Annotated[list[Path], argument("Conversations with questions, as JSON.", "FILE...", exists=True,
-                                          dir_okay=False)],
-    budget: Annotated[list[int] | None, option(
-        about="Tokens of a context; repeatable; 500, 1000, 2000 and 4000 if left out.", metavar="N", min=1)] = None,
-    limit_conversations: Annotated[int | None, option(
-        about="Only the first so many of each file.", metavar="N", min=1)] = None,
-    misses: Annotated[int, typer.Option(help="How many misses to explain.", metavar="N", min=0)] = 5,
-    set_: Annotated[list[str] | None, option(
-        "--set", about="A setting of the whole run; repeatable.", metavar="NAME=VALUE")] = None,
-    compare: Annotated[list[str] | None, option(
-        about="Other settings to measure beside it: a title of your own if you like, then pairs, such as "
-              "few=depth=50; repeatable.",
-        metavar="NAME=VALUE,...")] = None,
-    save: Annotated[Path | None, option(about="Write all figures to this file, as JSON.", metavar="PATH")] = None,
-) -> None:  # fmt: skip
+    files: Annotated[
+        list[Path],
+        argument("Conversations with questions, as JSON.", "FILE...", exists=True, dir_okay=False),
+    ],
+    budget: Annotated[
+        list[int] | None,
+        option(
+            about="Tokens of a context; repeatable; 500, 1000, 2000 and 4000 if left out.",
+            metavar="N",
+            min=1,
+        ),
+    ] = None,
+    limit_conversations: Annotated[
+        int | None, option(about="Only the first so many of each file.", metavar="N", min=1)
+    ] = None,
+    misses: Annotated[
+        int, typer.Option(help="How many misses to explain.", metavar="N", min=0)
+    ] = 5,
+    set_: Annotated[
+        list[str] | None,
+        option("--set", about="A setting of the whole run; repeatable.", metavar="NAME=VALUE"),
+    ] = None,
+    compare: Annotated[
+        list[str] | None,
+        option(
+            about="Other settings to measure beside it: a title of your own if you like, then pairs, such as "
+            "few=depth=50; repeatable.",
+            metavar="NAME=VALUE,...",
+        ),
+    ] = None,
+    save: Annotated[
+        Path | None, option(about="Write all figures to this file, as JSON.", metavar="PATH")
+    ] = None,
+) -> None:
     """Measure recall on conversations of your own: what share of the evidence a context of so many tokens holds.
 
     The store is gone afterwards, unless --store names an empty one that is to keep the conversations.
@@ -49,14 +68,31 @@ def evaluate(
     from told.faces.eval.vectors import EmbedderPool
 
     if shell.store and len(files) > 1:
-        raise InvalidInput("--store keeps the conversations of one file.", hint="Give one FILE, or leave --store out.")
+        raise InvalidInput(
+            "--store keeps the conversations of one file.",
+            hint="Give one FILE, or leave --store out.",
+        )
     settings = shell.load_settings().settings
-    variants = _parse_variants(set_ or (), compare or (), {"zone": settings.zone} if shell.zone else {})
-    conversations_by_file = {file: data.load_conversations(file, max_count=limit_conversations, zone=settings.zone or None) for file in files}
+    variants = _parse_variants(
+        set_ or (), compare or (), {"zone": settings.zone} if shell.zone else {}
+    )
+    conversations_by_file = {
+        file: data.load_conversations(
+            file, max_count=limit_conversations, zone=settings.zone or None
+        )
+        for file in files
+    }
     embedders, budgets = EmbedderPool(settings.embedder), sorted(set(budget or BUDGETS))
-    total = len(variants) * sum(run.count_steps(conversations) for conversations in conversations_by_file.values())
+    total = len(variants) * sum(
+        run.count_steps(conversations) for conversations in conversations_by_file.values()
+    )
     with shell.show_progress("Measuring", total) as tick:
-        runs_by_file = {file: _run_variants(shell, file_conversations, variants, embedders, budgets, misses, tick) for file, file_conversations in conversations_by_file.items()}
+        runs_by_file = {
+            file: _run_variants(
+                shell, file_conversations, variants, embedders, budgets, misses, tick
+            )
+            for file, file_conversations in conversations_by_file.items()
+        }
     report = _build_report(conversations_by_file, runs_by_file, budgets)
     if save is not None:
         save.write_text(figures.report_to_json(report), "utf-8")
@@ -64,45 +100,69 @@ def evaluate(
 
 
 def _run_variants(
-    shell: Shell, conversations: Sequence[EvalConversation], variants: Sequence[Variant], embedders: EmbedderPool,
-    budgets: Sequence[int], misses: int, tick: TickCallback,
-) -> list[EvalRun]:  # fmt: skip
+    shell: Shell,
+    conversations: Sequence[EvalConversation],
+    variants: Sequence[Variant],
+    embedders: EmbedderPool,
+    budgets: Sequence[int],
+    misses: int,
+    tick: TickCallback,
+) -> list[EvalRun]:
     from told.faces.eval.run import evaluate
 
     return evaluate(
-        conversations, variants, embedders, budgets=budgets, misses=misses, store=shell.store, account=shell.account,
+        conversations,
+        variants,
+        embedders,
+        budgets=budgets,
+        misses=misses,
+        store=shell.store,
+        account=shell.account,
         tick=tick,
-    )  # fmt: skip
+    )
 
 
 def _build_report(
-    conversations_by_file: Mapping[Path, Sequence[EvalConversation]], runs_by_file: Mapping[Path, Sequence[EvalRun]], budgets: Sequence[int]
+    conversations_by_file: Mapping[Path, Sequence[EvalConversation]],
+    runs_by_file: Mapping[Path, Sequence[EvalRun]],
+    budgets: Sequence[int],
 ) -> dict[str, Any]:
     """Everything that was measured, as JSON."""
     files = [
         {
-            "file": str(file), "conversations": len(conversations),
+            "file": str(file),
+            "conversations": len(conversations),
             "turns": sum(len(conversation.turns) for conversation in conversations),
             "questions": sum(len(conversation.questions) for conversation in conversations),
             "variants": [run.as_dict() for run in runs_by_file[file]],
         }
         for file, conversations in conversations_by_file.items()
-    ]  # fmt: skip
-    warnings = dict.fromkeys(warning for runs in runs_by_file.values() for run in runs for warning in run.warnings)
+    ]
+    warnings = dict.fromkeys(
+        warning for runs in runs_by_file.values() for run in runs for warning in run.warnings
+    )
     return {"budgets": list(budgets), "files": files, "warnings": list(warnings)}
 
 
 # Settings on the command line -----------------------------------------------------------------------------------------
 
 
-def _parse_variants(base: Sequence[str], others: Sequence[str], extra: Mapping[str, Any]) -> list[Variant]:
+def _parse_variants(
+    base: Sequence[str], others: Sequence[str], extra: Mapping[str, Any]
+) -> list[Variant]:
     """The run itself, and those to compare it with: each changes some settings of it."""
     from told.faces.eval.run import Variant, check_settings
 
-    base_settings = {**extra, **check_settings(dict(_parse_setting(text, "--set") for text in base), "--set")}
+    base_settings = {
+        **extra,
+        **check_settings(dict(_parse_setting(text, "--set") for text in base), "--set"),
+    }
     titled = [_parse_variant(text) for text in others]
     variants = [Variant(settings=base_settings)]
-    variants += [Variant(title, {**base_settings, **check_settings(dict(pairs), "--compare")}) for title, pairs in titled]
+    variants += [
+        Variant(title, {**base_settings, **check_settings(dict(pairs), "--compare")})
+        for title, pairs in titled
+    ]
     titles = [variant.name for variant in variants]
     duplicate = next((title for title in titles if titles.count(title) > 1), None)
     if duplicate is not None:

@@ -6,19 +6,35 @@ from typing import Annotated
 
 import typer
 
-from told.faces.cli.options import Agent, AsOf, MemoryId, Run, OptionalMemoryId, User, option, scope_args
+from told.faces.cli.options import (
+    Agent,
+    AsOf,
+    MemoryId,
+    OptionalMemoryId,
+    Run,
+    User,
+    option,
+    scope_args,
+)
 from told.faces.cli.shell import Shell, command
 
 PANEL = "Fade and forget"
 app = typer.Typer()
 ClockOption = Annotated[
-    str | None, option("--clock", about="As if it faded by another clock: turns, time or tokens.", metavar="CLOCK")
+    str | None,
+    option(
+        "--clock", about="As if it faded by another clock: turns, time or tokens.", metavar="CLOCK"
+    ),
 ]
-PointsOption = Annotated[int, option("--points", about="How many points the curve has.", metavar="N")]
+PointsOption = Annotated[
+    int, option("--points", about="How many points the curve has.", metavar="N")
+]
 
 
 @command(app, rich_help_panel=PANEL)
-def about(shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None) -> None:
+def about(
+    shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None
+) -> None:
     """Show what is remembered of somebody: every memory, from which words, how strong, and when it will fade."""
     from told.faces.cli import curves
 
@@ -29,19 +45,33 @@ def about(shell: Shell, user: User = None, agent: Agent = None, run: Run = None,
 
 @command(app, rich_help_panel=PANEL)
 def decay(
-    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None,
-    clock: ClockOption = None, points: PointsOption = 60,
-) -> None:  # fmt: skip
+    shell: Shell,
+    memory_id: MemoryId,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    clock: ClockOption = None,
+    points: PointsOption = 60,
+) -> None:
     """Draw how a memory fades."""
     from told.faces.cli import curves
 
     with shell.open_without_models() as memory:
-        result = memory.decay(memory_id, points=points, clock=clock, as_of=as_of, **scope_args(user, agent, run))
+        result = memory.decay(
+            memory_id, points=points, clock=clock, as_of=as_of, **scope_args(user, agent, run)
+        )
     shell.show_result(result, curves.render_decay)
 
 
 @command(app, rich_help_panel=PANEL)
-def forget(shell: Shell, memory_id: OptionalMemoryId = None, user: User = None, agent: Agent = None, run: Run = None) -> None:
+def forget(
+    shell: Shell,
+    memory_id: OptionalMemoryId = None,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+) -> None:
     """Give up a memory, or with a scope alone everything in it that has faded; the past keeps it."""
     from told.faces.cli import curves
 

@@ -34,7 +34,10 @@ def report_to_json(report: Mapping[str, Any]) -> str:
 
 def render_report(body: Mapping[str, Any]) -> RenderableType:
     """Every file with its tables."""
-    return Group(*(_render_file(file, body["budgets"]) for file in body["files"]), dim_text(LEGEND.format(body["budgets"][0])))
+    return Group(
+        *(_render_file(file, body["budgets"]) for file in body["files"]),
+        dim_text(LEGEND.format(body["budgets"][0])),
+    )
 
 
 def _render_file(body: Mapping[str, Any], budgets: Sequence[int]) -> RenderableType:
@@ -43,9 +46,17 @@ def _render_file(body: Mapping[str, Any], budgets: Sequence[int]) -> RenderableT
     embedder = first["embedder"] or "words alone"
     heading = Text.assemble(safe_text(body["file"], "bold"), (f"  {counts}; {embedder}", "dim"))
     names = select_columns(first, budgets)
-    parts: list[RenderableType] = [heading, Text(), FittingTable(names, lambda names_shown: render_categories(first, names_shown)), Text()]
+    parts: list[RenderableType] = [
+        heading,
+        Text(),
+        FittingTable(names, lambda names_shown: render_categories(first, names_shown)),
+        Text(),
+    ]
     if others:
-        parts += [FittingTable(names, lambda names_shown: render_comparison(first, others, names_shown)), Text()]
+        parts += [
+            FittingTable(names, lambda names_shown: render_comparison(first, others, names_shown)),
+            Text(),
+        ]
     parts += [render_costs(body["variants"]), Text()]
     parts += [Padding(render_miss(miss), (0, 0, 1, 0)) for miss in first["misses"]]
     return Group(*parts)
@@ -53,8 +64,19 @@ def _render_file(body: Mapping[str, Any], budgets: Sequence[int]) -> RenderableT
 
 def select_columns(variant: Mapping[str, Any], budgets: Sequence[int]) -> list[str]:
     """The figures that were measured, the most telling first."""
-    wanted = [*(f"R@{budget}t" for budget in budgets), f"all@{headline_budget(budgets)}t", "R@5", "R@10", "R@20", "R@50"]
-    return [name for name in (*wanted, "nDCG@10", "newest first", "AUROC") if variant["all"].get(name) is not None]
+    wanted = [
+        *(f"R@{budget}t" for budget in budgets),
+        f"all@{headline_budget(budgets)}t",
+        "R@5",
+        "R@10",
+        "R@20",
+        "R@50",
+    ]
+    return [
+        name
+        for name in (*wanted, "nDCG@10", "newest first", "AUROC")
+        if variant["all"].get(name) is not None
+    ]
 
 
 class FittingTable:
@@ -66,13 +88,24 @@ class FittingTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table for this much room, and what it leaves out."""
         counts = range(len(self.names), 1, -1)
-        count = next((candidate for candidate in counts if self._measure_width(console, candidate) <= options.max_width), 1)
+        count = next(
+            (
+                candidate
+                for candidate in counts
+                if self._measure_width(console, candidate) <= options.max_width
+            ),
+            1,
+        )
         yield self.build(self.names[:count])
         if hidden := self.names[count:]:
-            yield dim_text(f"no room for {', '.join(hidden)}; a wider terminal or --json shows them")
+            yield dim_text(
+                f"no room for {', '.join(hidden)}; a wider terminal or --json shows them"
+            )
 
     def _measure_width(self, console: Console, count: int) -> int:
-        return console.measure(self.build(self.names[:count]), options=console.options.update(max_width=10_000)).maximum
+        return console.measure(
+            self.build(self.names[:count]), options=console.options.update(max_width=10_000)
+        ).maximum
 
 
 def render_categories(variant: Mapping[str, Any], names: Sequence[str]) -> Table:
@@ -80,19 +113,29 @@ def render_categories(variant: Mapping[str, Any], names: Sequence[str]) -> Table
     table = _build_aligned_table("category", "asked", *names)
     categories = [row["category"] for row in variant["questions"] if row["figures"]]
     for category, figures in variant["categories"].items():
-        table.add_row(safe_text(category), str(categories.count(category)), *(_format_metric(figures.get(name)) for name in names))
+        table.add_row(
+            safe_text(category),
+            str(categories.count(category)),
+            *(_format_metric(figures.get(name)) for name in names),
+        )
     overall = (_format_metric(variant["all"].get(name), "bold") for name in names)
     table.add_row(Text("all", style="bold"), str(len(categories)), *overall)
     return table
 
 
-def render_comparison(first: Mapping[str, Any], others: Sequence[Mapping[str, Any]], names: Sequence[str]) -> Table:
+def render_comparison(
+    first: Mapping[str, Any], others: Sequence[Mapping[str, Any]], names: Sequence[str]
+) -> Table:
     """The figures of the run itself, and by how much each variant differs."""
     table = _build_aligned_table("variant", *names)
-    table.add_row(safe_text(first["name"]), *(_format_metric(first["all"].get(name)) for name in names))
+    table.add_row(
+        safe_text(first["name"]), *(_format_metric(first["all"].get(name)) for name in names)
+    )
     for other in others:
         differences = diff_metrics(other["all"], first["all"])
-        table.add_row(safe_text(other["name"]), *(_format_difference(differences.get(name)) for name in names))
+        table.add_row(
+            safe_text(other["name"]), *(_format_difference(differences.get(name)) for name in names)
+        )
     return table
 
 
@@ -100,7 +143,10 @@ def render_costs(variants: Sequence[Mapping[str, Any]]) -> Table:
     """What each variant took beside the embedding."""
     table = _build_aligned_table("cost beside the embedding", *COST_LABELS.values())
     for variant in variants:
-        table.add_row(safe_text(variant["name"]), *(_format_number(variant["cost"][name]) for name in COST_LABELS))
+        table.add_row(
+            safe_text(variant["name"]),
+            *(_format_number(variant["cost"][name]) for name in COST_LABELS),
+        )
     return table
 
 
@@ -110,13 +156,20 @@ def render_miss(body: Mapping[str, Any]) -> RenderableType:
     origin = safe_text(f"  {body['category']}, {body['conversation']}", "dim")
     head = Text.assemble(("✗ ", "red"), safe_text(body["question"]), origin)
     summary = dim_text(f"{found_count} of {body['evidence']} in {body['budget']} tokens")
-    return Group(head, Padding(Group(summary, *map(_render_missing_turn, body["missing"])), (0, 0, 0, 2)))
+    return Group(
+        head, Padding(Group(summary, *map(_render_missing_turn, body["missing"])), (0, 0, 0, 2))
+    )
 
 
 def _render_missing_turn(turn: Mapping[str, Any]) -> Text:
     rank = "not in the first 50" if turn["rank"] is None else f"rank {turn['rank']}"
-    parts = [f"{part['part']} {_format_number(part['missed'])} (best hit {_format_number(part['best'])})" for part in turn["parts"]]
-    text = Text.assemble(safe_text(f"{turn['id']} ", "cyan"), safe_text(make_snippet(turn["text"], MAX_MISS_CHARS)))
+    parts = [
+        f"{part['part']} {_format_number(part['missed'])} (best hit {_format_number(part['best'])})"
+        for part in turn["parts"]
+    ]
+    text = Text.assemble(
+        safe_text(f"{turn['id']} ", "cyan"), safe_text(make_snippet(turn["text"], MAX_MISS_CHARS))
+    )
     return Text("\n").join([text, dim_text("  " + " · ".join([rank, turn["fate"], *parts]))])
 
 

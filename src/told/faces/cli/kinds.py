@@ -15,9 +15,16 @@ app = typer.Typer()
 KindName = Annotated[str, argument("The kind's name.", "NAME")]
 KindPaths = Annotated[list[Path] | None, argument("YAML files, folders of them, or ontology JSON; your own if left out.",
                                               "[PATH]...")]  # fmt: skip
-TargetFolder = Annotated[Path | None, option("--into", about="The folder to write to; your kinds if left out.", metavar="PATH")]
-WriteModeOption = Annotated[str, typer.Option("--write", help="merge, aggregate, append or cumulative.", metavar="WAY")]
-FieldNames = Annotated[list[str] | None, option("--field", about="A field of it; repeatable.", metavar="NAME")]
+TargetFolder = Annotated[
+    Path | None,
+    option("--into", about="The folder to write to; your kinds if left out.", metavar="PATH"),
+]
+WriteModeOption = Annotated[
+    str, typer.Option("--write", help="merge, aggregate, append or cumulative.", metavar="WAY")
+]
+FieldNames = Annotated[
+    list[str] | None, option("--field", about="A field of it; repeatable.", metavar="NAME")
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -37,13 +44,20 @@ def list_(shell: Shell) -> None:
     settings = shell.load_settings().settings
     all_kinds, _ = files.resolve_ontology(None, settings)
     own_folder = str(files.find_kinds_folder(settings))
-    rows = [files.kind_to_dict(kind, "told" if load_builtin_ontology().get(name) is kind else own_folder) for name, kind in all_kinds.items()]
+    rows = [
+        files.kind_to_dict(
+            kind, "told" if load_builtin_ontology().get(name) is kind else own_folder
+        )
+        for name, kind in all_kinds.items()
+    ]
 
     def render_table(rows: Sequence[Mapping[str, Any]]) -> Any:
         grid = views.build_table("name", "write", "owner", "tier", "weight", "from")
         for row in rows:
             cells = (row["write"], row["owner"], row["tier"], f"{row['weight']:g}", row["origin"])
-            grid.add_row(views.safe_text(row["name"], "bold"), *(views.safe_text(cell) for cell in cells))
+            grid.add_row(
+                views.safe_text(row["name"], "bold"), *(views.safe_text(cell) for cell in cells)
+            )
         return grid
 
     shell.show_result(rows, render_table)
@@ -61,7 +75,12 @@ def show(shell: Shell, name: KindName) -> None:
     is_own = load_builtin_ontology().get(name) is not kind
     rules = files.kind_to_dict(kind, str(files.find_kinds_folder(settings)) if is_own else "told")
     named_rules = {"name": kind.name, **rules}
-    shell.show_result(rules, lambda _: views.render_sheet({name: _format_rule(value) for name, value in named_rules.items()}))
+    shell.show_result(
+        rules,
+        lambda _: views.render_sheet(
+            {name: _format_rule(value) for name, value in named_rules.items()}
+        ),
+    )
 
 
 def _format_rule(value: Any) -> Any:
@@ -72,7 +91,9 @@ def _format_rule(value: Any) -> Any:
         case bool():
             return "yes" if value else "no"
         case list():
-            return ", ".join(str(item["name"] if isinstance(item, dict) else item) for item in value)
+            return ", ".join(
+                str(item["name"] if isinstance(item, dict) else item) for item in value
+            )
     return value
 
 
@@ -84,20 +105,39 @@ def check(shell: Shell, paths: KindPaths = None) -> None:
 
     settings = shell.load_settings().settings
     own_folder = files.find_kinds_folder(settings)
-    rows = files.check_paths(paths or ([own_folder] if settings.kinds or own_folder.exists() else []))
+    rows = files.check_paths(
+        paths or ([own_folder] if settings.kinds or own_folder.exists() else [])
+    )
 
     def describe_row(row: Mapping[str, Any]) -> str:
-        return ", ".join(row["kinds"]) if row["ok"] else f"{row['problem']} {row['hint'] or ''}".strip()
+        return (
+            ", ".join(row["kinds"])
+            if row["ok"]
+            else f"{row['problem']} {row['hint'] or ''}".strip()
+        )
 
-    empty_note = views.dim_text(f"No kinds of your own in {own_folder}; `told kinds new NAME` begins one.")
-    shell.show_result(rows, lambda rows: views.render_pairs({row["path"]: describe_row(row) for row in rows}) if rows else empty_note)
+    empty_note = views.dim_text(
+        f"No kinds of your own in {own_folder}; `told kinds new NAME` begins one."
+    )
+    shell.show_result(
+        rows,
+        lambda rows: (
+            views.render_pairs({row["path"]: describe_row(row) for row in rows})
+            if rows
+            else empty_note
+        ),
+    )
     if not all(row["ok"] for row in rows):
         raise typer.Exit(EXIT_UNSOUND)
 
 
 @command(app)
 def new(
-    shell: Shell, name: KindName, into: TargetFolder = None, write: WriteModeOption = "aggregate", fields: FieldNames = None
+    shell: Shell,
+    name: KindName,
+    into: TargetFolder = None,
+    write: WriteModeOption = "aggregate",
+    fields: FieldNames = None,
 ) -> None:
     """Write a file to begin a new kind with."""
     from told.faces import kinds as files
@@ -105,7 +145,9 @@ def new(
 
     folder = into or files.find_kinds_folder(shell.load_settings().settings)
     target = files.create_kind_file(name, folder, write=write, fields=fields or ())
-    shell.show_result({"name": target.stem, "path": str(target)}, lambda body: views.safe_text(body["path"]))
+    shell.show_result(
+        {"name": target.stem, "path": str(target)}, lambda body: views.safe_text(body["path"])
+    )
 
 
 @command(app)

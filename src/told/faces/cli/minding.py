@@ -14,7 +14,9 @@ PANEL = "Understand"
 app = typer.Typer()
 faults = typer.Typer()
 quarantine = typer.Typer()
-FaultNumbers = Annotated[list[int] | None, argument("The faults' numbers; all of them if left out.", "[NUMBER]...")]
+FaultNumbers = Annotated[
+    list[int] | None, argument("The faults' numbers; all of them if left out.", "[NUMBER]...")
+]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -44,20 +46,35 @@ def entities(shell: Shell, user: User = None, agent: Agent = None, run: Run = No
 
     with shell.open_without_models() as memory:
         result = memory.entities(**scope_args(user, agent, run))
-    shell.show_result(result, lambda body: _build_results_table(body, "name", "type", "description") or views.dim_text("Nobody yet."))
+    shell.show_result(
+        result,
+        lambda body: (
+            _build_results_table(body, "name", "type", "description")
+            or views.dim_text("Nobody yet.")
+        ),
+    )
 
 
 @command(app, rich_help_panel=PANEL)
 def relations(
-    shell: Shell, name: Annotated[str, argument("Whom or what to look at.", "NAME")],
-    user: User = None, agent: Agent = None, run: Run = None,
-) -> None:  # fmt: skip
+    shell: Shell,
+    name: Annotated[str, argument("Whom or what to look at.", "NAME")],
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+) -> None:
     """Show how one that memories speak of bears on others."""
     from told.faces.cli import views
 
     with shell.open_without_models() as memory:
         result = memory.relations(name, **scope_args(user, agent, run))
-    shell.show_result(result, lambda body: _build_results_table(body, "source", "relation", "target") or views.dim_text("No relation yet."))
+    shell.show_result(
+        result,
+        lambda body: (
+            _build_results_table(body, "source", "relation", "target")
+            or views.dim_text("No relation yet.")
+        ),
+    )
 
 
 @command(app, rich_help_panel=PANEL)
@@ -68,7 +85,13 @@ def identify(shell: Shell, user: User = None, agent: Agent = None, run: Run = No
     with shell.open_without_llm() as memory:
         result = memory.identify(**scope_args(user, agent, run))
     columns = ("source", "target", "weight", "method")
-    shell.show_result(result, lambda body: _build_results_table(body, *columns) or views.dim_text("No names look alike that were not noted yet."))
+    shell.show_result(
+        result,
+        lambda body: (
+            _build_results_table(body, *columns)
+            or views.dim_text("No names look alike that were not noted yet.")
+        ),
+    )
 
 
 def _build_results_table(body: Mapping[str, Any], *names: str) -> Any:
@@ -84,7 +107,10 @@ def _build_results_table(body: Mapping[str, Any], *names: str) -> Any:
 
 
 @command(app, rich_help_panel=PANEL)
-def revoke(shell: Shell, source: Annotated[str, argument("The source not to be believed any more.", "NAME")]) -> None:
+def revoke(
+    shell: Shell,
+    source: Annotated[str, argument("The source not to be believed any more.", "NAME")],
+) -> None:
     """Give up everything that was taken from a source; its history stays. To destroy it use `erase --source`."""
     from told.faces.cli import views
 
@@ -94,7 +120,9 @@ def revoke(shell: Shell, source: Annotated[str, argument("The source not to be b
 
 
 @command(app, rich_help_panel=PANEL)
-def reveal(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None) -> None:
+def reveal(
+    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
+) -> None:
     """Print a memory with the secrets in it that are kept encrypted; needs the key they were kept with."""
     from told.faces.cli import views
 
@@ -121,7 +149,9 @@ def list_faults(shell: Shell) -> None:
     with shell.open_without_models() as memory:
         result = memory.faults()
     columns = ("id", "consumer", "error", "attempts", "at")
-    shell.show_result(result, lambda body: _build_results_table(body, *columns) or views.dim_text("No faults."))
+    shell.show_result(
+        result, lambda body: _build_results_table(body, *columns) or views.dim_text("No faults.")
+    )
 
 
 @command(faults, "retry")
@@ -168,20 +198,27 @@ def list_quarantine(shell: Shell, user: User = None, agent: Agent = None, run: R
         grid = views.build_table("claim", "why")
         grid.columns[0].min_width = len(body["results"][0]["id"])
         for row in body["results"]:
-            grid.add_row(views.text_with_id(row["memory"], row["id"]), views.safe_text(row["metadata"].get("why", ""), "dim"))
+            grid.add_row(
+                views.text_with_id(row["memory"], row["id"]),
+                views.safe_text(row["metadata"].get("why", ""), "dim"),
+            )
         return grid
 
     shell.show_result(result, render_table)
 
 
 @command(quarantine)
-def accept(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None) -> None:
+def accept(
+    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
+) -> None:
     """Hold a claim as if you had said it yourself."""
     _review_claim(shell, memory_id, accept=True, ids=scope_args(user, agent, run))
 
 
 @command(quarantine)
-def reject(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None) -> None:
+def reject(
+    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
+) -> None:
     """Give a claim up."""
     _review_claim(shell, memory_id, accept=False, ids=scope_args(user, agent, run))
 

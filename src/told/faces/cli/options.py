@@ -25,7 +25,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise typer.BadParameter(f"not JSON: {error}") from error
     if not isinstance(value, dict):
-        raise typer.BadParameter("it must be a JSON object such as '{\"topic\": \"travel\"}'")
+        raise typer.BadParameter('it must be a JSON object such as \'{"topic": "travel"}\'')
     return value
 
 
@@ -55,17 +55,36 @@ def argument(about: str, metavar: str | None = None, **settings: Any) -> Any:
 
 User: TypeAlias = Annotated[
     str | None,
-    option("--user", "-u", "--user-id", about="The user.", panel=SCOPE_PANEL, envvar="TOLD_USER", metavar="ID"),
+    option(
+        "--user",
+        "-u",
+        "--user-id",
+        about="The user.",
+        panel=SCOPE_PANEL,
+        envvar="TOLD_USER",
+        metavar="ID",
+    ),
 ]
 NamedUser: TypeAlias = Annotated[
     str | None,
-    option("--user", "-u", "--user-id", about="The user; TOLD_USER is not read.", panel=SCOPE_PANEL, metavar="ID"),
+    option(
+        "--user",
+        "-u",
+        "--user-id",
+        about="The user; TOLD_USER is not read.",
+        panel=SCOPE_PANEL,
+        metavar="ID",
+    ),
 ]
 Agent: TypeAlias = Annotated[
-    str | None, option("--agent", "-a", "--agent-id", about="The agent.", panel=SCOPE_PANEL, metavar="ID")
+    str | None,
+    option("--agent", "-a", "--agent-id", about="The agent.", panel=SCOPE_PANEL, metavar="ID"),
 ]
 Run: TypeAlias = Annotated[
-    str | None, option("--run", "-r", "--run-id", about="The run or conversation.", panel=SCOPE_PANEL, metavar="ID")
+    str | None,
+    option(
+        "--run", "-r", "--run-id", about="The run or conversation.", panel=SCOPE_PANEL, metavar="ID"
+    ),
 ]
 
 # Time
@@ -78,22 +97,39 @@ AsOf: TypeAlias = Annotated[
     ),
 ]  # fmt: skip
 ValidAt: TypeAlias = Annotated[
-    str | None, option("--valid-at", about="What held in the world then.", panel=TIME_PANEL, metavar="TIME")
+    str | None,
+    option("--valid-at", about="What held in the world then.", panel=TIME_PANEL, metavar="TIME"),
 ]
 ReferenceDate: TypeAlias = Annotated[
     str | None,
-    option("--reference-date", about='When the question is asked, for "last week" in it.', panel=TIME_PANEL, metavar="TIME"),
+    option(
+        "--reference-date",
+        about='When the question is asked, for "last week" in it.',
+        panel=TIME_PANEL,
+        metavar="TIME",
+    ),
 ]
 
 # Which memories
 
 Filter: TypeAlias = Annotated[
     dict[str, Any] | None,
-    option("--filter", about="A filter expression as JSON.", panel=FILTER_PANEL, metavar="JSON", parser=parse_json_object),
+    option(
+        "--filter",
+        about="A filter expression as JSON.",
+        panel=FILTER_PANEL,
+        metavar="JSON",
+        parser=parse_json_object,
+    ),
 ]
 Where: TypeAlias = Annotated[
     list[str] | None,
-    option("--where", about="Only where metadata is so; repeatable.", panel=FILTER_PANEL, metavar="KEY=VALUE"),
+    option(
+        "--where",
+        about="Only where metadata is so; repeatable.",
+        panel=FILTER_PANEL,
+        metavar="KEY=VALUE",
+    ),
 ]
 Limit: TypeAlias = Annotated[
     int | None, option("--limit", "-k", about="At most this many.", panel=FILTER_PANEL, metavar="N")
@@ -103,13 +139,30 @@ ShowExpired: TypeAlias = Annotated[
 ]
 MinScore: TypeAlias = Annotated[
     float | None,
-    option("--min-score", "--threshold", about="Leave out scores below this, 0 to 1.", panel=FILTER_PANEL, metavar="SCORE"),
+    option(
+        "--min-score",
+        "--threshold",
+        about="Leave out scores below this, 0 to 1.",
+        panel=FILTER_PANEL,
+        metavar="SCORE",
+    ),
 ]
 Kinds: TypeAlias = Annotated[
-    list[str] | None, option("--kind", about="Only memories of this kind; repeatable.", panel=FILTER_PANEL, metavar="KIND")
+    list[str] | None,
+    option(
+        "--kind",
+        about="Only memories of this kind; repeatable.",
+        panel=FILTER_PANEL,
+        metavar="KIND",
+    ),
 ]
 Rerank: TypeAlias = Annotated[
-    bool, option("--rerank", about="Let the reranker judge the best hits, if one is in use.", panel=FILTER_PANEL)
+    bool,
+    option(
+        "--rerank",
+        about="Let the reranker judge the best hits, if one is in use.",
+        panel=FILTER_PANEL,
+    ),
 ]
 
 Belief: TypeAlias = Annotated[
@@ -131,7 +184,13 @@ Lens: TypeAlias = Annotated[
 
 Metadata: TypeAlias = Annotated[
     dict[str, Any] | None,
-    option("--metadata", "-m", about="Facts about the memory, as a JSON object.", metavar="JSON", parser=parse_json_object),
+    option(
+        "--metadata",
+        "-m",
+        about="Facts about the memory, as a JSON object.",
+        metavar="JSON",
+        parser=parse_json_object,
+    ),
 ]
 Expires: TypeAlias = Annotated[
     str | None, option("--expires", about="Not recalled after this time.", metavar="TIME")
@@ -185,20 +244,34 @@ def time_args(as_of: str | None, valid_at: str | None) -> TimeArgs:
 
 
 def filter_args(
-    filter: dict[str, Any] | None, where: Sequence[str] | None, limit: int | None, show_expired: bool
+    filter: dict[str, Any] | None,
+    where: Sequence[str] | None,
+    limit: int | None,
+    show_expired: bool,
 ) -> FilterArgs:
     """The choice the options name."""
     return {"filters": build_filter(filter, where), "limit": limit, "show_expired": show_expired}
 
 
-def query_args(kinds: Sequence[str] | None, min_score: float | None, reference_date: str | None) -> QueryArgs:
+def query_args(
+    kinds: Sequence[str] | None, min_score: float | None, reference_date: str | None
+) -> QueryArgs:
     """How the options mean a question."""
-    return {"kinds": list(kinds) if kinds else None, "min_score": min_score, "reference_date": reference_date}
+    return {
+        "kinds": list(kinds) if kinds else None,
+        "min_score": min_score,
+        "reference_date": reference_date,
+    }
 
 
-def build_filter(expression: dict[str, Any] | None, pairs: Sequence[str] | None) -> dict[str, Any] | None:
+def build_filter(
+    expression: dict[str, Any] | None, pairs: Sequence[str] | None
+) -> dict[str, Any] | None:
     """One filter expression of a JSON one and of `key=value` pairs; all of them must hold."""
-    conditions = [*([expression] if expression else []), *(_parse_pair(text) for text in pairs or ())]
+    conditions = [
+        *([expression] if expression else []),
+        *(_parse_pair(text) for text in pairs or ()),
+    ]
     return {"AND": conditions} if len(conditions) > 1 else conditions[0] if conditions else None
 
 

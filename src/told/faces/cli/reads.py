@@ -14,7 +14,6 @@ from told.faces.cli.options import (
     Agent,
     AsOf,
     Belief,
-    ShowExpired,
     Filter,
     Kinds,
     Lens,
@@ -24,13 +23,14 @@ from told.faces.cli.options import (
     ReferenceDate,
     Rerank,
     Run,
+    ShowExpired,
     User,
     ValidAt,
     Where,
     argument,
-    query_args,
     filter_args,
     option,
+    query_args,
     scope_args,
     time_args,
 )
@@ -42,46 +42,82 @@ app = typer.Typer()
 
 @command(app, rich_help_panel=PANEL)
 def search(
-    shell: Shell, query: Annotated[str, argument("What to look for.", "QUERY")],
-    user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
-    reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
-    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: ShowExpired = False,
-    belief: Belief = None, lens: Lens = None,
-) -> None:  # fmt: skip
+    shell: Shell,
+    query: Annotated[str, argument("What to look for.", "QUERY")],
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    rerank: Rerank = False,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+    lens: Lens = None,
+) -> None:
     """Find the memories that answer a query best."""
     from told.faces.cli import views
 
     with shell.open_without_llm() as memory:
         result = memory.search(
-            query, **scope_args(user, agent, run), **time_args(as_of, valid_at), **filter_args(filter, where, limit, show_expired),
-            **query_args(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
-        )  # fmt: skip
+            query,
+            **scope_args(user, agent, run),
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date),
+            rerank=rerank,
+            belief=belief,
+            lens=lens,
+        )
     shell.show_result(result, views.render_search_results)
 
 
 @command(app, "list", rich_help_panel=PANEL)
 def list_(
-    shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None,
-    valid_at: ValidAt = None, filter: Filter = None, where: Where = None, kind: Kinds = None, limit: Limit = None,
+    shell: Shell,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
     offset: Annotated[int, option(about="Leave out this many first.", metavar="N", min=0)] = 0,
-    show_expired: ShowExpired = False, belief: Belief = None,
-) -> None:  # fmt: skip
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+) -> None:
     """List what a scope holds, oldest first; turns that facts were taken from and nodes only by their --kind."""
     from told.faces.cli import views
 
     with shell.open_without_models() as memory:
         result = memory.get_all(
-            **scope_args(user, agent, run), **time_args(as_of, valid_at), **filter_args(filter, where, limit, show_expired),
-            offset=offset, kinds=kind or None, belief=belief,
-        )  # fmt: skip
+            **scope_args(user, agent, run),
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            offset=offset,
+            kinds=kind or None,
+            belief=belief,
+        )
     shell.show_result(result, views.render_memories)
 
 
 @command(app, rich_help_panel=PANEL)
 def get(
-    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None,
+    shell: Shell,
+    memory_id: MemoryId,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
     valid_at: ValidAt = None,
-) -> None:  # fmt: skip
+) -> None:
     """Show one memory, now or as it was."""
     from told.faces.cli import views
 
@@ -93,31 +129,61 @@ def get(
 
 
 def _not_found_error(memory_id: str) -> NotFoundError:
-    return NotFoundError(f"There is no memory {memory_id!r} here.", hint="List them with get_all().")
+    return NotFoundError(
+        f"There is no memory {memory_id!r} here.", hint="List them with get_all()."
+    )
 
 
 @command(app, rich_help_panel=PANEL)
 def context(
     shell: Shell,
-    query: Annotated[str | None, argument(
-        "What the prompt is about; without it, the newest memories.", "[QUERY]")] = None,
-    user: User = None, agent: Agent = None, run: Run = None,
+    query: Annotated[
+        str | None,
+        argument("What the prompt is about; without it, the newest memories.", "[QUERY]"),
+    ] = None,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
     budget: Annotated[int | None, option(about="At most this many tokens.", metavar="N")] = None,
-    format: Annotated[str | None, option(
-        about="text, markdown, xml, or messages: a JSON list for a chat model.", metavar="FORMAT")] = None,
-    tail: Annotated[int | None, option(
-        about="So many of the last turns at the end, whatever they say.", metavar="N")] = None,
-    as_of: AsOf = None, valid_at: ValidAt = None, reference_date: ReferenceDate = None, filter: Filter = None,
-    where: Where = None, kind: Kinds = None, limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False,
-    show_expired: ShowExpired = False, belief: Belief = None, lens: Lens = None,
-) -> None:  # fmt: skip
+    format: Annotated[
+        str | None,
+        option(
+            about="text, markdown, xml, or messages: a JSON list for a chat model.",
+            metavar="FORMAT",
+        ),
+    ] = None,
+    tail: Annotated[
+        int | None,
+        option(about="So many of the last turns at the end, whatever they say.", metavar="N"),
+    ] = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    rerank: Rerank = False,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+    lens: Lens = None,
+) -> None:
     """Print a block of memories for a prompt that never costs more than its budget of tokens."""
     with shell.open_without_llm() as memory:
         bundle = memory.context(
-            query, **scope_args(user, agent, run), budget=budget, format=format, tail=tail, **time_args(as_of, valid_at),
-            **filter_args(filter, where, limit, show_expired), **query_args(kind, min_score, reference_date), rerank=rerank,
-            belief=belief, lens=lens,
-        )  # fmt: skip
+            query,
+            **scope_args(user, agent, run),
+            budget=budget,
+            format=format,
+            tail=tail,
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date),
+            rerank=rerank,
+            belief=belief,
+            lens=lens,
+        )
     _print_bundle(shell, bundle, as_messages=format == "messages")
 
 
@@ -133,51 +199,90 @@ def _print_bundle(shell: Shell, bundle: Bundle, *, as_messages: bool) -> None:
         shell.print_json([dict(message) for message in bundle.messages])
     else:
         print(views.safe_text(bundle.text).plain if sys.stdout.isatty() else bundle.text)
-    shell.print_note(f"{bundle.tokens} of {bundle.budget} tokens, {views.pluralize(len(bundle.hits), 'memory', 'memories')}")
+    shell.print_note(
+        f"{bundle.tokens} of {bundle.budget} tokens, {views.pluralize(len(bundle.hits), 'memory', 'memories')}"
+    )
     for warning in bundle.warnings:
         shell.print_note(f"warning: {warning}")
 
 
 @command(app, rich_help_panel=PANEL)
 def explain(
-    shell: Shell, query: Annotated[str, argument("The search to explain.", "QUERY")],
-    user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
-    reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
-    limit: Limit = None, min_score: MinScore = None, rerank: Rerank = False, show_expired: ShowExpired = False,
-    belief: Belief = None, lens: Lens = None,
-) -> None:  # fmt: skip
+    shell: Shell,
+    query: Annotated[str, argument("The search to explain.", "QUERY")],
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    rerank: Rerank = False,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+    lens: Lens = None,
+) -> None:
     """Show why a search finds what it finds: every candidate, its scores and its fate."""
     from told.faces.cli import reasons
 
     with shell.open_without_llm() as memory:
         result = memory.explain(
-            query, **scope_args(user, agent, run), **time_args(as_of, valid_at), **filter_args(filter, where, limit, show_expired),
-            **query_args(kind, min_score, reference_date), rerank=rerank, belief=belief, lens=lens,
-        )  # fmt: skip
+            query,
+            **scope_args(user, agent, run),
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date),
+            rerank=rerank,
+            belief=belief,
+            lens=lens,
+        )
     shell.show_result(result, reasons.render_explanation)
 
 
 @command(app, "why-not", rich_help_panel=PANEL)
 def why_not(
-    shell: Shell, query: Annotated[str, argument("The search it is missing from.", "QUERY")], memory_id: MemoryId,
-    user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None, valid_at: ValidAt = None,
-    reference_date: ReferenceDate = None, filter: Filter = None, where: Where = None, kind: Kinds = None,
-    limit: Limit = None, min_score: MinScore = None, show_expired: ShowExpired = False, belief: Belief = None,
+    shell: Shell,
+    query: Annotated[str, argument("The search it is missing from.", "QUERY")],
+    memory_id: MemoryId,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
     lens: Lens = None,
-) -> None:  # fmt: skip
+) -> None:
     """Say what keeps a memory out of a search, or where it stands in it, beside the last hit that was kept."""
     from told.faces.cli import reasons
 
     with shell.open_without_llm() as memory:
+
         def call_verb(verb: Callable[..., dict[str, Any]], *words: str) -> dict[str, Any]:
             return verb(
-                *words, **scope_args(user, agent, run), **time_args(as_of, valid_at),
-                **filter_args(filter, where, limit, show_expired), **query_args(kind, min_score, reference_date),
-                belief=belief, lens=lens,
-            )  # fmt: skip
+                *words,
+                **scope_args(user, agent, run),
+                **time_args(as_of, valid_at),
+                **filter_args(filter, where, limit, show_expired),
+                **query_args(kind, min_score, reference_date),
+                belief=belief,
+                lens=lens,
+            )
 
         result = call_verb(memory.why_not, query, memory_id)
-        explanation = None if shell.json or "parts" not in result else call_verb(memory.explain, query)
+        explanation = (
+            None if shell.json or "parts" not in result else call_verb(memory.explain, query)
+        )
     shell.show_result(result, lambda body: reasons.render_why_not(body, explanation))
 
 
@@ -209,10 +314,13 @@ def timeline(
 
 @command(app, rich_help_panel=PANEL)
 def diff(
-    shell: Shell, before: Annotated[str, argument("The earlier moment.", "BEFORE")],
+    shell: Shell,
+    before: Annotated[str, argument("The earlier moment.", "BEFORE")],
     after: Annotated[str | None, argument("The later one; now if left out.", "[AFTER]")] = None,
-    user: User = None, agent: Agent = None, run: Run = None,
-) -> None:  # fmt: skip
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+) -> None:
     """Show what changed in a scope between two moments."""
     from told.faces.cli import views
 

@@ -8,7 +8,17 @@ from typing import Annotated, Any
 
 import typer
 
-from told.faces.cli.options import Agent, Limit, MemoryId, Run, User, argument, parse_messages, option, scope_args
+from told.faces.cli.options import (
+    Agent,
+    Limit,
+    MemoryId,
+    Run,
+    User,
+    argument,
+    option,
+    parse_messages,
+    scope_args,
+)
 from told.faces.cli.shell import Shell, command, print_help
 from told.faces.cli.streams import read_stdin
 
@@ -17,7 +27,9 @@ group = typer.Typer()
 
 
 @command(app, rich_help_panel="Understand")
-def recalls(shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None) -> None:
+def recalls(
+    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
+) -> None:
     """Show when a memory was recalled, at which rank and with which score."""
     with shell.open_without_models() as memory:
         result = memory.recalls(memory_id, **scope_args(user, agent, run))
@@ -31,7 +43,12 @@ def _render_recalls(body: Mapping[str, Any]) -> Any:
         return views.dim_text("Never recalled.")
     grid = views.build_table("when", "rank", "score", "query hash")
     for row in body["results"]:
-        cells = views.format_minute(row["at"]), row["rank"], f"{row['score']:.3f}", row.get("query_hash", "")
+        cells = (
+            views.format_minute(row["at"]),
+            row["rank"],
+            f"{row['score']:.3f}",
+            row.get("query_hash", ""),
+        )
         grid.add_row(*map(views.safe_text, cells))
     return grid
 
@@ -45,17 +62,30 @@ def reconsolidate_group(ctx: typer.Context) -> None:
 
 @command(group)
 def enqueue(
-    shell: Shell, memory_id: MemoryId,
-    reason: Annotated[str, option("--reason", about="explicit, recall, contradiction, policy_change or "
-                                  "scheduled_review.", metavar="WORD")] = "explicit",
-    priority: Annotated[float, option("--priority", about="How urgent, 0 to 1.", metavar="NUMBER")] = 1.0,
-    user: User = None, agent: Agent = None, run: Run = None,
-) -> None:  # fmt: skip
+    shell: Shell,
+    memory_id: MemoryId,
+    reason: Annotated[
+        str,
+        option(
+            "--reason",
+            about="explicit, recall, contradiction, policy_change or scheduled_review.",
+            metavar="WORD",
+        ),
+    ] = "explicit",
+    priority: Annotated[
+        float, option("--priority", about="How urgent, 0 to 1.", metavar="NUMBER")
+    ] = 1.0,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+) -> None:
     """Queue a memory to be thought over."""
     from told.faces.cli.views import render_pairs
 
     with shell.open_without_models() as memory:
-        result = memory.enqueue(memory_id, reason=reason, priority=priority, **scope_args(user, agent, run))
+        result = memory.enqueue(
+            memory_id, reason=reason, priority=priority, **scope_args(user, agent, run)
+        )
     shell.show_result(result, render_pairs)
 
 
@@ -79,16 +109,27 @@ def _render_queue(body: Mapping[str, Any]) -> Any:
         column.no_wrap = True
     for row in body["results"]:
         reasons = [", ".join(row["why"])] if "why" in row else []
-        lines = [views.safe_text(row["memory"]), *(views.safe_text(line, "dim") for line in (*reasons, row["id"]))]
-        grid.add_row(f"{row['priority']:.2f}", views.format_minute(row["due"]), row["reason"], Text("\n").join(lines))
+        lines = [
+            views.safe_text(row["memory"]),
+            *(views.safe_text(line, "dim") for line in (*reasons, row["id"])),
+        ]
+        grid.add_row(
+            f"{row['priority']:.2f}",
+            views.format_minute(row["due"]),
+            row["reason"],
+            Text("\n").join(lines),
+        )
     return grid
 
 
 @command(group)
 def run(
-    shell: Shell, limit: Limit = None,
-    watch: Annotated[bool, option("--watch", about="Look into the queue again and again, until Ctrl-C.")] = False,
-) -> None:  # fmt: skip
+    shell: Shell,
+    limit: Limit = None,
+    watch: Annotated[
+        bool, option("--watch", about="Look into the queue again and again, until Ctrl-C.")
+    ] = False,
+) -> None:
     """Think over what is queued and due; what comes of it stands beside the memories it came from."""
     with shell.open_with_llm() as memory:
         shell.show_result(memory.reflect(limit=limit), _render_outcome)
@@ -101,9 +142,12 @@ def run(
 
 @command(group)
 def apply(
-    shell: Shell, delta: Annotated[str, argument("The delta as JSON, or - for standard input.", "JSON")],
-    user: User = None, agent: Agent = None, run: Run = None,
-) -> None:  # fmt: skip
+    shell: Shell,
+    delta: Annotated[str, argument("The delta as JSON, or - for standard input.", "JSON")],
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+) -> None:
     """Do what a delta says, an operation or a list of them: all of it, or nothing."""
     from told.faces.cli import views
 
@@ -117,7 +161,9 @@ def _render_outcome(body: Mapping[str, Any]) -> Any:
     """What a look into the queue came to."""
     from told.faces.cli import views
 
-    counts = views.render_pairs({"tasks": body["tasks"], "failed": body["failed"], "operations": len(body["operations"])})
+    counts = views.render_pairs(
+        {"tasks": body["tasks"], "failed": body["failed"], "operations": len(body["operations"])}
+    )
     if not body["operations"]:
         return counts
     grid = views.build_table("operation", "of")

@@ -16,17 +16,21 @@ import typer.main
 from told.core.errors import InvalidInput, ScopeError, ToldError
 from told.core.lazy import lazy_regex
 from told.faces.cli.app import COMMAND_NAMES, app
-from told.faces.cli.shell import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_USAGE, EXIT_OK
-from told.faces.cli.streams import dump_json_for, configure_streams
+from told.faces.cli.shell import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from told.faces.cli.streams import configure_streams, dump_json_for
 
 SCOPE_HINT = "Pass --user, --agent or --run, or set TOLD_USER."
 
-VERB_PATTERN, ARGUMENT_PATTERN = lazy_regex(r"\b([a-z_]+)\(\)"), lazy_regex(r"Memory\((\w+)=\.\.\.\)")
+VERB_PATTERN, ARGUMENT_PATTERN = (
+    lazy_regex(r"\b([a-z_]+)\(\)"),
+    lazy_regex(r"Memory\((\w+)=\.\.\.\)"),
+)
 """A verb of the SDK, and what a memory is opened with, where a hint names them."""
 
 UsageError: TypeAlias = typer.BadParameter
 _USAGE_ERRORS = cast(
-    "type[UsageError]", next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
+    "type[UsageError]",
+    next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"),
 )
 """Everything the parser refuses; the class stands in another module in older versions of typer."""
 
@@ -100,7 +104,11 @@ def _error_to_dict(error: BaseException) -> dict[str, Any]:
             return error.as_dict()
         case OSError(strerror=str(reason)):
             message = f"{error.filename}: {reason}." if error.filename else f"{reason}."
-            return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": message}
+            return {
+                "code": f"TOLD-{ToldError.code}",
+                "error": type(error).__name__,
+                "message": message,
+            }
         case _ if isinstance(error, _USAGE_ERRORS):
             return _usage_error_to_dict(error)
     return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": str(error)}
@@ -109,8 +117,15 @@ def _error_to_dict(error: BaseException) -> dict[str, Any]:
 def _usage_error_to_dict(error: UsageError) -> dict[str, Any]:
     context = getattr(error, "ctx", None)
     hint = f"See `{context.command_path} --help`." if context else "See `told --help`."
-    message = error.format_message().rstrip(".?") + ("?" if error.format_message().endswith("?") else ".")
-    return {"code": f"TOLD-{InvalidInput.code}", "error": "UsageError", "message": message, "hint": hint}
+    message = error.format_message().rstrip(".?") + (
+        "?" if error.format_message().endswith("?") else "."
+    )
+    return {
+        "code": f"TOLD-{InvalidInput.code}",
+        "error": "UsageError",
+        "message": message,
+        "hint": hint,
+    }
 
 
 def _print_error(error: dict[str, Any], *, as_json: bool) -> None:
@@ -133,6 +148,11 @@ def _translate_hint(hint: str) -> str:
     return ARGUMENT_PATTERN.sub(r"the setting `\1`", VERB_PATTERN.sub(to_command, hint))
 
 
-def _print_unexpected(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
+def _print_unexpected(
+    kind: type[BaseException], error: BaseException, _: TracebackType | None
+) -> None:
     """The last resort for what nobody foresaw."""
-    print(f"error: told failed unexpectedly: {kind.__name__}: {error}. Run again with --debug.", file=sys.stderr)
+    print(
+        f"error: told failed unexpectedly: {kind.__name__}: {error}. Run again with --debug.",
+        file=sys.stderr,
+    )

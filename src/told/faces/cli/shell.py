@@ -52,7 +52,9 @@ class Shell:
 
     def load_settings(self) -> LoadedSettings:
         """The settings in force, and where each came from."""
-        return load_settings(store=self.store, account=self.account, embedder=self.embedder, zone=self.zone)
+        return load_settings(
+            store=self.store, account=self.account, embedder=self.embedder, zone=self.zone
+        )
 
     def open_with_llm(self) -> Memory:
         """The memory the options name, with its language model, for verbs that understand what is said."""
@@ -70,7 +72,9 @@ class Shell:
         from told.faces.sdk import Memory
 
         file = resolve_store_file(self.load_settings().settings)
-        if file is not None and not os.access(file, os.F_OK):  # unlike exists(), it leaves every complaint to opening
+        if file is not None and not os.access(
+            file, os.F_OK
+        ):  # unlike exists(), it leaves every complaint to opening
             self.created_files.append(file)
         return Memory(self.store, embedder=embedder, llm=llm, account=self.account, zone=self.zone)
 
@@ -82,7 +86,13 @@ class Shell:
 
         stream = sys.stderr if stderr else sys.stdout
         width = None if stream.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
-        return Console(stderr=stderr, no_color=self.no_color or None, highlight=False, markup=False, width=width)
+        return Console(
+            stderr=stderr,
+            no_color=self.no_color or None,
+            highlight=False,
+            markup=False,
+            width=width,
+        )
 
     def show_result(self, value: Any, view: Callable[[Any], RenderableType]) -> None:
         """Print what a verb returned: as it is for machines, as a rendering for people, its warnings beside it."""
@@ -134,7 +144,9 @@ class Shell:
         """A progress bar on standard error, if that is a terminal, and the function that moves it."""
         from rich.progress import Progress
 
-        with Progress(console=self.make_console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        with Progress(
+            console=self.make_console(stderr=True), transient=True, disable=not sys.stderr.isatty()
+        ) as bar:
             task = bar.add_task(label, total=total)
             yield lambda steps: bar.advance(task, steps)
 
@@ -148,27 +160,68 @@ def _print_version(wanted: bool) -> None:
 
 
 def root_callback(
-    ctx: typer.Context, *,
-    store: Annotated[str | None, typer.Option(
-        help="Where memories live, such as sqlite:///memory.db.", metavar="URL", rich_help_panel=PANEL,
-        show_default=False)] = None,
-    account: Annotated[str | None, typer.Option(
-        help="The account (tenant).", metavar="NAME", rich_help_panel=PANEL, show_default=False)] = None,
-    embedder: Annotated[str | None, typer.Option(
-        help="auto, none, local, local:MODEL or a plug-in.", metavar="NAME", rich_help_panel=PANEL,
-        show_default=False)] = None,
-    zone: Annotated[str | None, typer.Option(
-        help="Time zone of times that name none, such as Europe/Berlin.", metavar="ZONE", rich_help_panel=PANEL,
-        show_default=False)] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print exactly what the SDK returns, as JSON; never automatic.",
-                                       rich_help_panel=PANEL)] = False,
-    no_color: Annotated[bool, typer.Option("--no-color", help="No colours; NO_COLOR does the same.",
-                                           rich_help_panel=PANEL)] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.",
-                                        rich_help_panel=PANEL)] = False,
-    _version: Annotated[bool, typer.Option("--version", help="Print the version; `told version` says more.",
-                                           is_eager=True, callback=_print_version)] = False,
-) -> None:  # fmt: skip
+    ctx: typer.Context,
+    *,
+    store: Annotated[
+        str | None,
+        typer.Option(
+            help="Where memories live, such as sqlite:///memory.db.",
+            metavar="URL",
+            rich_help_panel=PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    account: Annotated[
+        str | None,
+        typer.Option(
+            help="The account (tenant).", metavar="NAME", rich_help_panel=PANEL, show_default=False
+        ),
+    ] = None,
+    embedder: Annotated[
+        str | None,
+        typer.Option(
+            help="auto, none, local, local:MODEL or a plug-in.",
+            metavar="NAME",
+            rich_help_panel=PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            help="Time zone of times that name none, such as Europe/Berlin.",
+            metavar="ZONE",
+            rich_help_panel=PANEL,
+            show_default=False,
+        ),
+    ] = None,
+    json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print exactly what the SDK returns, as JSON; never automatic.",
+            rich_help_panel=PANEL,
+        ),
+    ] = False,
+    no_color: Annotated[
+        bool,
+        typer.Option(
+            "--no-color", help="No colours; NO_COLOR does the same.", rich_help_panel=PANEL
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error.", rich_help_panel=PANEL)
+    ] = False,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version; `told version` says more.",
+            is_eager=True,
+            callback=_print_version,
+        ),
+    ] = False,
+) -> None:
     """Remember, search and travel in time: a persistent memory for agents, on your own machine."""
     ctx.obj = Shell(ctx, store, account, embedder, zone, json, no_color, debug)
     if ctx.invoked_subcommand is None:
@@ -183,9 +236,13 @@ def print_help(ctx: typer.Context) -> None:
 
 _ROOT_ONLY = frozenset({"ctx", "_version"})
 GLOBAL_OPTIONS = {
-    name: given for name, given in inspect.signature(root_callback, eval_str=True).parameters.items() if name not in _ROOT_ONLY
+    name: given
+    for name, given in inspect.signature(root_callback, eval_str=True).parameters.items()
+    if name not in _ROOT_ONLY
 }
-_CONTEXT_PARAMETER = inspect.Parameter("ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context)
+_CONTEXT_PARAMETER = inspect.Parameter(
+    "ctx", inspect.Parameter.POSITIONAL_OR_KEYWORD, annotation=typer.Context
+)
 
 
 class CliCommand(TyperCommand):
@@ -197,7 +254,9 @@ class CliCommand(TyperCommand):
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
         """The words of the usage line: a metavar has brackets of its own where it may be left out."""
-        arguments = [param.metavar for param in self.get_params(ctx) if param.param_type_name == "argument"]
+        arguments = [
+            param.metavar for param in self.get_params(ctx) if param.param_type_name == "argument"
+        ]
         return ["[OPTIONS]", *arguments]
 
 
@@ -207,7 +266,11 @@ class CliGroup(TyperGroup):
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command a line begins with."""
         word = args[0] if args else ""
-        suggestion = "" if ctx.resilient_parsing or self.get_command(ctx, word) else suggest_option(word, self.commands)
+        suggestion = (
+            ""
+            if ctx.resilient_parsing or self.get_command(ctx, word)
+            else suggest_option(word, self.commands)
+        )
         if suggestion:
             ctx.fail(f"No such command {word!r}. {suggestion}")
         return super().resolve_command(ctx, args)
@@ -222,7 +285,9 @@ def _hide_types(params: list[Any]) -> list[Any]:
         if getattr(param, "is_flag", False):
             param.metavar = ""
         if param.param_type_name == "argument":
-            param.display_type_rich = _display_no_type  # what newer versions of typer ask for the type to show
+            param.display_type_rich = (
+                _display_no_type  # what newer versions of typer ask for the type to show
+            )
     return params
 
 
@@ -235,7 +300,9 @@ def command(
 ) -> Callable[[Callable[Concatenate[Shell, P], None]], Callable[Concatenate[Shell, P], None]]:
     """Make a function a command: it is given a `Shell`, and the global options may stand after its name too."""
 
-    def register(function: Callable[Concatenate[Shell, P], None]) -> Callable[Concatenate[Shell, P], None]:
+    def register(
+        function: Callable[Concatenate[Shell, P], None],
+    ) -> Callable[Concatenate[Shell, P], None]:
         _, *own_parameters = inspect.signature(function, eval_str=True).parameters.values()
 
         @wraps(function)
@@ -245,7 +312,11 @@ def command(
             function(shell, *args, **given)
             shell.report_created_store()
 
-        parameters = [_CONTEXT_PARAMETER, *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own_parameters), *GLOBAL_OPTIONS.values()]
+        parameters = [
+            _CONTEXT_PARAMETER,
+            *(parameter.replace(kind=parameter.KEYWORD_ONLY) for parameter in own_parameters),
+            *GLOBAL_OPTIONS.values(),
+        ]
         wrapper.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         wrapper.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
         app.command(name, cls=CliCommand, **settings)(wrapper)
@@ -256,4 +327,7 @@ def command(
 
 def _merge_options(shell: Shell, global_values: dict[str, Any]) -> Shell:
     """The options given before the command, and after it; the later ones count."""
-    return Shell(shell.context, **{name: global_values[name] or getattr(shell, name) for name in GLOBAL_OPTIONS})
+    return Shell(
+        shell.context,
+        **{name: global_values[name] or getattr(shell, name) for name in GLOBAL_OPTIONS},
+    )

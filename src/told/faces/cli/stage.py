@@ -26,7 +26,11 @@ NEXT_COMMANDS = (
     "timeline -u me",
     "doctor",
 )
-KEPT_STORE_COMMANDS = ("list -u mara", 'search "Where is the cat?" -u mara --as-of "March 2026"', "verify")
+KEPT_STORE_COMMANDS = (
+    "list -u mara",
+    'search "Where is the cat?" -u mara --as-of "March 2026"',
+    "verify",
+)
 
 
 def play_demo(shell: Shell, keep: Path | None) -> None:
@@ -52,9 +56,17 @@ def play_demo(shell: Shell, keep: Path | None) -> None:
 
 def _render_intro(lines: Any, model: str | None) -> RenderableType:
     users = sorted({line.user for line in lines})
-    facts = f"{len(lines)} messages of {' and '.join(users)}, {lines[0].at[:10]} to {lines[-1].at[:10]}"
-    search_mode = f"words and meaning, with {model}" if model else "words alone; `told models install` adds meaning"
-    intro = Text.assemble(("told", "bold"), " remembers a conversation\n", (f"{facts}\nfound by {search_mode}", "dim"))
+    facts = (
+        f"{len(lines)} messages of {' and '.join(users)}, {lines[0].at[:10]} to {lines[-1].at[:10]}"
+    )
+    search_mode = (
+        f"words and meaning, with {model}"
+        if model
+        else "words alone; `told models install` adds meaning"
+    )
+    intro = Text.assemble(
+        ("told", "bold"), " remembers a conversation\n", (f"{facts}\nfound by {search_mode}", "dim")
+    )
     return Padding(intro, (1, 0, 0, 0))
 
 
@@ -63,17 +75,24 @@ def render_act(act: demo.DemoAct) -> RenderableType:
     heading = _render_heading(act.title) if act.title else Text()
     comment = Text(act.comment, style="italic")
     call = Table.grid()
-    call.add_row(Text(">>> ", style="dim"), Text(act.call, style="cyan"))  # a long call goes on below itself
+    call.add_row(
+        Text(">>> ", style="dim"), Text(act.call, style="cyan")
+    )  # a long call goes on below itself
     return Group(heading, comment, call, Padding(RENDERERS[act.verb](act.result), (0, 0, 0, 2)))
 
 
 def _render_context(body: Mapping[str, Any]) -> RenderableType:
-    return Group(views.safe_text(body["text"]), views.dim_text(f"{body['tokens']} of {body['budget']} tokens"))
+    return Group(
+        views.safe_text(body["text"]),
+        views.dim_text(f"{body['tokens']} of {body['budget']} tokens"),
+    )
 
 
 def _render_byte_counts(body: Mapping[str, int]) -> RenderableType:
     total = sum(body.values())
-    rows = views.render_pairs({name: f"{count} times" if count else "nowhere" for name, count in body.items()})
+    rows = views.render_pairs(
+        {name: f"{count} times" if count else "nowhere" for name, count in body.items()}
+    )
     return Group(rows, Text("✓ gone", style="bold green")) if not total else rows
 
 
@@ -92,7 +111,10 @@ def _render_heading(title: str) -> RenderableType:
 def _next_commands(keep: Path | None) -> list[str]:
     """Commands to go on with, as they can be typed here: on the kept store, else on one's own."""
     store_option = f" --store sqlite:///{keep.absolute() / demo.STORE_FILE}" if keep else ""
-    return [f"{_program_name()} {command}{store_option}" for command in (KEPT_STORE_COMMANDS if keep else NEXT_COMMANDS)]
+    return [
+        f"{_program_name()} {command}{store_option}"
+        for command in (KEPT_STORE_COMMANDS if keep else NEXT_COMMANDS)
+    ]
 
 
 def _program_name() -> str:

@@ -34,7 +34,11 @@ def configure_streams() -> None:
     # Opened to be read: what is printed there is an error, as on a full disk.
     sys.stdout = sys.stdout or os.fdopen(os.open(null_device, os.O_RDONLY), "w", encoding="utf-8")
     sys.stderr = sys.stderr or null_device.open("w", encoding="utf-8")
-    for stream, errors in ((sys.stdin, "surrogateescape"), (sys.stdout, ENCODE_ERROR_HANDLER), (sys.stderr, ENCODE_ERROR_HANDLER)):
+    for stream, errors in (
+        (sys.stdin, "surrogateescape"),
+        (sys.stdout, ENCODE_ERROR_HANDLER),
+        (sys.stderr, ENCODE_ERROR_HANDLER),
+    ):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors=errors)
 
@@ -44,7 +48,10 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     unknown = error.object[error.start : error.end]
-    return "".join(ASCII_MARKS.get(character) or character.encode("ascii", "backslashreplace").decode() for character in unknown), error.end
+    return "".join(
+        ASCII_MARKS.get(character) or character.encode("ascii", "backslashreplace").decode()
+        for character in unknown
+    ), error.end
 
 
 def dump_json_for(stream: TextIO, value: Any, **layout: Any) -> str:

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from told.core.errors import InvalidInput, ToldError
 from told.core.lazy import lazy_regex
-from told.faces.chat import ChatSession, ChatReply
+from told.faces.chat import ChatReply, ChatSession
 from told.faces.cli import curves, reasons, tiers, views
 from told.faces.cli.options import ScopeArgs
 from told.faces.cli.shell import EXIT_FAILED, EXIT_OK, Shell
@@ -30,12 +30,18 @@ MIN_NAME_SIMILARITY: Final = 0.5
 YES_WORDS, NO_WORDS = frozenset({"y", "yes"}), frozenset({"", "n", "no"})
 
 
-def run_chat(shell: Shell, ids: ScopeArgs, model: str | None, *, as_of: str | None, yes: bool) -> int:
+def run_chat(
+    shell: Shell, ids: ScopeArgs, model: str | None, *, as_of: str | None, yes: bool
+) -> int:
     """Talk until the lines end, and give the exit code: whether every line could be done."""
     settings = shell.load_settings().settings
     llm = open_llm(model or settings.llm, settings)
     with Memory(
-        shell.store, embedder=shell.embedder, llm=llm or "none", account=shell.account, zone=shell.zone
+        shell.store,
+        embedder=shell.embedder,
+        llm=llm or "none",
+        account=shell.account,
+        zone=shell.zone,
     ) as memory:
         chat = ChatSession(memory, llm, ids)
         if as_of is not None:
@@ -80,16 +86,36 @@ class SlashCommand:
 class ChatLoop:
     """The loop around a conversation."""
 
-    def __init__(self, shell: Shell, chat: ChatSession, lines: LineReader, *, yes: bool = False) -> None:
+    def __init__(
+        self, shell: Shell, chat: ChatSession, lines: LineReader, *, yes: bool = False
+    ) -> None:
         self.shell, self.chat, self.lines, self.yes = shell, chat, lines, yes
         self.finished, self.exit_code = False, EXIT_OK
         self.shown_warnings: set[str] = set()
         self.commands = {
-            "memory": SlashCommand("what is held, how strong it is and when it will fade", self._list_memories, curves.render_remembered),
-            "explain": SlashCommand("why the last reply used what it used", self._explain_reply, _render_explanation),
-            "why": SlashCommand("why a memory was or was not used for it", self._explain_memory, _render_why, "<id or words>"),
-            "forget": SlashCommand("give up a memory", self._forget_memory, _render_forgotten, "<id or words>"),
-            "as-of": SlashCommand("answer from what was known then; `now` goes back", self._set_as_of, _render_as_of, "<time>"),
+            "memory": SlashCommand(
+                "what is held, how strong it is and when it will fade",
+                self._list_memories,
+                curves.render_remembered,
+            ),
+            "explain": SlashCommand(
+                "why the last reply used what it used", self._explain_reply, _render_explanation
+            ),
+            "why": SlashCommand(
+                "why a memory was or was not used for it",
+                self._explain_memory,
+                _render_why,
+                "<id or words>",
+            ),
+            "forget": SlashCommand(
+                "give up a memory", self._forget_memory, _render_forgotten, "<id or words>"
+            ),
+            "as-of": SlashCommand(
+                "answer from what was known then; `now` goes back",
+                self._set_as_of,
+                _render_as_of,
+                "<time>",
+            ),
             "tiers": SlashCommand("where memories are", self._get_tiers, self._render_tiers),
             "help": SlashCommand("these commands", self._list_commands, _render_help),
             "quit": SlashCommand("end; so do Ctrl-C and Ctrl-D", self._finish, _render_nothing),
@@ -106,7 +132,9 @@ class ChatLoop:
         except KeyboardInterrupt:
             self.finished = True
         if self.lines.interactive and not self.shell.json:
-            self.shell.make_console().print(Text("\nGoodbye. What was said is remembered.", style="dim"))
+            self.shell.make_console().print(
+                Text("\nGoodbye. What was said is remembered.", style="dim")
+            )
         return self.exit_code
 
     def _handle_line(self, line: str) -> None:
@@ -146,9 +174,13 @@ class ChatLoop:
     def _run_command(self, name: str, argument: str) -> None:
         command = self.commands.get(name)
         if command is None:
-            raise InvalidInput(f"There is no /{name}.", hint=_suggest_command(name, list(self.commands)))
+            raise InvalidInput(
+                f"There is no /{name}.", hint=_suggest_command(name, list(self.commands))
+            )
         if command.argument and not argument and name != "as-of":
-            raise InvalidInput(f"/{name} needs to know which memory.", hint=f"/{name} {command.argument}")
+            raise InvalidInput(
+                f"/{name} needs to know which memory.", hint=f"/{name} {command.argument}"
+            )
         body = command.run(argument)
         if body is None:
             return
@@ -189,10 +221,19 @@ class ChatLoop:
         return self.chat.get_tiers()
 
     def _render_tiers(self, body: Mapping[str, Any]) -> RenderableType:
-        return tiers.render_tier_panel(body) if self.shell.make_console().is_terminal else tiers.render_tier_lines(body)
+        return (
+            tiers.render_tier_panel(body)
+            if self.shell.make_console().is_terminal
+            else tiers.render_tier_lines(body)
+        )
 
     def _list_commands(self, _: str) -> Mapping[str, Any]:
-        return {"commands": {f"/{name} {command.argument}".strip(): command.summary for name, command in self.commands.items()}}
+        return {
+            "commands": {
+                f"/{name} {command.argument}".strip(): command.summary
+                for name, command in self.commands.items()
+            }
+        }
 
     def _finish(self, _: str) -> None:
         self.finished = True
@@ -200,35 +241,57 @@ class ChatLoop:
 
 def _suggest_command(name: str, names: list[str]) -> str:
     matches = get_close_matches(name, names, 1, MIN_NAME_SIMILARITY)
-    return f"Did you mean /{matches[0]}?" if matches else "/help lists them; a line that begins with a blank is said."
+    return (
+        f"Did you mean /{matches[0]}?"
+        if matches
+        else "/help lists them; a line that begins with a blank is said."
+    )
 
 
 # What people see ------------------------------------------------------------------------------------------------------
 
 
 def _render_greeting(chat: ChatSession) -> Text:
-    who = f"{chat.llm.model} answers" if chat.llm is not None else "no model is configured, so memory itself answers"
+    who = (
+        f"{chat.llm.model} answers"
+        if chat.llm is not None
+        else "no model is configured, so memory itself answers"
+    )
     return Text.assemble(("told", "bold"), (f" · {who} · /help lists the commands", "dim"))
 
 
 def _render_reply(reply: ChatReply) -> RenderableType:
-    notes = [f"{len(reply.used)} {'memory' if len(reply.used) == 1 else 'memories'} used"] if reply.used else []
+    notes = (
+        [f"{len(reply.used)} {'memory' if len(reply.used) == 1 else 'memories'} used"]
+        if reply.used
+        else []
+    )
     if reply.model is not None:
         notes += [f"learned: {row['memory'] or row['previous_memory']}" for row in reply.learned]
     notes += [f"not remembered: {row['reason']}" for row in reply.skipped]
-    return Group(views.safe_text(reply.text), *([views.safe_text(" · ".join(notes), "dim")] if notes else []))
+    return Group(
+        views.safe_text(reply.text), *([views.safe_text(" · ".join(notes), "dim")] if notes else [])
+    )
 
 
 def _render_explanation(body: Mapping[str, Any]) -> RenderableType:
     who = body["model"] or "memory itself"
     count = len(body["used"])
-    return Group(views.dim_text(f"{who} answered with {count} of these"), Text(), reasons.render_explanation(body))
+    return Group(
+        views.dim_text(f"{who} answered with {count} of these"),
+        Text(),
+        reasons.render_explanation(body),
+    )
 
 
 def _render_why(body: Mapping[str, Any]) -> RenderableType:
     verdict = Text("✓ used: ", style="green") if body["used"] else Text("✗ not used: ", style="red")
     always = body["used"] and not body["found"]
-    reason = views.dim_text("Memories of its kind are always shown.") if always else reasons.render_why_not(body, None)
+    reason = (
+        views.dim_text("Memories of its kind are always shown.")
+        if always
+        else reasons.render_why_not(body, None)
+    )
     return Group(Text.assemble(verdict, views.safe_text(body["memory"]["memory"])), reason)
 
 
@@ -237,13 +300,17 @@ def _render_forgotten(body: Mapping[str, Any]) -> RenderableType:
         return views.dim_text("Nothing was changed.")
     return Group(
         Text.assemble(("Given up: ", "red"), views.safe_text(body["memory"])),
-        views.safe_text(f"Its history stays. To destroy the words too: told erase {body['forgotten']}", "dim"),
+        views.safe_text(
+            f"Its history stays. To destroy the words too: told erase {body['forgotten']}", "dim"
+        ),
     )
 
 
 def _render_as_of(body: Mapping[str, Any]) -> RenderableType:
     as_of = body["as_of"]
-    return views.safe_text(f"Answering as of {as_of}; /as-of now goes back." if as_of else "Answering as of now.")
+    return views.safe_text(
+        f"Answering as of {as_of}; /as-of now goes back." if as_of else "Answering as of now."
+    )
 
 
 def _render_help(body: Mapping[str, Any]) -> RenderableType:

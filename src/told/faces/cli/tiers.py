@@ -30,7 +30,12 @@ def consolidate(
 
     with shell.open_with_llm() as memory, shell.show_progress("Consolidating"):
         result = memory.consolidate(**scope_args(user, agent, run), force=force)
-    shell.show_result(result, lambda body: render_pairs({name: value for name, value in body.items() if name != "warnings"}))
+    shell.show_result(
+        result,
+        lambda body: render_pairs(
+            {name: value for name, value in body.items() if name != "warnings"}
+        ),
+    )
 
 
 @command(app, rich_help_panel=PANEL)
@@ -38,7 +43,9 @@ def tiers(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
     """Show where memories are: tail, index, hot buffer, registry and topics, at a glance."""
     with shell.open_without_models() as memory:
         result = memory.tiers(**scope_args(user, agent, run))
-    shell.show_result(result, render_tier_panel if shell.make_console().is_terminal else render_tier_lines)
+    shell.show_result(
+        result, render_tier_panel if shell.make_console().is_terminal else render_tier_lines
+    )
 
 
 @command(app, rich_help_panel=PANEL)
@@ -56,7 +63,9 @@ def registry(
             return views.dim_text("Nothing is filed yet.")
         grid = views.build_table("when", "importance", "exchange")
         for row in body["results"]:
-            grid.add_row(row["at"][:10], views.render_bar(row["importance"]), views.safe_text(row["summary"]))
+            grid.add_row(
+                row["at"][:10], views.render_bar(row["importance"]), views.safe_text(row["summary"])
+            )
         return grid
 
     shell.show_result(result, render_table)
@@ -71,12 +80,16 @@ def render_tier_lines(body: Mapping[str, Any]) -> RenderableType:
 
 def _tier_figures(body: Mapping[str, Any]) -> dict[str, str]:
     index, registry_figures = body["index"], body["registry"]
-    newest_note = f", the newest of {registry_figures['newest'][:10]}" if registry_figures["newest"] else ""
+    newest_note = (
+        f", the newest of {registry_figures['newest'][:10]}" if registry_figures["newest"] else ""
+    )
     return {
-        "tail": f"{len(body['tail'])} turns", "index": f"{index['count']} turns, {index['cold']} cold",
-        "hot buffer": f"{len(body['hot'])} memories", "registry": f"{registry_figures['exchanges']} exchanges{newest_note}",
+        "tail": f"{len(body['tail'])} turns",
+        "index": f"{index['count']} turns, {index['cold']} cold",
+        "hot buffer": f"{len(body['hot'])} memories",
+        "registry": f"{registry_figures['exchanges']} exchanges{newest_note}",
         "topics": str(body["topics"]["count"]),
-    }  # fmt: skip
+    }
 
 
 def render_tier_panel(body: Mapping[str, Any]) -> RenderableType:
@@ -92,6 +105,10 @@ def render_tier_panel(body: Mapping[str, Any]) -> RenderableType:
     if body["tail"]:
         grid = views.build_table("worth", "who", "said last")
         for row in body["tail"][-MAX_TAIL_ROWS:]:
-            grid.add_row(views.render_bar(row["importance"]), views.safe_text(row["role"], "dim"), views.safe_text(row["memory"]))
+            grid.add_row(
+                views.render_bar(row["importance"]),
+                views.safe_text(row["role"], "dim"),
+                views.safe_text(row["memory"]),
+            )
         parts += [Text(), grid]
     return Panel(Group(*parts), title="tiers", title_align="left", box=box.ROUNDED, expand=False)

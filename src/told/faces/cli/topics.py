@@ -32,7 +32,9 @@ def list_topics(
 
 
 @command(app)
-def show(shell: Shell, topic_id: TopicId, user: User = None, agent: Agent = None, run: Run = None) -> None:
+def show(
+    shell: Shell, topic_id: TopicId, user: User = None, agent: Agent = None, run: Run = None
+) -> None:
     """Show one topic with the turns in it."""
     from told.faces.cli import views
 
@@ -91,8 +93,12 @@ def _render_topics(body: Mapping[str, Any]) -> Any:
         return views.dim_text("No topics yet.")
     grid = views.build_table("exchanges", "topics", "label")
     for row in body["results"]:
-        neighbours = ", ".join(f"{neighbour['label']} ×{neighbour['count']}" for neighbour in row["neighbours"][:3])
+        neighbours = ", ".join(
+            f"{neighbour['label']} ×{neighbour['count']}" for neighbour in row["neighbours"][:3]
+        )
         label = views.text_with_id(row["label"], row["id"])
-        label.append(f"\ncame up with {views.safe_text(neighbours)}" if neighbours else "", style="dim")
+        label.append(
+            f"\ncame up with {views.safe_text(neighbours)}" if neighbours else "", style="dim"
+        )
         grid.add_row(str(row["members"] or ""), str(len(row["parts"]) or ""), label)
     return grid

@@ -30,16 +30,27 @@ def describe_command(context: typer.Context) -> dict[str, Any]:
     is_root = context.parent is None
     params = [param for param in command.params if is_root or param.name not in GLOBAL_OPTIONS]
     body: dict[str, Any] = {"command": context.command_path, "help": (command.help or "").strip()}
-    body["arguments"] = [_describe_parameter(param) for param in params if param.param_type_name == "argument"]
-    body["options"] = [_describe_parameter(param) for param in params if param.param_type_name == "option"]
+    body["arguments"] = [
+        _describe_parameter(param) for param in params if param.param_type_name == "argument"
+    ]
+    body["options"] = [
+        _describe_parameter(param) for param in params if param.param_type_name == "option"
+    ]
     subcommands = getattr(command, "commands", {})
-    children = {name: describe_command(typer.Context(child, parent=context, info_name=name)) for name, child in subcommands.items()}
+    children = {
+        name: describe_command(typer.Context(child, parent=context, info_name=name))
+        for name, child in subcommands.items()
+    }
     return {**body, **({"commands": children} if children else {})}
 
 
 def _describe_parameter(param: Any) -> dict[str, Any]:
     names = list(param.opts) if param.param_type_name == "option" else [param.name]
-    body: dict[str, Any] = {"names": names, "help": getattr(param, "help", None) or "", "required": param.required}
+    body: dict[str, Any] = {
+        "names": names,
+        "help": getattr(param, "help", None) or "",
+        "required": param.required,
+    }
     if getattr(param, "is_flag", False):
         body["flag"] = True
     elif param.metavar:

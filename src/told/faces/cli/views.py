@@ -65,7 +65,9 @@ def render_bar(share: float | None, style: str = "cyan") -> Text:
 
 def build_table(*headers: str) -> Table:
     """A quiet table."""
-    table = Table(*headers, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold dim", show_edge=False)
+    table = Table(
+        *headers, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold dim", show_edge=False
+    )
     for column in table.columns:
         column.overflow = "fold"
     return table
@@ -94,7 +96,9 @@ class MemoryTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The table for this much room."""
         wide = options.max_width >= WIDE_COLUMNS
-        table = build_table(*(["score"] if self.has_scores else []), "when", "memory", *(["id"] if wide else []))
+        table = build_table(
+            *(["score"] if self.has_scores else []), "when", "memory", *(["id"] if wide else [])
+        )
         for column in table.columns:
             column.no_wrap = column.header != "memory"
         for row in self.rows:
@@ -120,14 +124,26 @@ def render_memories(body: Mapping[str, Any]) -> RenderableType:
 def render_search_results(body: Mapping[str, Any]) -> RenderableType:
     """The memories a search found, and how sure it is that the answer is among them."""
     duplicate_count = sum(len(row.get("also", ())) for row in body["results"])
-    duplicate_note = f" · {duplicate_count} more {'says' if duplicate_count == 1 else 'say'} the same as one of these" if duplicate_count else ""
+    duplicate_note = (
+        f" · {duplicate_count} more {'says' if duplicate_count == 1 else 'say'} the same as one of these"
+        if duplicate_count
+        else ""
+    )
     confidence = dim_text(f"confidence {body['confidence']:.2f}{duplicate_note}")
-    return Group(render_memories(body), Text(), confidence) if body["results"] else render_memories(body)
+    return (
+        Group(render_memories(body), Text(), confidence)
+        if body["results"]
+        else render_memories(body)
+    )
 
 
 def render_memory(row: Mapping[str, Any]) -> RenderableType:
     """One memory with everything known about it."""
-    names = [name for name, value in row.items() if name not in ("memory", "score") and value not in (None, {})]
+    names = [
+        name
+        for name, value in row.items()
+        if name not in ("memory", "score") and value not in (None, {})
+    ]
     details = render_pairs({name: row[name] for name in names})
     return Group(safe_text(row["memory"], "bold"), Text(), details)
 
@@ -135,13 +151,18 @@ def render_memory(row: Mapping[str, Any]) -> RenderableType:
 def render_pairs(values: Mapping[str, Any]) -> Text:
     """Names and values, one pair a line; a path is never cut."""
     width = max(map(len, values), default=0) + 2
-    lines = [Text.assemble((name.replace("_", " ").ljust(width), "dim"), safe_text(value)) for name, value in values.items()]
+    lines = [
+        Text.assemble((name.replace("_", " ").ljust(width), "dim"), safe_text(value))
+        for name, value in values.items()
+    ]
     return Text("\n").join(lines)
 
 
 def render_sheet(values: Mapping[str, Any]) -> Table:
     """Names and values like `pairs`, for sentences: what is too long goes on below itself."""
-    table = Table.grid(Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2, 0, 0), pad_edge=False)
+    table = Table.grid(
+        Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2, 0, 0), pad_edge=False
+    )
     for name, value in values.items():
         table.add_row(Text(name.replace("_", " "), style="dim"), safe_text(value))
     return table
@@ -159,7 +180,10 @@ class EventTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The rows for this much room."""
         columns = zip(*self.rows, strict=True)
-        fits = sum(max(cell.cell_len for cell in column) for column in columns) + 2 * COLUMN_GAP <= options.max_width
+        fits = (
+            sum(max(cell.cell_len for cell in column) for column in columns) + 2 * COLUMN_GAP
+            <= options.max_width
+        )
         table = Table.grid("", "", Column(no_wrap=True), padding=(0, COLUMN_GAP))
         for event, text, name in self.rows:
             lines = [text, name] if name else [text]
@@ -171,7 +195,13 @@ def render_receipt(body: Mapping[str, Any]) -> RenderableType:
     """What a write did."""
     rows = [*map(_event_row, body.get("results", ())), *map(_skipped_row, body.get("skipped", ()))]
     if body.get("extraction") == "pending":
-        rows.append((dim_text("LATER"), dim_text("a language model is still to be asked; see `told wait`"), Text()))
+        rows.append(
+            (
+                dim_text("LATER"),
+                dim_text("a language model is still to be asked; see `told wait`"),
+                Text(),
+            )
+        )
     return EventTable(rows) if rows else dim_text("Nothing to do.")
 
 
@@ -184,7 +214,11 @@ def _event_row(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
 def _skipped_row(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
     """A message or a fact that became no memory, and why."""
     what = row["fact"] if "fact" in row else f"message {row['index']}"
-    return dim_text("SKIP"), safe_text(f"{what}: {row['reason']}", "dim"), safe_text(row.get("id", ""), "dim")
+    return (
+        dim_text("SKIP"),
+        safe_text(f"{what}: {row['reason']}", "dim"),
+        safe_text(row.get("id", ""), "dim"),
+    )
 
 
 def _render_event(name: str) -> Text:
@@ -198,7 +232,11 @@ def render_changes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     table = build_table("when", "event", "memory")
     table.columns[0].no_wrap = table.columns[1].no_wrap = True
     for row in rows:
-        table.add_row(safe_text(format_minute(row["timestamp"]), "green"), _render_event(row["event"]), _render_change(row))
+        table.add_row(
+            safe_text(format_minute(row["timestamp"]), "green"),
+            _render_event(row["event"]),
+            _render_change(row),
+        )
     return table
 
 
@@ -222,7 +260,9 @@ def render_contradictions(body: Mapping[str, Any]) -> RenderableType:
     table = build_table("about", "one says", "the other says")
     for row in body["results"]:
         later, earlier = row["memories"]
-        table.add_row(safe_text(row["slot"]), safe_text(later["memory"]), safe_text(earlier["memory"]))
+        table.add_row(
+            safe_text(row["slot"]), safe_text(later["memory"]), safe_text(earlier["memory"])
+        )
     return table
 
 
@@ -237,8 +277,15 @@ def render_diff(body: Mapping[str, Any]) -> RenderableType:
     for row in body["removed"]:
         table.add_row(Text("-", style="red"), safe_text(row["memory"], "red"))
     for row in body["changed"]:
-        table.add_row(Text("~", style="yellow"), Text("\n").join([safe_text(row["old_memory"], "dim strike"),
-                                                                  _render_replacement(row["new_memory"], "yellow")]))  # fmt: skip
+        table.add_row(
+            Text("~", style="yellow"),
+            Text("\n").join(
+                [
+                    safe_text(row["old_memory"], "dim strike"),
+                    _render_replacement(row["new_memory"], "yellow"),
+                ]
+            ),
+        )
     for row in body["added"]:
         table.add_row(Text("+", style="green"), safe_text(row["memory"], "green"))
     return table if table.row_count else dim_text("Nothing changed.")
@@ -252,16 +299,25 @@ def render_certificate(body: Mapping[str, Any]) -> RenderableType:
     tombstone = body["tombstone"]
     destroyed = " · ".join(f"{name} {count}" for name, count in body["destroyed"].items() if count)
     rows = {
-        "memories": len(body["memories"]), "evidence": body["evidence"], "ledger entries": body["entries"],
-        "destroyed": destroyed or "nothing else", "tombstone": f"#{tombstone['seq']} at {tombstone['at'][:19]}Z",
-    }  # fmt: skip
-    proof = Group(render_sheet(rows), safe_text(tombstone["hash"], "dim"))  # on a line of its own, where 80 columns hold it whole
-    return Panel(proof, title="Certificate of erasure", title_align="left", border_style="red", expand=False)
+        "memories": len(body["memories"]),
+        "evidence": body["evidence"],
+        "ledger entries": body["entries"],
+        "destroyed": destroyed or "nothing else",
+        "tombstone": f"#{tombstone['seq']} at {tombstone['at'][:19]}Z",
+    }
+    proof = Group(
+        render_sheet(rows), safe_text(tombstone["hash"], "dim")
+    )  # on a line of its own, where 80 columns hold it whole
+    return Panel(
+        proof, title="Certificate of erasure", title_align="left", border_style="red", expand=False
+    )
 
 
 def render_verify_result(body: Mapping[str, Any]) -> RenderableType:
     """Whether the ledger is sound."""
-    mark = Text("✓ sound", style="bold green") if body["ok"] else Text("✗ not sound", style="bold red")
+    mark = (
+        Text("✓ sound", style="bold green") if body["ok"] else Text("✗ not sound", style="bold red")
+    )
     rows = {name: value for name, value in body.items() if name not in ("ok", "index_problems")}
     problems = [safe_text(f"index: {problem}", "red") for problem in body["index_problems"]]
     return Group(mark, render_pairs(rows), *problems)
@@ -270,7 +326,12 @@ def render_verify_result(body: Mapping[str, Any]) -> RenderableType:
 def render_stats(body: Mapping[str, Any]) -> RenderableType:
     """The counts of a store, and the model its vectors are of."""
     model = body["model"]
-    return render_pairs({**body, "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text"})
+    return render_pairs(
+        {
+            **body,
+            "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text",
+        }
+    )
 
 
 class UserTable:
@@ -282,22 +343,38 @@ class UserTable:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """The rows for this much room."""
         table = self._build_table()
-        unbroken = console.measure(table, options=options.update(max_width=UNLIMITED_COLUMNS)).maximum
-        yield table if unbroken <= options.max_width else Text("\n").join(map(self._build_lines, self.rows))
+        unbroken = console.measure(
+            table, options=options.update(max_width=UNLIMITED_COLUMNS)
+        ).maximum
+        yield (
+            table
+            if unbroken <= options.max_width
+            else Text("\n").join(map(self._build_lines, self.rows))
+        )
 
     def _build_table(self) -> Table:
         table = build_table("who", "name", "memories", "first", "last")
         table.columns[2].justify = "right"
         for row in self.rows:
             first, last = row["created_at"][:10], format_minute(row["updated_at"])
-            table.add_row(safe_text(row["type"], "dim"), safe_text(row["name"]), str(row["total_memories"]),
-                          safe_text(first, "green"), safe_text(last, "green"))  # fmt: skip
+            table.add_row(
+                safe_text(row["type"], "dim"),
+                safe_text(row["name"]),
+                str(row["total_memories"]),
+                safe_text(first, "green"),
+                safe_text(last, "green"),
+            )
         return table
 
     def _build_lines(self, row: Mapping[str, Any]) -> Text:
         count = pluralize(row["total_memories"], "memory", "memories")
         first, last = row["created_at"][:10], format_minute(row["updated_at"])
-        return Text("\n").join([safe_text(row["name"]), safe_text(f"  {row['type']}, {count}, {first} to {last}", "dim")])
+        return Text("\n").join(
+            [
+                safe_text(row["name"]),
+                safe_text(f"  {row['type']}, {count}, {first} to {last}", "dim"),
+            ]
+        )
 
 
 def render_users(body: Mapping[str, Any]) -> RenderableType:
@@ -322,6 +399,10 @@ def render_checks(body: Mapping[str, Any]) -> RenderableType:
     table = Table.grid(padding=(0, 2))
     for row in body["checks"]:
         fix = [safe_text(f"→ {row['fix']}", "cyan")] if row["fix"] else []
-        table.add_row(Text(*marks[row["state"]]), Text(row["name"]), Text("\n").join([safe_text(row["what"], "dim"), *fix]))
+        table.add_row(
+            Text(*marks[row["state"]]),
+            Text(row["name"]),
+            Text("\n").join([safe_text(row["what"], "dim"), *fix]),
+        )
     counts = [f"{sum(row['state'] == state for row in body['checks'])} {state}" for state in marks]
     return Group(table, Text(), Text(" · ".join(counts), style="green" if body["ok"] else "red"))

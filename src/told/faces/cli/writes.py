@@ -13,12 +13,12 @@ from told.faces.cli.options import (
     Agent,
     DryRun,
     Expires,
-    ScopeArgs,
     MemoryId,
     Metadata,
     NamedUser,
-    Run,
     OptionalMemoryId,
+    Run,
+    ScopeArgs,
     User,
     Why,
     Yes,
@@ -39,44 +39,87 @@ app = typer.Typer()
 @command(app, rich_help_panel=PANEL)
 def add(
     shell: Shell,
-    texts: Annotated[list[str] | None, argument(
-        "What was said, one message each; - reads standard input.", "[TEXT]...")] = None,
-    user: User = None, agent: Agent = None, run: Run = None,
-    file: Annotated[Path | None, option(
-        "--file", "-f", about="Messages as JSON, or JSON Lines; - reads standard input.", metavar="PATH",
-        parser=options.parse_file_or_stdin)] = None,
-    metadata: Metadata = None, expires: Expires = None,
+    texts: Annotated[
+        list[str] | None,
+        argument("What was said, one message each; - reads standard input.", "[TEXT]..."),
+    ] = None,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    file: Annotated[
+        Path | None,
+        option(
+            "--file",
+            "-f",
+            about="Messages as JSON, or JSON Lines; - reads standard input.",
+            metavar="PATH",
+            parser=options.parse_file_or_stdin,
+        ),
+    ] = None,
+    metadata: Metadata = None,
+    expires: Expires = None,
     timestamp: Annotated[str | None, option(about="When it was said.", metavar="TIME")] = None,
-    role: Annotated[str, typer.Option(help="Who speaks: user, assistant, tool or document.", metavar="ROLE")] = "user",
+    role: Annotated[
+        str, typer.Option(help="Who speaks: user, assistant, tool or document.", metavar="ROLE")
+    ] = "user",
     name: Annotated[str | None, option(about="The speaker's name.", metavar="NAME")] = None,
-    kind: Annotated[str | None, option(
-        about="Keep it as it stands, as a memory of this kind; see `told kinds list`.", metavar="KIND")] = None,
-    source: Annotated[str | None, option(
-        about="Where it comes from; `revoke` and `erase --source` take it all back.", metavar="NAME")] = None,
-    idempotency_key: Annotated[str | None, option(
-        about="Makes a retry return the first receipt.", metavar="KEY")] = None,
-    extract: Annotated[str | None, option(
-        about="Who finds facts in it: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
-        metavar="NAME")] = None,
-    prompt: Annotated[str | None, option(about="A prompt of your own for the model that does.", metavar="TEXT")] = None,
-) -> None:  # fmt: skip
+    kind: Annotated[
+        str | None,
+        option(
+            about="Keep it as it stands, as a memory of this kind; see `told kinds list`.",
+            metavar="KIND",
+        ),
+    ] = None,
+    source: Annotated[
+        str | None,
+        option(
+            about="Where it comes from; `revoke` and `erase --source` take it all back.",
+            metavar="NAME",
+        ),
+    ] = None,
+    idempotency_key: Annotated[
+        str | None, option(about="Makes a retry return the first receipt.", metavar="KEY")
+    ] = None,
+    extract: Annotated[
+        str | None,
+        option(
+            about="Who finds facts in it: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
+            metavar="NAME",
+        ),
+    ] = None,
+    prompt: Annotated[
+        str | None, option(about="A prompt of your own for the model that does.", metavar="TEXT")
+    ] = None,
+) -> None:
     """Remember what was said, and the facts in it."""
     from told.faces.cli import views
 
-    messages = _build_messages(texts or [], file, {"role": role, **({"name": name} if name else {})})
+    messages = _build_messages(
+        texts or [], file, {"role": role, **({"name": name} if name else {})}
+    )
     with shell.open_with_llm() as memory:
         result = memory.add(
-            messages, **scope_args(user, agent, run), metadata=metadata, timestamp=timestamp, expiration_date=expires,
-            kind=kind, source=source, idempotency_key=idempotency_key, extract=extract, prompt=prompt,
+            messages,
+            **scope_args(user, agent, run),
+            metadata=metadata,
+            timestamp=timestamp,
+            expiration_date=expires,
+            kind=kind,
+            source=source,
+            idempotency_key=idempotency_key,
+            extract=extract,
+            prompt=prompt,
             deferred=False,
-        )  # fmt: skip
+        )
     shell.show_result(result, views.render_receipt)
 
 
 def _build_messages(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
     """The messages of a call: those of a file, or each text by the same speaker."""
     if (file is None) == (not texts):
-        raise InvalidInput("Give texts or a --file, one of them.", hint="`told add -` reads standard input.")
+        raise InvalidInput(
+            "Give texts or a --file, one of them.", hint="`told add -` reads standard input."
+        )
     if file is not None:
         return options.parse_messages(options.read_text(file), str(file))
     contents = [_read_stdin_text() if text == "-" else text for text in texts]
@@ -90,11 +133,18 @@ def _read_stdin_text() -> str:
 
 @command(app, rich_help_panel=PANEL)
 def update(
-    shell: Shell, memory_id: MemoryId,
+    shell: Shell,
+    memory_id: MemoryId,
     text: Annotated[str | None, argument("The new text; - reads standard input.", "[TEXT]")] = None,
-    user: User = None, agent: Agent = None, run: Run = None, metadata: Metadata = None, expires: Expires = None,
-    never_expires: Annotated[bool, option("--never-expires", about="Take the expiry away.")] = False,
-) -> None:  # fmt: skip
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    metadata: Metadata = None,
+    expires: Expires = None,
+    never_expires: Annotated[
+        bool, option("--never-expires", about="Take the expiry away.")
+    ] = False,
+) -> None:
     """Give a memory a new text, metadata or expiry; the version before it stays in its history."""
     from told.faces.cli import views
     from told.faces.verbs import UNSET
@@ -104,7 +154,9 @@ def update(
     expiry = expires or (None if never_expires else UNSET)
     new_text = _read_stdin_text() if text == "-" else text
     with shell.open_without_llm() as memory:
-        result = memory.update(memory_id, new_text, metadata, expiry, **scope_args(user, agent, run))
+        result = memory.update(
+            memory_id, new_text, metadata, expiry, **scope_args(user, agent, run)
+        )
     shell.show_result(result, views.render_receipt)
 
 
@@ -112,25 +164,39 @@ def update(
 def link(
     shell: Shell,
     src: Annotated[str, argument("The memory that bears on another.", "ID")],
-    rel: Annotated[str, argument("How: supports, contradicts, supersedes, relates_to …", "RELATION")],
+    rel: Annotated[
+        str, argument("How: supports, contradicts, supersedes, relates_to …", "RELATION")
+    ],
     dst: Annotated[str, argument("The memory it bears on.", "OTHER")],
-    user: User = None, agent: Agent = None, run: Run = None, metadata: Metadata = None,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    metadata: Metadata = None,
     weight: Annotated[float, typer.Option(help="How strongly, 0 to 1.", metavar="W")] = 1.0,
-) -> None:  # fmt: skip
+) -> None:
     """Say that one memory bears on another."""
     from told.faces.cli import views
 
     with shell.open_without_models() as memory:
-        result = memory.link(src, rel, dst, weight=weight, metadata=metadata, **scope_args(user, agent, run))
-    shell.show_result(result, lambda body: views.safe_text(f"{body['src']} {body['rel']} {body['dst']}"))
+        result = memory.link(
+            src, rel, dst, weight=weight, metadata=metadata, **scope_args(user, agent, run)
+        )
+    shell.show_result(
+        result, lambda body: views.safe_text(f"{body['src']} {body['rel']} {body['dst']}")
+    )
 
 
 @command(app, rich_help_panel=PANEL)
 def delete(
-    shell: Shell, memory_id: OptionalMemoryId = None, user: User = None, agent: Agent = None, run: Run = None,
+    shell: Shell,
+    memory_id: OptionalMemoryId = None,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
     everything: Annotated[bool, option("--all", about="Everything the scope holds.")] = False,
-    dry_run: DryRun = False, yes: Yes = False,
-) -> None:  # fmt: skip
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
     """Give up a memory, or with --all everything a scope holds; the past keeps it (see `erase`)."""
     from told.faces.cli import views
 
@@ -164,9 +230,13 @@ def _format_scope(ids: ScopeArgs) -> str:
 
 @command(app, rich_help_panel=PANEL)
 def retract(
-    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None,
+    shell: Shell,
+    memory_id: MemoryId,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
     why: Why = "retracted",
-) -> None:  # fmt: skip
+) -> None:
     """Give up a memory and record the reason."""
     from told.faces.cli import views
 
@@ -177,10 +247,18 @@ def retract(
 
 @command(app, rich_help_panel=PANEL)
 def erase(
-    shell: Shell, memory_id: OptionalMemoryId = None, user: NamedUser = None, agent: Agent = None, run: Run = None,
-    source: Annotated[str | None, option(about="Everything that came from there.", metavar="NAME")] = None,
-    why: Why = "requested", dry_run: DryRun = False, yes: Yes = False,
-) -> None:  # fmt: skip
+    shell: Shell,
+    memory_id: OptionalMemoryId = None,
+    user: NamedUser = None,
+    agent: Agent = None,
+    run: Run = None,
+    source: Annotated[
+        str | None, option(about="Everything that came from there.", metavar="NAME")
+    ] = None,
+    why: Why = "requested",
+    dry_run: DryRun = False,
+    yes: Yes = False,
+) -> None:
     """Destroy content, and all that was made from it, for good; prints a certificate."""
     from told.faces.cli import views
 

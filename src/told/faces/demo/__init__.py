@@ -5,7 +5,17 @@ Nothing here prints: the walk is a stream of acts, each the very call that was m
 
 from __future__ import annotations
 
-from told.faces.demo.story import DEMO_NOW, DemoClock, StoryLine, replay_story, load_story
-from told.faces.demo.walk import STORE_FILE, DemoAct, open_demo_memory, iter_acts
+from told.faces.demo.story import DEMO_NOW, DemoClock, StoryLine, load_story, replay_story
+from told.faces.demo.walk import STORE_FILE, DemoAct, iter_acts, open_demo_memory
 
-__all__ = ["STORE_FILE", "DEMO_NOW", "DemoAct", "DemoClock", "StoryLine", "open_demo_memory", "replay_story", "load_story", "iter_acts"]
+__all__ = [
+    "STORE_FILE",
+    "DEMO_NOW",
+    "DemoAct",
+    "DemoClock",
+    "StoryLine",
+    "open_demo_memory",
+    "replay_story",
+    "load_story",
+    "iter_acts",
+]

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from told.core.errors import InvalidInput, TimeError
-from told.core.reading import ValueParser, ConfigLocation, parse_flag, list_parser, parse_mapping, parse_json, parse_text
+from told.core.reading import (
+    ConfigLocation,
+    ValueParser,
+    list_parser,
+    parse_flag,
+    parse_json,
+    parse_mapping,
+    parse_text,
+)
 from told.core.text import extract_terms
 from told.core.when import parse_instant
 
@@ -86,14 +94,23 @@ def content_words(text: str) -> frozenset[str]:
 # Reading --------------------------------------------------------------------------------------------------------------
 
 
-def load_conversations(path: Path, *, max_count: int | None = None, zone: str | None = None) -> list[EvalConversation]:
+def load_conversations(
+    path: Path, *, max_count: int | None = None, zone: str | None = None
+) -> list[EvalConversation]:
     """The conversations of a file, or the first so many; a mistake is named with its file, conversation and key."""
     location = ConfigLocation(str(path))
     rows = _read_json(path)
     if not isinstance(rows, list) or not rows:
         raise location.value_error(rows, "a list of conversations")
-    conversations = [_parse_conversation(row, location.child(index), zone) for index, row in enumerate(rows[:max_count])]
-    _require_distinct([conversation.id for conversation in conversations], location, "an id no other conversation of the file has")
+    conversations = [
+        _parse_conversation(row, location.child(index), zone)
+        for index, row in enumerate(rows[:max_count])
+    ]
+    _require_distinct(
+        [conversation.id for conversation in conversations],
+        location,
+        "an id no other conversation of the file has",
+    )
     return conversations
 
 
@@ -101,62 +118,132 @@ def _read_json(path: Path) -> Any:
     try:
         return parse_json(path.read_text("utf-8"))
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be read: {error.strerror}.", hint="Name a file of conversations.") from error
+        raise InvalidInput(
+            f"{path} cannot be read: {error.strerror}.", hint="Name a file of conversations."
+        ) from error
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"{path} is not JSON: {error}.", hint=FORMAT_HINT) from error
 
 
 def _parse_conversation(row: Any, location: ConfigLocation, zone: str | None) -> EvalConversation:
     """One conversation; once its id is known, mistakes are named by it."""
-    name = parse_text(row["id"], location.child("id")) if isinstance(row, Mapping) and "id" in row else None
-    own_location = location if name is None else ConfigLocation(location.file, f"conversation {name!r}")
-    values = _read_mapping(row, {"id": parse_text, "speakers": _read_any, "turns": _read_list, "questions": _read_list}, own_location)
-    turns = tuple(_parse_turn(item, own_location.child("turns").child(index), zone) for index, item in enumerate(values["turns"]))
-    _require_distinct([turn.id for turn in turns], own_location.child("turns"), "an id no other turn of the conversation has")
+    name = (
+        parse_text(row["id"], location.child("id"))
+        if isinstance(row, Mapping) and "id" in row
+        else None
+    )
+    own_location = (
+        location if name is None else ConfigLocation(location.file, f"conversation {name!r}")
+    )
+    values = _read_mapping(
+        row,
+        {"id": parse_text, "speakers": _read_any, "turns": _read_list, "questions": _read_list},
+        own_location,
+    )
+    turns = tuple(
+        _parse_turn(item, own_location.child("turns").child(index), zone)
+        for index, item in enumerate(values["turns"])
+    )
+    _require_distinct(
+        [turn.id for turn in turns],
+        own_location.child("turns"),
+        "an id no other turn of the conversation has",
+    )
     turn_positions = {turn.id: index for index, turn in enumerate(turns)}
     questions = tuple(
-        _with_update_evidence(_parse_question(item, own_location.child("questions").child(index), index, turn_positions, zone), turns, turn_positions, zone)
+        _with_update_evidence(
+            _parse_question(
+                item, own_location.child("questions").child(index), index, turn_positions, zone
+            ),
+            turns,
+            turn_positions,
+            zone,
+        )
         for index, item in enumerate(values["questions"])
     )
-    _require_distinct([item.id for item in questions], own_location.child("questions"), "an id no other question of the conversation has")
+    _require_distinct(
+        [item.id for item in questions],
+        own_location.child("questions"),
+        "an id no other question of the conversation has",
+    )
     return EvalConversation(values["id"], turns, questions)
 
 
 def _parse_turn(row: Any, location: ConfigLocation, zone: str | None) -> EvalTurn:
     readers = {
-        "id": parse_text, "session": parse_text, "date": _time_reader(zone), "speaker": parse_text, "text": _read_nonempty_text, "image_caption": _read_text
-    }  # fmt: skip
+        "id": parse_text,
+        "session": parse_text,
+        "date": _time_reader(zone),
+        "speaker": parse_text,
+        "text": _read_nonempty_text,
+        "image_caption": _read_text,
+    }
     values = _read_mapping(row, readers, location, optional=("session", "image_caption"))
     return EvalTurn(
-        values["id"], values.get("session", values["date"][:10]), values["date"], values["speaker"], values["text"],
+        values["id"],
+        values.get("session", values["date"][:10]),
+        values["date"],
+        values["speaker"],
+        values["text"],
         values.get("image_caption", ""),
-    )  # fmt: skip
+    )
 
 
-def _parse_question(row: Any, location: ConfigLocation, index: int, turn_positions: Mapping[str, int], zone: str | None) -> EvalQuestion:
+def _parse_question(
+    row: Any,
+    location: ConfigLocation,
+    index: int,
+    turn_positions: Mapping[str, int],
+    zone: str | None,
+) -> EvalQuestion:
     ids = list_parser(_turn_id_reader(turn_positions))
     readers: dict[str, ValueParser] = {
-        "text": _read_nonempty_text, "evidence": ids, "answerable": parse_flag, "id": parse_text, "category": parse_text, "answer": _read_any,
-        "date": _time_reader(zone), "oldest": ids, "newest": ids,
-    }  # fmt: skip
+        "text": _read_nonempty_text,
+        "evidence": ids,
+        "answerable": parse_flag,
+        "id": parse_text,
+        "category": parse_text,
+        "answer": _read_any,
+        "date": _time_reader(zone),
+        "oldest": ids,
+        "newest": ids,
+    }
     values = _read_mapping(row, readers, location, optional=tuple(readers)[1:])
     answerable = values.get("answerable", True)
     if answerable and "evidence" not in values:
-        raise location.missing_key_error("evidence", "the ids of the turns that hold the answer, or `answerable: false`")
-    evidence, oldest, newest = (tuple(dict.fromkeys(values.get(name, ()))) for name in ("evidence", "oldest", "newest"))
+        raise location.missing_key_error(
+            "evidence", "the ids of the turns that hold the answer, or `answerable: false`"
+        )
+    evidence, oldest, newest = (
+        tuple(dict.fromkeys(values.get(name, ()))) for name in ("evidence", "oldest", "newest")
+    )
     return EvalQuestion(
-        values.get("id", f"q{index + 1}"), values["text"], values.get("category", "questions"),
-        str(values.get("answer", "")), evidence, answerable, values.get("date"), oldest, newest,
-    )  # fmt: skip
+        values.get("id", f"q{index + 1}"),
+        values["text"],
+        values.get("category", "questions"),
+        str(values.get("answer", "")),
+        evidence,
+        answerable,
+        values.get("date"),
+        oldest,
+        newest,
+    )
 
 
-def _with_update_evidence(question: EvalQuestion, turns: Sequence[EvalTurn], turn_positions: Mapping[str, int], zone: str | None) -> EvalQuestion:
+def _with_update_evidence(
+    question: EvalQuestion,
+    turns: Sequence[EvalTurn],
+    turn_positions: Mapping[str, int],
+    zone: str | None,
+) -> EvalQuestion:
     """An update whose file does not say which evidence is current: that of the latest session is."""
     is_update = question.category.replace("_", "-") == KNOWLEDGE_UPDATE
     if not is_update or question.oldest or question.newest or not question.evidence:
         return question
     evidence = [turns[turn_positions[turn_id]] for turn_id in question.evidence]
-    last_session = max(evidence, key=lambda turn: (parse_instant(turn.date, zone=zone), turn_positions[turn.id])).session
+    last_session = max(
+        evidence, key=lambda turn: (parse_instant(turn.date, zone=zone), turn_positions[turn.id])
+    ).session
     return replace(
         question,
         oldest=tuple(turn.id for turn in evidence if turn.session != last_session),
@@ -167,9 +254,18 @@ def _with_update_evidence(question: EvalQuestion, turns: Sequence[EvalTurn], tur
 # Readers of values ----------------------------------------------------------------------------------------------------
 
 
-def _read_mapping(row: Any, readers: Mapping[str, ValueParser], location: ConfigLocation, optional: Sequence[str] = ("speakers",)) -> Any:
+def _read_mapping(
+    row: Any,
+    readers: Mapping[str, ValueParser],
+    location: ConfigLocation,
+    optional: Sequence[str] = ("speakers",),
+) -> Any:
     """The values of a mapping that lacks none of its keys; null stands for a key that was left out."""
-    present = {key: value for key, value in row.items() if value is not None} if isinstance(row, Mapping) else row
+    present = (
+        {key: value for key, value in row.items() if value is not None}
+        if isinstance(row, Mapping)
+        else row
+    )
     values = parse_mapping(present, readers, location)
     for name in readers:
         if name not in values and name not in optional:
@@ -198,7 +294,7 @@ def _read_text(value: Any, location: ConfigLocation) -> str:
     return value
 
 
-def _read_any(value: Any, location: ConfigLocation) -> Any:  # noqa: ARG001
+def _read_any(value: Any, location: ConfigLocation) -> Any:
     return value
 
 
@@ -224,7 +320,9 @@ def _time_reader(zone: str | None) -> ValueParser:
 def _turn_id_reader(turn_positions: Mapping[str, int]) -> ValueParser:
     def read(value: Any, location: ConfigLocation) -> str:
         if not isinstance(value, str) or value not in turn_positions:
-            raise location.value_error(value, "the id of a turn of this conversation", turn_positions)
+            raise location.value_error(
+                value, "the id of a turn of this conversation", turn_positions
+            )
         return value
 
     return read

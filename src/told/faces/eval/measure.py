@@ -8,7 +8,13 @@ from math import log2
 from statistics import fmean
 from typing import Any, TypeAlias
 
-from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn, normalize_whitespace, content_words
+from told.faces.eval.data import (
+    EvalConversation,
+    EvalQuestion,
+    EvalTurn,
+    content_words,
+    normalize_whitespace,
+)
 
 BUDGETS = (500, 1000, 2000, 4000)
 RECALL_DEPTHS = (5, 10, 20, 50)
@@ -44,14 +50,24 @@ class QuestionResult:
         """The row as JSON."""
         question = self.question
         return {
-            "conversation": self.conversation, "id": question.id, "question": question.text,
-            "category": question.category, "answerable": question.answerable, "confidence": self.confidence,
-            "figures": dict(self.metrics), "ranks": dict(self.ranks),
+            "conversation": self.conversation,
+            "id": question.id,
+            "question": question.text,
+            "category": question.category,
+            "answerable": question.answerable,
+            "confidence": self.confidence,
+            "figures": dict(self.metrics),
+            "ranks": dict(self.ranks),
             "missing": {str(budget): list(ids) for budget, ids in self.missing.items()},
-        }  # fmt: skip
+        }
 
 
-def measure_question(conversation: EvalConversation, question: EvalQuestion, answer: EvalAnswer, contexts: Mapping[int, str]) -> QuestionResult:
+def measure_question(
+    conversation: EvalConversation,
+    question: EvalQuestion,
+    answer: EvalAnswer,
+    contexts: Mapping[int, str],
+) -> QuestionResult:
     """One question held against its evidence."""
     if not question.is_measurable:
         return QuestionResult(conversation.id, question, answer.confidence)
@@ -65,7 +81,10 @@ def measure_question(conversation: EvalConversation, question: EvalQuestion, ans
     if question.superseded and question.newest:
         metrics["newest first"] = float(is_newest_first(answer.ranked, question))
     positions = first_positions(answer.ranked)
-    ranks = {turn_id: positions[turn_id] + 1 if turn_id in positions else None for turn_id in question.evidence}
+    ranks = {
+        turn_id: positions[turn_id] + 1 if turn_id in positions else None
+        for turn_id in question.evidence
+    }
     return QuestionResult(conversation.id, question, answer.confidence, metrics, ranks, missing)
 
 
@@ -73,7 +92,10 @@ def measure_ranking(ranked: Sequence[Sequence[str]], evidence: Sequence[str]) ->
     """Recall at each depth and nDCG@10 by the turns behind the hits."""
     positions = first_positions(ranked)
     evidence_positions = [positions.get(turn_id, NOT_FOUND) for turn_id in evidence]
-    recalls = {f"R@{depth}": sum(position < depth for position in evidence_positions) / len(evidence) for depth in RECALL_DEPTHS}
+    recalls = {
+        f"R@{depth}": sum(position < depth for position in evidence_positions) / len(evidence)
+        for depth in RECALL_DEPTHS
+    }
     return {**recalls, "nDCG@10": compute_ndcg(evidence_positions, 10)}
 
 
@@ -110,14 +132,20 @@ def is_newest_first(ranked: Sequence[Sequence[str]], question: EvalQuestion) -> 
     """Whether the current evidence ranks before the superseded; neither found is not."""
     positions = first_positions(ranked)
     newest_position = min(positions.get(turn_id, NOT_FOUND) for turn_id in question.newest)
-    return newest_position < min(positions.get(turn_id, NOT_FOUND) for turn_id in question.superseded)
+    return newest_position < min(
+        positions.get(turn_id, NOT_FOUND) for turn_id in question.superseded
+    )
 
 
 def compute_auroc(answerable: Sequence[float], unanswerable: Sequence[float]) -> float | None:
     """How often an answerable question has the higher score; ties count half."""
     if not answerable or not unanswerable:
         return None
-    wins = sum((score > other_score) + 0.5 * (score == other_score) for score in answerable for other_score in unanswerable)
+    wins = sum(
+        (score > other_score) + 0.5 * (score == other_score)
+        for score in answerable
+        for other_score in unanswerable
+    )
     return wins / (len(answerable) * len(unanswerable))
 
 
@@ -127,7 +155,9 @@ def compute_auroc(answerable: Sequence[float], unanswerable: Sequence[float]) ->
 def summarize(rows: Sequence[QuestionResult]) -> Metrics:
     """The mean of every figure over the questions that have it, and how well confidence tells them apart."""
     names = dict.fromkeys(name for row in rows for name in row.metrics)
-    means: Metrics = {name: fmean(row.metrics[name] for row in rows if name in row.metrics) for name in names}
+    means: Metrics = {
+        name: fmean(row.metrics[name] for row in rows if name in row.metrics) for name in names
+    }
     means["AUROC"] = compute_auroc(
         [row.confidence for row in rows if row.question.answerable],
         [row.confidence for row in rows if not row.question.answerable],
@@ -140,7 +170,9 @@ def summarize_by_category(rows: Sequence[QuestionResult]) -> dict[str, Metrics]:
     return summarize_groups(rows, lambda row: row.question.category)
 
 
-def summarize_groups(rows: Sequence[QuestionResult], key: Callable[[QuestionResult], str]) -> dict[str, Metrics]:
+def summarize_groups(
+    rows: Sequence[QuestionResult], key: Callable[[QuestionResult], str]
+) -> dict[str, Metrics]:
     """The same for each group in which recall can be measured."""
     names = sorted({key(row) for row in rows if row.question.is_measurable})
     return {name: summarize([row for row in rows if key(row) == name]) for name in names}
@@ -170,7 +202,9 @@ def sample_misses(rows: Sequence[QuestionResult], budget: int, limit: int) -> li
     return [missed[index * len(missed) // count] for index in range(count)]
 
 
-def compare_score_parts(parts: Mapping[str, float | None], best: Mapping[str, float | None]) -> list[dict[str, Any]]:
+def compare_score_parts(
+    parts: Mapping[str, float | None], best: Mapping[str, float | None]
+) -> list[dict[str, Any]]:
     """The parts of a missed memory's score that differ most from those of the best hit, by their relative size."""
 
     def relative_gap(name: str) -> float:
@@ -178,5 +212,9 @@ def compare_score_parts(parts: Mapping[str, float | None], best: Mapping[str, fl
         return abs(missed_score - best_score) / (max(abs(missed_score), abs(best_score)) or 1.0)
 
     names = sorted(dict.fromkeys([*best, *parts]), key=relative_gap, reverse=True)
-    rows = [{"part": name, "missed": parts.get(name), "best": best.get(name)} for name in names if relative_gap(name) > 0]
+    rows = [
+        {"part": name, "missed": parts.get(name), "best": best.get(name)}
+        for name in names
+        if relative_gap(name) > 0
+    ]
     return rows[:MAX_SCORE_PARTS]

@@ -16,7 +16,7 @@ from told.core.errors import ConfigError, InvalidInput
 from told.faces.eval import measure
 from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn, normalize_whitespace
 from told.faces.eval.measure import BUDGETS, EvalAnswer, Metrics, QuestionResult
-from told.faces.eval.vectors import EmbedderPool, CachingEmbedder
+from told.faces.eval.vectors import CachingEmbedder, EmbedderPool
 from told.faces.sdk import Memory
 from told.read.tokens import count_tokens
 from told.settings import check_setting
@@ -56,7 +56,9 @@ def check_settings(pairs: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Settings by name, each of the right type and range."""
     for name in pairs:
         if name in FIXED_SETTINGS:
-            raise ConfigError(f"{where}: {name} is the same for every variant.", hint=FIXED_SETTINGS[name])
+            raise ConfigError(
+                f"{where}: {name} is the same for every variant.", hint=FIXED_SETTINGS[name]
+            )
     return {name: check_setting(name, value, where) for name, value in pairs.items()}
 
 
@@ -82,43 +84,69 @@ class ToldTarget:
             except InvalidInput as error:
                 where = f"conversation {self.user!r}, session {session!r}"
                 raise type(error)(f"{where}: {error.message}", hint=error.hint) from error
-            skipped = [f"a turn of {self.user} was not kept: {row['reason']}" for row in receipt.get("skipped", ())]
+            skipped = [
+                f"a turn of {self.user} was not kept: {row['reason']}"
+                for row in receipt.get("skipped", ())
+            ]
             self._collect_warnings([*skipped, *receipt.get("warnings", ())])
 
     def select_conversation(self, conversation: EvalConversation) -> None:
         """Ask about this conversation from now on."""
-        self.user, self.turn_ids_by_text = conversation.id, group_turn_ids_by_text(conversation.turns)
+        self.user, self.turn_ids_by_text = (
+            conversation.id,
+            group_turn_ids_by_text(conversation.turns),
+        )
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
         """The best hits, each as the turns it stands for."""
         options = _supported_options(self.memory.search, reference_date=question.date)
-        result = self.memory.search(question.text, user_id=self.user, limit=SEARCH_DEPTH, explain=True, **options)
+        result = self.memory.search(
+            question.text, user_id=self.user, limit=SEARCH_DEPTH, explain=True, **options
+        )
         self._collect_warnings(result.get("warnings", ()))
-        return EvalAnswer(tuple(self._turn_ids(hit) for hit in result["results"]), search_confidence(result))
+        return EvalAnswer(
+            tuple(self._turn_ids(hit) for hit in result["results"]), search_confidence(result)
+        )
 
     def context(self, question: EvalQuestion, budget: int) -> str:
         """The context for a question, counted once more by whoever measures."""
         options = _supported_options(self.memory.context, reference_date=question.date)
         bundle = self.memory.context(question.text, user_id=self.user, budget=budget, **options)
-        assert count_tokens(bundle.text, self.memory.engine.settings.encoding) <= budget, "told went over its budget"
+        assert count_tokens(bundle.text, self.memory.engine.settings.encoding) <= budget, (
+            "told went over its budget"
+        )
         return bundle.text
 
     def explain_missing_turn(self, question: EvalQuestion, missing: EvalTurn) -> dict[str, Any]:
         """What the trace says of a turn that was not found: its fate, and where its score falls behind the best."""
         options = _supported_options(self.memory.explain, reference_date=question.date)
-        candidates = self.memory.explain(question.text, user_id=self.user, limit=SEARCH_DEPTH, **options)["candidates"]
+        candidates = self.memory.explain(
+            question.text, user_id=self.user, limit=SEARCH_DEPTH, **options
+        )["candidates"]
         wanted_text = normalize_whitespace(missing.content)
-        candidate = next((row for row in candidates if normalize_whitespace(row["memory"]) == wanted_text), None)
+        candidate = next(
+            (row for row in candidates if normalize_whitespace(row["memory"]) == wanted_text), None
+        )
         if candidate is None:
             return {"fate": "never a candidate", "parts": []}
         best = max(candidates, key=lambda row: (row["kept"], row["score"]))
         fate = candidate["reason"] or "found, but it did not fit"
-        return {"fate": fate, "parts": measure.compare_score_parts(candidate["parts"], best["parts"])}
+        return {
+            "fate": fate,
+            "parts": measure.compare_score_parts(candidate["parts"], best["parts"]),
+        }
 
     def _turn_ids(self, hit: Mapping[str, Any]) -> tuple[str, ...]:
         """The turns a hit stands for: its own and those that said the very same."""
         own_id = hit["metadata"].get("id")
-        return tuple(dict.fromkeys([*([own_id] if own_id else ()), *self.turn_ids_by_text.get(normalize_whitespace(hit["memory"]), ())]))
+        return tuple(
+            dict.fromkeys(
+                [
+                    *([own_id] if own_id else ()),
+                    *self.turn_ids_by_text.get(normalize_whitespace(hit["memory"]), ()),
+                ]
+            )
+        )
 
     def _collect_warnings(self, warnings: Sequence[str]) -> None:
         self.warnings.update(dict.fromkeys(warnings))
@@ -126,7 +154,9 @@ class ToldTarget:
 
 def to_message(turn: EvalTurn) -> dict[str, Any]:
     """A turn as told takes it."""
-    speaker = {"role": turn.speaker} if turn.has_role_only else {"role": "user", "name": turn.speaker}
+    speaker = (
+        {"role": turn.speaker} if turn.has_role_only else {"role": "user", "name": turn.speaker}
+    )
     metadata = {"id": turn.id, "session": turn.session}
     return {**speaker, "content": turn.content, "timestamp": turn.date, "metadata": metadata}
 
@@ -152,7 +182,9 @@ def search_confidence(result: Mapping[str, Any]) -> float:
 def _supported_options(verb: Any, **options: Any) -> dict[str, Any]:
     """The options that are given and that this version of the verb takes."""
     parameters = inspect.signature(verb).parameters
-    return {name: value for name, value in options.items() if value is not None and name in parameters}
+    return {
+        name: value for name, value in options.items() if value is not None and name in parameters
+    }
 
 
 # Measuring ------------------------------------------------------------------------------------------------------------
@@ -185,25 +217,37 @@ class EvalRun:
         """What it took beside the embedding: milliseconds of a turn, a search and a context, and bytes of a turn."""
         question_count = max(len(self.rows), 1)
         return {
-            "ingest_ms_per_turn": 1e3 * self.ingest_seconds / max(self.turns, 1), "search_ms": 1e3 * self.search_seconds / question_count,
+            "ingest_ms_per_turn": 1e3 * self.ingest_seconds / max(self.turns, 1),
+            "search_ms": 1e3 * self.search_seconds / question_count,
             "context_ms": 1e3 * self.context_seconds / (question_count * len(self.budgets)),
-            "bytes_per_turn": None if self.store_bytes is None else self.store_bytes / max(self.turns, 1),
-        }  # fmt: skip
+            "bytes_per_turn": None
+            if self.store_bytes is None
+            else self.store_bytes / max(self.turns, 1),
+        }
 
     def as_dict(self) -> dict[str, Any]:
         """The run as JSON."""
         return {
-            "name": self.name, "settings": dict(self.settings), "embedder": self.embedder, "all": self.overall,
+            "name": self.name,
+            "settings": dict(self.settings),
+            "embedder": self.embedder,
+            "all": self.overall,
             "categories": measure.summarize_by_category(self.rows),
             "conversations": measure.summarize_groups(self.rows, lambda row: row.conversation),
-            "cost": self.cost, "misses": self.misses, "questions": [row.as_dict() for row in self.rows],
-        }  # fmt: skip
+            "cost": self.cost,
+            "misses": self.misses,
+            "questions": [row.as_dict() for row in self.rows],
+        }
 
 
 def measure_target(
-    target: EvalTarget, conversations: Sequence[EvalConversation], *, budgets: Sequence[int] = BUDGETS,
-    clock: Callable[[], float] = perf_counter, tick: EvalProgress = lambda _: None,
-) -> EvalRun:  # fmt: skip
+    target: EvalTarget,
+    conversations: Sequence[EvalConversation],
+    *,
+    budgets: Sequence[int] = BUDGETS,
+    clock: Callable[[], float] = perf_counter,
+    tick: EvalProgress = lambda _: None,
+) -> EvalRun:
     """One contender on every conversation; `tick` hears of each turn and question that is done."""
     run = EvalRun(target.name, budgets)
     for conversation in conversations:
@@ -219,7 +263,11 @@ def measure_target(
 
 
 def _measure_question(
-    target: EvalTarget, conversation: EvalConversation, question: EvalQuestion, run: EvalRun, clock: Callable[[], float]
+    target: EvalTarget,
+    conversation: EvalConversation,
+    question: EvalQuestion,
+    run: EvalRun,
+    clock: Callable[[], float],
 ) -> QuestionResult:
     start = clock()
     answer = target.search(question)
@@ -232,35 +280,68 @@ def _measure_question(
 
 def count_steps(conversations: Sequence[EvalConversation]) -> int:
     """How many ticks one contender takes."""
-    return sum(len(conversation.turns) + len(conversation.questions) for conversation in conversations)
+    return sum(
+        len(conversation.turns) + len(conversation.questions) for conversation in conversations
+    )
 
 
 # Variants -------------------------------------------------------------------------------------------------------------
 
 
 def evaluate(
-    conversations: Sequence[EvalConversation], variants: Sequence[Variant], embedders: EmbedderPool, *,
-    budgets: Sequence[int] = BUDGETS, misses: int = 0, store: str | None = None, account: str | None = None,
+    conversations: Sequence[EvalConversation],
+    variants: Sequence[Variant],
+    embedders: EmbedderPool,
+    *,
+    budgets: Sequence[int] = BUDGETS,
+    misses: int = 0,
+    store: str | None = None,
+    account: str | None = None,
     tick: EvalProgress = lambda _: None,
-) -> list[EvalRun]:  # fmt: skip
+) -> list[EvalRun]:
     """Every variant on the same conversations, each in a new store; the first in a store to keep, if one is named."""
     return [
-        _measure_variant(variant, conversations, embedders, budgets, misses, None if index else store, account, tick)
+        _measure_variant(
+            variant,
+            conversations,
+            embedders,
+            budgets,
+            misses,
+            None if index else store,
+            account,
+            tick,
+        )
         for index, variant in enumerate(variants)
     ]
 
 
 def _measure_variant(
-    variant: Variant, conversations: Sequence[EvalConversation], embedders: EmbedderPool, budgets: Sequence[int],
-    misses: int, store: str | None, account: str | None, tick: EvalProgress,
-) -> EvalRun:  # fmt: skip
+    variant: Variant,
+    conversations: Sequence[EvalConversation],
+    embedders: EmbedderPool,
+    budgets: Sequence[int],
+    misses: int,
+    store: str | None,
+    account: str | None,
+    tick: EvalProgress,
+) -> EvalRun:
     with TemporaryDirectory(prefix="told-eval-") as folder:
         url = store or f"sqlite:///{Path(folder) / 'eval.db'}"
         with _open_target(variant, embedders, url, account) as target:
-            run = measure_target(target, conversations, budgets=budgets, clock=_clock_without_embedding(embedders), tick=tick)
+            run = measure_target(
+                target,
+                conversations,
+                budgets=budgets,
+                clock=_clock_without_embedding(embedders),
+                tick=tick,
+            )
             run.misses = explain_misses(target, conversations, run, misses)
             run.embedder = None if target.memory.embedder is None else target.memory.embedder.model
-        run.settings, run.warnings, run.store_bytes = variant.settings, list(target.warnings), _store_size(url, account)
+        run.settings, run.warnings, run.store_bytes = (
+            variant.settings,
+            list(target.warnings),
+            _store_size(url, account),
+        )
     return run
 
 
@@ -270,13 +351,20 @@ def _clock_without_embedding(embedders: EmbedderPool) -> Callable[[], float]:
 
 
 @contextmanager
-def _open_target(variant: Variant, embedders: EmbedderPool, url: str, account: str | None) -> Iterator[ToldTarget]:
+def _open_target(
+    variant: Variant, embedders: EmbedderPool, url: str, account: str | None
+) -> Iterator[ToldTarget]:
     """A memory with the settings of a variant, in a store that must be empty."""
     embedder: CachingEmbedder | str = embedders.get(variant.settings.get("embedder")) or "none"
-    settings = {"durability": "normal", **{name: value for name, value in variant.settings.items() if name != "embedder"}}
+    settings = {
+        "durability": "normal",
+        **{name: value for name, value in variant.settings.items() if name != "embedder"},
+    }
     with Memory(url, embedder=embedder, account=account, **settings) as memory:
         if memory.stats()["entries"]:
-            raise InvalidInput(f"{url} holds memories already.", hint="Name a new store to keep the run in.")
+            raise InvalidInput(
+                f"{url} holds memories already.", hint="Name a new store to keep the run in."
+            )
         yield ToldTarget(memory, variant.name)
 
 
@@ -287,22 +375,39 @@ def _store_size(url: str, account: str | None) -> int | None:
     return int(stats["bytes"]) if stats["entries"] else None
 
 
-def explain_misses(target: ToldTarget, conversations: Sequence[EvalConversation], run: EvalRun, limit: int) -> list[dict[str, Any]]:
+def explain_misses(
+    target: ToldTarget, conversations: Sequence[EvalConversation], run: EvalRun, limit: int
+) -> list[dict[str, Any]]:
     """Some of the misses at the budget that stands for the run, each with what the trace says of it."""
     by_id = {conversation.id: conversation for conversation in conversations}
     budget = measure.headline_budget(run.budgets)
-    return [_explain_miss(target, by_id[row.conversation], row, budget) for row in measure.sample_misses(run.rows, budget, limit)]
+    return [
+        _explain_miss(target, by_id[row.conversation], row, budget)
+        for row in measure.sample_misses(run.rows, budget, limit)
+    ]
 
 
-def _explain_miss(target: ToldTarget, conversation: EvalConversation, row: QuestionResult, budget: int) -> dict[str, Any]:
+def _explain_miss(
+    target: ToldTarget, conversation: EvalConversation, row: QuestionResult, budget: int
+) -> dict[str, Any]:
     target.select_conversation(conversation)
     turns = {turn.id: turn for turn in conversation.turns}
     missing = [
-        {"id": turn_id, "text": turns[turn_id].text, "rank": row.ranks[turn_id], **target.explain_missing_turn(row.question, turns[turn_id])}
+        {
+            "id": turn_id,
+            "text": turns[turn_id].text,
+            "rank": row.ranks[turn_id],
+            **target.explain_missing_turn(row.question, turns[turn_id]),
+        }
         for turn_id in row.missing[budget]
     ]
     return {
-        "conversation": conversation.id, "id": row.question.id, "question": row.question.text,
-        "category": row.question.category, "answer": row.question.answer, "budget": budget,
-        "evidence": len(row.question.evidence), "missing": missing,
-    }  # fmt: skip
+        "conversation": conversation.id,
+        "id": row.question.id,
+        "question": row.question.text,
+        "category": row.question.category,
+        "answer": row.question.answer,
+        "budget": budget,
+        "evidence": len(row.question.evidence),
+        "missing": missing,
+    }

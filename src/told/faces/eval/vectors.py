@@ -26,7 +26,10 @@ class CachingEmbedder:
         self.model = inner.model
         self.dim = inner.dim
         self.local = inner.local
-        self.usual, self.spread = getattr(inner, "usual", 0.0), getattr(inner, "spread", DEFAULT_SPREAD)
+        self.usual, self.spread = (
+            getattr(inner, "usual", 0.0),
+            getattr(inner, "spread", DEFAULT_SPREAD),
+        )
         self.topics = getattr(inner, "topics", Thresholds())
         self.seconds = 0.0
 
@@ -34,7 +37,11 @@ class CachingEmbedder:
         """One vector for each text, computed or remembered."""
         started = perf_counter()
         keys = [self._cache_key(text, purpose) for text in texts]
-        missing = list({key: text for key, text in zip(keys, texts, strict=True) if key not in self.cache}.items())
+        missing = list(
+            {
+                key: text for key, text in zip(keys, texts, strict=True) if key not in self.cache
+            }.items()
+        )
         for start in range(0, len(missing), EMBED_BATCH_SIZE):
             self._compute_vectors(missing[start : start + EMBED_BATCH_SIZE], purpose)
         vectors = [array("f", self.cache[key]) for key in keys]
@@ -43,7 +50,12 @@ class CachingEmbedder:
 
     def _compute_vectors(self, rows: Sequence[tuple[bytes, str]], purpose: Purpose) -> None:
         vectors = run(call(self.inner.embed, [text for _, text in rows], purpose))
-        self.cache.update({key: array("f", vector).tobytes() for (key, _), vector in zip(rows, vectors, strict=True)})
+        self.cache.update(
+            {
+                key: array("f", vector).tobytes()
+                for (key, _), vector in zip(rows, vectors, strict=True)
+            }
+        )
 
     def _cache_key(self, text: str, purpose: Purpose) -> bytes:
         return sha256(f"{self.model}\0{purpose}\0{text}".encode()).digest()[:16]

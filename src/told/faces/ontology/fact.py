@@ -23,7 +23,10 @@ def _read_threshold(environment: Mapping[str, str]) -> float:
     except ValueError:
         value = -1.0
     if not 0.0 <= value <= 1.0:
-        raise ConfigError(f"{THRESHOLD_VARIABLE} must be a number from 0 to 1, not {format_value(raw)}.", hint=f"It is {DEFAULT_PRUNE_THRESHOLD} unset.")
+        raise ConfigError(
+            f"{THRESHOLD_VARIABLE} must be a number from 0 to 1, not {format_value(raw)}.",
+            hint=f"It is {DEFAULT_PRUNE_THRESHOLD} unset.",
+        )
     return value
 
 
@@ -71,16 +74,24 @@ class FactDict(dict[str, Fact]):
     """
 
     def __init__(
-        self, refresh: Callable[[], object], on_set: Callable[[Fact], object], on_delete: Callable[[str], object]
+        self,
+        refresh: Callable[[], object],
+        on_set: Callable[[Fact], object],
+        on_delete: Callable[[str], object],
     ) -> None:
         super().__init__()
         self.refresh, self._on_set, self._on_delete = refresh, on_set, on_delete
 
     def __setitem__(self, id: str, fact: Fact) -> None:
         if not isinstance(fact, Fact):
-            raise InvalidInput(f"A store holds facts, not {format_value(fact)}.", hint="Such as Fact(**saved).")
+            raise InvalidInput(
+                f"A store holds facts, not {format_value(fact)}.", hint="Such as Fact(**saved)."
+            )
         if fact.id != id:
-            raise InvalidInput(f"The fact {fact.id!r} is not {format_value(id)}.", hint="Use facts[fact.id] = fact.")
+            raise InvalidInput(
+                f"The fact {fact.id!r} is not {format_value(id)}.",
+                hint="Use facts[fact.id] = fact.",
+            )
         self._on_set(fact)
 
     def __delitem__(self, id: str) -> None:
@@ -88,7 +99,9 @@ class FactDict(dict[str, Fact]):
             raise KeyError(id)
         self._on_delete(id)
 
-    __getitem__, __contains__, __iter__, __len__ = map(_refreshing, ("__getitem__", "__contains__", "__iter__", "__len__"))
+    __getitem__, __contains__, __iter__, __len__ = map(
+        _refreshing, ("__getitem__", "__contains__", "__iter__", "__len__")
+    )
     __eq__, __repr__ = _refreshing("__eq__"), _refreshing("__repr__")
     get, keys, values, items, copy = map(_refreshing, ("get", "keys", "values", "items", "copy"))
     popitem: Any = MutableMapping.popitem

@@ -16,7 +16,7 @@ from told.core.errors import InvalidInput
 from told.core.fork import acquire_on_fork
 from told.core.ids import IdGenerator
 from told.core.kind import Kind
-from told.core.salience import DecayClock, DecayCurve, Tier, reinforce, compute_salience
+from told.core.salience import DecayClock, DecayCurve, Tier, compute_salience, reinforce
 from told.core.text import format_value
 from told.core.when import format_iso
 from told.faces.ontology.fact import Fact, FactDict
@@ -103,16 +103,34 @@ class InProcessFacts:
     def _create_fact(self, kind: Kind, value: str, evidence: str) -> Fact:
         now, tier = format_iso(self.id_generator.now()), kind.tier.value
         weight = reinforce(self._get_curve(kind.name, tier), 0.0)
-        fact = Fact(self.id_generator.new_id(), kind.name, value, evidence, tier, weight, kind.label or kind.name,
-                    self.turn, self.turn, 0, now, now)  # fmt: skip
+        fact = Fact(
+            self.id_generator.new_id(),
+            kind.name,
+            value,
+            evidence,
+            tier,
+            weight,
+            kind.label or kind.name,
+            self.turn,
+            self.turn,
+            0,
+            now,
+            now,
+        )
         self._put_fact(fact)
         return fact
 
     def _reinforce(self, id: str, evidence: str) -> Fact:
         fact = self.facts.peek(id)
-        fact.evidence, fact.last_turn, fact.last_at = evidence, self.turn, format_iso(self.id_generator.now())
+        fact.evidence, fact.last_turn, fact.last_at = (
+            evidence,
+            self.turn,
+            format_iso(self.id_generator.now()),
+        )
         fact.reinforcements += 1
-        fact.salience = reinforce(self._get_curve(fact.concept, fact.persistence_class), fact.salience)
+        fact.salience = reinforce(
+            self._get_curve(fact.concept, fact.persistence_class), fact.salience
+        )
         self._set_anchor(fact)
         return fact
 
@@ -139,7 +157,9 @@ class InProcessFacts:
         reading = self.clock.read(self.rules.decay_clock(fact.concept))
         value_key = fact.concept, normalise_value(fact.value)
         self._id_by_value[value_key] = fact.id
-        self._anchors[fact.id] = SalienceAnchor(fact.salience, reading, self._sequence, fact.salience, value_key)
+        self._anchors[fact.id] = SalienceAnchor(
+            fact.salience, reading, self._sequence, fact.salience, value_key
+        )
 
     def _remove_fact(self, id: str) -> Fact | None:
         with self._lock:
@@ -151,7 +171,7 @@ class InProcessFacts:
                     del self._id_by_value[anchor.value_key]
             return fact
 
-    def forget(self, ids: Collection[str], *, erase: bool) -> None:  # noqa: ARG002 - here what is gone is gone
+    def forget(self, ids: Collection[str], *, erase: bool) -> None:
         """Give up facts, held or faded, so that nothing recalls them."""
         with self._lock:
             for fact_id in ids:
@@ -171,7 +191,11 @@ class InProcessFacts:
     def _refresh(self) -> None:
         """Work out what every fact weighs by now; what has faded goes to the archive."""
         with self._lock:
-            reading = (self.clock.turns, self.clock.tokens, self.id_generator.now() // SECOND_MICROSECONDS if self._has_time_clock() else 0)
+            reading = (
+                self.clock.turns,
+                self.clock.tokens,
+                self.id_generator.now() // SECOND_MICROSECONDS if self._has_time_clock() else 0,
+            )
             state = (reading, self.rules.min_salience(), tuple(self.rules.decay.values()))
             if state != self._refreshed_at:
                 self._refreshed_at = state
@@ -188,7 +212,11 @@ class InProcessFacts:
         """
         same_id = self._id_by_value.get((kind.name, normalise_value(value)))
         only_same = kind.cardinality is None and self.rules.matcher.threshold >= 1.0
-        ids = ([] if same_id is None else [same_id]) if only_same else self._ids_by_concept.get(kind.name, ())
+        ids = (
+            ([] if same_id is None else [same_id])
+            if only_same
+            else self._ids_by_concept.get(kind.name, ())
+        )
         facts = [self.facts.peek(fact_id) for fact_id in ids]
         return [self._weigh_fact(fact) for fact in facts if self._refresh_fact(fact)]
 
@@ -202,7 +230,10 @@ class InProcessFacts:
         """
         anchor = self._anchors[fact.id]
         if fact.salience != anchor.last_salience:
-            anchor.weight, anchor.reading = fact.salience, self.clock.read(self.rules.decay_clock(fact.concept))
+            anchor.weight, anchor.reading = (
+                fact.salience,
+                self.clock.read(self.rules.decay_clock(fact.concept)),
+            )
         if not self._apply_decay(fact, anchor).is_faded(fact.salience):
             return True
         self._remove_fact(fact.id)
@@ -213,9 +244,14 @@ class InProcessFacts:
 
     def _apply_decay(self, fact: Fact, anchor: SalienceAnchor) -> DecayCurve:
         """Work out what a fact weighs by now, along its curve."""
-        curve, now = self._get_curve(fact.concept, fact.persistence_class), self.clock.read(self.rules.decay_clock(fact.concept))
+        curve, now = (
+            self._get_curve(fact.concept, fact.persistence_class),
+            self.clock.read(self.rules.decay_clock(fact.concept)),
+        )
         start = DecayCurve(anchor.weight, curve.decay, curve.is_permanent, curve.floor)
-        fact.salience = anchor.last_salience = compute_salience(start, (anchor.reading,), max(now, anchor.reading))
+        fact.salience = anchor.last_salience = compute_salience(
+            start, (anchor.reading,), max(now, anchor.reading)
+        )
         return curve
 
     def _get_curve(self, concept: str, tier: str) -> DecayCurve:
@@ -226,6 +262,8 @@ class InProcessFacts:
         if (concept, tier) not in self._curves:
             if tier not in tuple(Tier):
                 hint = f"There are: {', '.join(Tier)}."
-                raise InvalidInput(f"There is no persistence class {format_value(tier)}.", hint=hint)
+                raise InvalidInput(
+                    f"There is no persistence class {format_value(tier)}.", hint=hint
+                )
             self._curves[concept, tier] = self.rules.build_curve(concept, Tier(tier))
         return self._curves[concept, tier]

@@ -22,7 +22,9 @@ MAX_CACHED_VECTORS: Final = 4096
 """Of how many texts the vectors are kept."""
 MIN_SPREADS: Final = 6.0
 """How many times the usual spread a text must be nearer to a question than texts usually are."""
-SIMILARITY_HINT: Final = 'A function (a, b) -> float, or an embedder: "local", a name, an object with embed().'
+SIMILARITY_HINT: Final = (
+    'A function (a, b) -> float, or an embedder: "local", a name, an object with embed().'
+)
 
 
 class TextVectors:
@@ -42,11 +44,19 @@ class TextVectors:
         """How well each of some texts answers a question, from 0 to 1; no more than texts usually do is not at all."""
         [query_vector] = self._embed([question], "query")
         vectors = self._get_vectors(texts)
-        baseline = getattr(self.embedder, "usual", 0.0) + MIN_SPREADS * getattr(self.embedder, "spread", DEFAULT_SPREAD)
-        return [max(0.0, _compute_cosine(query_vector, vectors[text]) - baseline) / max(1.0 - baseline, DEFAULT_SPREAD) for text in texts]
+        baseline = getattr(self.embedder, "usual", 0.0) + MIN_SPREADS * getattr(
+            self.embedder, "spread", DEFAULT_SPREAD
+        )
+        return [
+            max(0.0, _compute_cosine(query_vector, vectors[text]) - baseline)
+            / max(1.0 - baseline, DEFAULT_SPREAD)
+            for text in texts
+        ]
 
     def _embed(self, texts: Sequence[str], purpose: Purpose) -> Sequence[Vector]:
-        return validate_vectors(self.embedder, run(call(self.embedder.embed, texts, purpose)), len(texts))
+        return validate_vectors(
+            self.embedder, run(call(self.embedder.embed, texts, purpose)), len(texts)
+        )
 
     def _get_vectors(self, texts: Sequence[str]) -> Mapping[str, Vector]:
         cache = self._cache
@@ -78,13 +88,21 @@ def open_vectors(choice: Any) -> TextVectors | None:
 
 def build_matcher(threshold: Any, choice: Any, vectors: TextVectors | None) -> ValueMatcher:
     """When two values are one, checked."""
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0.0 <= threshold <= 1.0:
-        raise InvalidInput(f"similarity_threshold must be a number from 0 to 1, not {format_value(threshold)}.")
+    if (
+        isinstance(threshold, bool)
+        or not isinstance(threshold, int | float)
+        or not 0.0 <= threshold <= 1.0
+    ):
+        raise InvalidInput(
+            f"similarity_threshold must be a number from 0 to 1, not {format_value(threshold)}."
+        )
     if vectors is not None:
         return ValueMatcher(vectors.cosine_similarity, float(threshold))
     if choice is not None and not callable(choice):
         raise InvalidInput(f"similarity_fn cannot be {format_value(choice)}.", hint=SIMILARITY_HINT)
-    return ValueMatcher(value_similarity if choice is None else _check_similarity_fn(choice), float(threshold))
+    return ValueMatcher(
+        value_similarity if choice is None else _check_similarity_fn(choice), float(threshold)
+    )
 
 
 def _check_similarity_fn(function: Callable[[str, str], float]) -> SimilarityFunction:
@@ -93,6 +111,8 @@ def _check_similarity_fn(function: Callable[[str, str], float]) -> SimilarityFun
         try:
             return float(score)
         except (TypeError, ValueError):
-            raise InvalidInput(f"similarity_fn answered {format_value(score)}.", hint="It gives a number.") from None
+            raise InvalidInput(
+                f"similarity_fn answered {format_value(score)}.", hint="It gives a number."
+            ) from None
 
     return similarity

@@ -27,12 +27,17 @@ def sort_by_salience(facts: Iterable[Fact]) -> list[Fact]:
 
 def format_block(facts: Iterable[Fact]) -> str:
     """Facts for a prompt, each on a line of its own with the label of its concept."""
-    return "\n".join(f"- {flatten_text(fact.label or fact.concept)}: {flatten_text(fact.value)}" for fact in sort_by_salience(facts))
+    return "\n".join(
+        f"- {flatten_text(fact.label or fact.concept)}: {flatten_text(fact.value)}"
+        for fact in sort_by_salience(facts)
+    )
 
 
 def format_dump(facts: Sequence[Fact], turn: int) -> str:
     """Facts for a person, with what they weigh and where they come from."""
-    return "\n".join((f"(turn {turn}) {len(facts)} fact(s):", *map(_format_line, sort_by_salience(facts))))
+    return "\n".join(
+        (f"(turn {turn}) {len(facts)} fact(s):", *map(_format_line, sort_by_salience(facts)))
+    )
 
 
 def _format_line(fact: Fact) -> str:
@@ -41,16 +46,25 @@ def _format_line(fact: Fact) -> str:
 
 
 def filtered_block(
-    memory: HasFacts, concept_prefixes: Iterable[str] | str | None = None, classes: Iterable[str] | str | None = None
+    memory: HasFacts,
+    concept_prefixes: Iterable[str] | str | None = None,
+    classes: Iterable[str] | str | None = None,
 ) -> str:
     """What one agent is told: the facts whose concept begins with one of the prefixes and whose class is listed.
 
     What is left out does not filter. `SpecialNeed.` and `SpecialNeed.*` are one prefix.
     """
-    prefixes = None if concept_prefixes is None else tuple(prefix.rstrip("*") for prefix in _to_names(concept_prefixes))
+    prefixes = (
+        None
+        if concept_prefixes is None
+        else tuple(prefix.rstrip("*") for prefix in _to_names(concept_prefixes))
+    )
     wanted_classes = None if classes is None else frozenset(_to_names(classes))
     if unknown := sorted((wanted_classes or frozenset()) - set(Tier)):
-        raise InvalidInput(f"There is no persistence class {format_value(unknown[0])}.", hint=f"There are: {', '.join(Tier)}.")
+        raise InvalidInput(
+            f"There is no persistence class {format_value(unknown[0])}.",
+            hint=f"There are: {', '.join(Tier)}.",
+        )
     return format_block(
         fact
         for fact in list(memory.facts.values())

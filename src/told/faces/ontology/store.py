@@ -16,7 +16,7 @@ from told.faces.ontology import fact as tuning
 from told.faces.ontology import recalling, render
 from told.faces.ontology.durable import LedgerFacts
 from told.faces.ontology.fact import DECAY, Fact, FactDict
-from told.faces.ontology.inside import InProcessFacts, ConversationClock
+from told.faces.ontology.inside import ConversationClock, InProcessFacts
 from told.faces.ontology.keeping import FactBackend, RemainingLife
 from told.faces.ontology.likeness import TextVectors, build_matcher, open_vectors
 from told.faces.sdk import Memory
@@ -33,11 +33,19 @@ class MemoryStore:
     """
 
     def __init__(
-        self, ontology: Ontology | Mapping[str, Any] | str | PathLike[str], similarity_threshold: float = 1.0,
-        similarity_fn: Any = None, *, memory: Memory | None = None, user_id: str | None = None,
-        agent_id: str | None = None, run_id: str | None = None, clock: str = "turns",
-        prune_threshold: float | None = None, now: Callable[[], int] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        ontology: Ontology | Mapping[str, Any] | str | PathLike[str],
+        similarity_threshold: float = 1.0,
+        similarity_fn: Any = None,
+        *,
+        memory: Memory | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        clock: str = "turns",
+        prune_threshold: float | None = None,
+        now: Callable[[], int] | None = None,
+    ) -> None:
         """Open a store over an ontology: its kinds, its JSON, or the path of that.
 
         Below a threshold of 1 values that are alike are one: by their wording, by a function (a, b) -> float, or by
@@ -47,25 +55,40 @@ class MemoryStore:
         kinds = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
         vectors = open_vectors(similarity_fn)
         matcher = build_matcher(similarity_threshold, similarity_fn, vectors)
-        rules = ConceptRules(set_default_clock(kinds, _parse_clock(clock)), matcher, DECAY, _threshold_getter(prune_threshold))
+        rules = ConceptRules(
+            set_default_clock(kinds, _parse_clock(clock)),
+            matcher,
+            DECAY,
+            _threshold_getter(prune_threshold),
+        )
         self.ontology = rules.ontology
-        self._backend = _open_backend(rules, memory, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, now)
+        self._backend = _open_backend(
+            rules, memory, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, now
+        )
         embedder = None if memory is None else memory.embedder
-        self._vectors = vectors if embedder is None or vectors is not None else TextVectors(embedder)
+        self._vectors = (
+            vectors if embedder is None or vectors is not None else TextVectors(embedder)
+        )
 
     # The loop ---------------------------------------------------------------------------------------------------------
 
-    def upsert(self, concept: str, value: str, polarity: str = ASSERTED, evidence: str = "") -> Fact | None:
+    def upsert(
+        self, concept: str, value: str, polarity: str = ASSERTED, evidence: str = ""
+    ) -> Fact | None:
         """Hold a value of a concept, hold it more firmly if it is held, or give it up if it is negated.
 
         Gives the fact that now holds the value; None if it was negated, or is weaker than all there is room for.
         """
         kind = self.ontology.get_kind(_require_text(concept, "concept"))
         if polarity not in (ASSERTED, NEGATED):
-            raise InvalidInput(f"A polarity is {ASSERTED} or {NEGATED}, not {format_value(polarity)}.")
+            raise InvalidInput(
+                f"A polarity is {ASSERTED} or {NEGATED}, not {format_value(polarity)}."
+            )
         sentence = "" if evidence is None else evidence
         if not isinstance(sentence, str):
-            raise InvalidInput(f"The evidence is the sentence it was said in, not {format_value(evidence)}.")
+            raise InvalidInput(
+                f"The evidence is the sentence it was said in, not {format_value(evidence)}."
+            )
         return self._backend.upsert(kind, _require_text(value, "value").strip(), polarity, sentence)
 
     def tick(self, turns: int = 1, *, tokens: int | None = None) -> None:
@@ -108,7 +131,9 @@ class MemoryStore:
         facts = [*self.facts.values(), *self._backend.list_faded()]
         return recalling.rank_facts(_require_text(query, "query"), facts, self._vectors)[:limit]
 
-    def forget(self, concept: str | None = None, value: str | None = None, *, erase: bool = False) -> list[Fact]:
+    def forget(
+        self, concept: str | None = None, value: str | None = None, *, erase: bool = False
+    ) -> list[Fact]:
         """Give up what is known, held or faded: all of it, that of a concept or prefix, or a value; what it was.
 
         In a ledger the past keeps it, unless it is to be erased.
@@ -124,7 +149,12 @@ class MemoryStore:
         rows = []
         for fact in render.sort_by_salience(self.facts.values()):
             curve = rules.build_curve(fact.concept, Tier(fact.persistence_class))
-            rows.append(recalling.fact_to_row(fact, RemainingLife.from_curve(curve, fact.salience, rules.decay_clock(fact.concept))))
+            rows.append(
+                recalling.fact_to_row(
+                    fact,
+                    RemainingLife.from_curve(curve, fact.salience, rules.decay_clock(fact.concept)),
+                )
+            )
         return rows
 
     def _matches(self, fact: Fact, concept: str | None, value: str | None) -> bool:
@@ -135,16 +165,27 @@ class MemoryStore:
         return value is None or self._backend.rules.matcher.is_same(value, fact.value)
 
 
-def _open_backend(rules: ConceptRules, memory: Any, ids: Mapping[str, Any], now: Callable[[], int] | None) -> FactBackend:
+def _open_backend(
+    rules: ConceptRules, memory: Any, ids: Mapping[str, Any], now: Callable[[], int] | None
+) -> FactBackend:
     """What keeps the facts: this process, or the ledger of a memory."""
     if memory is None:
         if given_ids := [name for name, value in ids.items() if value is not None]:
-            raise ConfigError(f"{given_ids[0]} needs a memory.", hint="Such as MemoryStore(ontology, memory=Memory(), …).")
+            raise ConfigError(
+                f"{given_ids[0]} needs a memory.",
+                hint="Such as MemoryStore(ontology, memory=Memory(), …).",
+            )
         instant = now or wall_clock_us
         settings = load_settings().settings
-        return InProcessFacts(rules, IdGenerator(instant), ConversationClock(instant, settings.turn_events, settings.turn_tokens))
+        return InProcessFacts(
+            rules,
+            IdGenerator(instant),
+            ConversationClock(instant, settings.turn_events, settings.turn_tokens),
+        )
     if now is not None:
-        raise ConfigError("A memory has a clock of its own.", hint="Open it with Memory(mint=Mint(clock)).")
+        raise ConfigError(
+            "A memory has a clock of its own.", hint="Open it with Memory(mint=Mint(clock))."
+        )
     if not isinstance(memory, Memory):
         raise ConfigError(f"memory must be a told.Memory, not {format_value(memory)}.")
     return LedgerFacts(rules, memory, **ids)
@@ -152,14 +193,20 @@ def _open_backend(rules: ConceptRules, memory: Any, ids: Mapping[str, Any], now:
 
 def _parse_clock(clock: Any) -> DecayClock:
     if clock not in tuple(DecayClock):
-        raise InvalidInput(f"There is no clock {format_value(clock)}.", hint=f"There are: {', '.join(DecayClock)}.")
+        raise InvalidInput(
+            f"There is no clock {format_value(clock)}.", hint=f"There are: {', '.join(DecayClock)}."
+        )
     return DecayClock(clock)
 
 
 def _threshold_getter(value: Any) -> Callable[[], float]:
     """The salience below which a fact has faded: the store's own, else `PRUNE_THRESHOLD`, whatever that is by now."""
-    if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1):
-        raise InvalidInput(f"prune_threshold must be a number from 0 to 1, not {format_value(value)}.")
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1
+    ):
+        raise InvalidInput(
+            f"prune_threshold must be a number from 0 to 1, not {format_value(value)}."
+        )
     return (lambda: tuning.PRUNE_THRESHOLD) if value is None else (lambda: float(value))
 
 

@@ -38,7 +38,18 @@ __all__ = ["AccountHarness", "StoreContract"]
 
 
 class StoreContract(
-    LedgerContract, WriteContract, ReadContract, CurrentFactsContract, SearchContract, VectorContract, AccessCountContract, ErasureContract, ImportRebuildContract,
-    BlobContract, OverlayContract, TurnContract, MaintenanceContract,
+    LedgerContract,
+    WriteContract,
+    ReadContract,
+    CurrentFactsContract,
+    SearchContract,
+    VectorContract,
+    AccessCountContract,
+    ErasureContract,
+    ImportRebuildContract,
+    BlobContract,
+    OverlayContract,
+    TurnContract,
+    MaintenanceContract,
 ):
     """Every law of `told.ports.Store`; subclass it, name the fold and provide the `store` fixture."""

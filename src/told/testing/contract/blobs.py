@@ -14,7 +14,7 @@ from told.core.scope import Scope
 from told.ports import VIEWS, Batch, NoEvidence
 from told.testing.contract.erasing import erase_entries
 from told.testing.contract.moving import RESET_DRAFT, import_entries
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, AccountHarness, ContractBase
 
 PIXELS = bytes(range(256)) * 40
 PNG_BLOB = Blob.from_bytes(PIXELS, "image/png")
@@ -23,12 +23,16 @@ NOTE_BLOB = Blob.from_bytes(b"a note", "text/plain")
 
 def draft_evidence(content: str, id: str, *blobs: Blob, scope: Scope = ALICE) -> Draft:
     """Evidence that names blobs."""
-    return Draft(Observed(id, Evidence(content, meta={"blobs": [blob.hash for blob in blobs]})), scope)
+    return Draft(
+        Observed(id, Evidence(content, meta={"blobs": [blob.hash for blob in blobs]})), scope
+    )
 
 
 def commit_with_blobs(harness: AccountHarness, drafts: Sequence[Draft], *blobs: Blob) -> int:
     """Commit drafts with blobs; the position of the last of them."""
-    return harness.store.commit(Batch(harness.account, drafts, blobs=blobs), harness.folding(VIEWS))[-1].seq
+    return harness.store.commit(
+        Batch(harness.account, drafts, blobs=blobs), harness.folding(VIEWS)
+    )[-1].seq
 
 
 class BlobContract(ContractBase):
@@ -41,7 +45,10 @@ class BlobContract(ContractBase):
         assert harness.store.get_blob(ACCOUNT, hash_content(b"never seen")) is None
 
     def test_identical_bytes_are_stored_once(self, harness: AccountHarness) -> None:
-        names = {harness.store.put_blob(ACCOUNT, PIXELS, kind) for kind in ("image/png", "application/octet-stream")}
+        names = {
+            harness.store.put_blob(ACCOUNT, PIXELS, kind)
+            for kind in ("image/png", "application/octet-stream")
+        }
         assert [blob.hash for blob in harness.store.list_blobs(ACCOUNT)] == list(names)
         assert [blob.media_type for blob in harness.store.list_blobs(ACCOUNT)] == ["image/png"]
 
@@ -76,26 +83,42 @@ class BlobContract(ContractBase):
         commit_with_blobs(harness, [draft], PNG_BLOB)
         assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) == PNG_BLOB
         guard = NoEvidence(ALICE, (draft.verb.evidence.digest(),))  # type: ignore[union-attr]
-        again = Batch(ACCOUNT, [draft_evidence("again", "e2", NOTE_BLOB)], [guard], blobs=[NOTE_BLOB])
+        again = Batch(
+            ACCOUNT, [draft_evidence("again", "e2", NOTE_BLOB)], [guard], blobs=[NOTE_BLOB]
+        )
         with pytest.raises(Conflict):
             harness.store.commit(again, harness.folding(VIEWS))
         assert harness.store.get_blob(ACCOUNT, NOTE_BLOB.hash) is None
 
     def test_evidence_lists_its_blobs(self, harness: AccountHarness) -> None:
-        commit_with_blobs(harness, [draft_evidence("both", "e1", PNG_BLOB, NOTE_BLOB), draft_evidence("none", "e2")], PNG_BLOB, NOTE_BLOB)
-        blobs_by_id = {witness.id: witness.blobs for witness in harness.store.evidence_rows(ACCOUNT, scope=ALICE)}
+        commit_with_blobs(
+            harness,
+            [draft_evidence("both", "e1", PNG_BLOB, NOTE_BLOB), draft_evidence("none", "e2")],
+            PNG_BLOB,
+            NOTE_BLOB,
+        )
+        blobs_by_id = {
+            witness.id: witness.blobs
+            for witness in harness.store.evidence_rows(ACCOUNT, scope=ALICE)
+        }
         assert blobs_by_id == {"e1": tuple(sorted((PNG_BLOB.hash, NOTE_BLOB.hash))), "e2": ()}
 
     def test_a_blob_is_deleted_with_its_last_evidence(self, harness: AccountHarness) -> None:
-        first = commit_with_blobs(harness, [draft_evidence("mine", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB)
-        second = commit_with_blobs(harness, [draft_evidence("his", "e2", PNG_BLOB, scope=BOB)], PNG_BLOB)
+        first = commit_with_blobs(
+            harness, [draft_evidence("mine", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB
+        )
+        second = commit_with_blobs(
+            harness, [draft_evidence("his", "e2", PNG_BLOB, scope=BOB)], PNG_BLOB
+        )
         erase_entries(harness, [first])
         assert [blob.hash for blob in harness.store.list_blobs(ACCOUNT)] == [PNG_BLOB.hash]
         erase_entries(harness, [second])
         assert list(harness.store.list_blobs(ACCOUNT)) == []
 
     def test_an_erasure_counts_the_blobs_it_destroyed(self, harness: AccountHarness) -> None:
-        seq = commit_with_blobs(harness, [draft_evidence("both", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB)
+        seq = commit_with_blobs(
+            harness, [draft_evidence("both", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB
+        )
         _, counts = harness.store.erase(ACCOUNT, [seq], RESET_DRAFT)
         assert counts["blobs"] == 2
         assert not harness.store.scrub()
@@ -103,7 +126,11 @@ class BlobContract(ContractBase):
     def test_each_account_keeps_its_own_copy_of_a_blob(self, harness: AccountHarness) -> None:
         seq = commit_with_blobs(harness, [draft_evidence("ours", "e1", PNG_BLOB)], PNG_BLOB)
         other = self.use_account(harness, "umbrella")
-        commit_with_blobs(other, [draft_evidence("theirs", "e1", PNG_BLOB, scope=Scope("umbrella", user_id="bob"))], PNG_BLOB)
+        commit_with_blobs(
+            other,
+            [draft_evidence("theirs", "e1", PNG_BLOB, scope=Scope("umbrella", user_id="bob"))],
+            PNG_BLOB,
+        )
         erase_entries(harness, [seq])
         assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) is None
         assert harness.store.get_blob("umbrella", PNG_BLOB.hash) == PNG_BLOB
@@ -135,6 +162,8 @@ class BlobContract(ContractBase):
         assert list(copy.store.list_blobs(ACCOUNT)) == []
 
     def test_intact_blobs_pass_the_check_and_are_counted(self, harness: AccountHarness) -> None:
-        commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB)
+        commit_with_blobs(
+            harness, [draft_evidence("look", "e1", PNG_BLOB, NOTE_BLOB)], PNG_BLOB, NOTE_BLOB
+        )
         assert list(harness.store.check_integrity()) == []
         assert harness.store.get_stats(ACCOUNT)["blobs"] == 2

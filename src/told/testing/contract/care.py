@@ -11,16 +11,25 @@ import pytest
 from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
 from told.core.errors import Conflict, StoreClosed
 from told.core.fact import Passage
-from told.core.query import IndexQuery, AccessCount
+from told.core.query import AccessCount, IndexQuery
 from told.core.recall import AccessBatch, ReviewReason, ReviewTask
 from told.core.scope import Scope
-from told.ports import VIEWS, Batch, CloseThread, EndVersion, ViewRow, RowOp, CursorStep, Store
+from told.ports import VIEWS, Batch, CloseThread, CursorStep, EndVersion, RowOp, Store, ViewRow
 from told.testing.contract.erasing import erase_entries
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness, make_idempotency_record
+from told.testing.contract.scribe import (
+    ACCOUNT,
+    ALICE,
+    BOB,
+    AccountHarness,
+    ContractBase,
+    make_idempotency_record,
+)
 from told.testing.fakes import ManualClock
 
 STORE_CALLS: dict[str, Callable[[Store, AccountHarness], Any]] = {
-    "commit": lambda s, b: s.commit(Batch(ACCOUNT, [Draft(Asserted("t", Claim("x")), ALICE)]), b.folding(VIEWS)),
+    "commit": lambda s, b: s.commit(
+        Batch(ACCOUNT, [Draft(Asserted("t", Claim("x")), ALICE)]), b.folding(VIEWS)
+    ),
     "adopt": lambda s, b: s.import_entries(ACCOUNT, [], b.folding(VIEWS)),
     "erase": lambda s, _: s.erase(ACCOUNT, [], Draft(Erased(()), None)),
     "reset": lambda s, _: s.reset(ACCOUNT, Draft(Ruled("a", "b", {}), None)),
@@ -103,13 +112,19 @@ class MaintenanceContract(ContractBase):
         harness.assert_claim("two")
         assert harness.store.get_cursor(ACCOUNT, "graph") == 1
 
-    def test_a_cursor_step_commits_with_its_batch_or_not_at_all(self, harness: AccountHarness) -> None:
+    def test_a_cursor_step_commits_with_its_batch_or_not_at_all(
+        self, harness: AccountHarness
+    ) -> None:
         harness.assert_claim("one")
         store, draft = harness.store, Draft(Asserted("t9", Claim("made of one")), ALICE)
-        store.commit(Batch(ACCOUNT, [draft], step=CursorStep("facts", 0, 1)), harness.folding(VIEWS))
+        store.commit(
+            Batch(ACCOUNT, [draft], step=CursorStep("facts", 0, 1)), harness.folding(VIEWS)
+        )
         assert store.get_cursor(ACCOUNT, "facts") == 1
         with pytest.raises(Conflict):
-            store.commit(Batch(ACCOUNT, [draft], step=CursorStep("facts", 0, 1)), harness.folding(VIEWS))
+            store.commit(
+                Batch(ACCOUNT, [draft], step=CursorStep("facts", 0, 1)), harness.folding(VIEWS)
+            )
         assert store.get_head(ACCOUNT).seq == 2
         store.commit(Batch(ACCOUNT, [], step=CursorStep("facts", 1, 2)), harness.folding(VIEWS))
         assert (store.get_cursor(ACCOUNT, "facts"), store.get_head(ACCOUNT).seq) == (2, 2)
@@ -122,10 +137,28 @@ class MaintenanceContract(ContractBase):
         store.record_fault(ACCOUNT, "graph", 1, "garbled")
         store.record_fault(ACCOUNT, "tree", 1, "too deep")
         store.record_fault("umbrella", "tree", 1, "theirs")
-        kept = [(kept_fault.account, kept_fault.consumer, kept_fault.seq, kept_fault.error, kept_fault.attempts) for kept_fault in store.list_faults(ACCOUNT)]
+        kept = [
+            (
+                kept_fault.account,
+                kept_fault.consumer,
+                kept_fault.seq,
+                kept_fault.error,
+                kept_fault.attempts,
+            )
+            for kept_fault in store.list_faults(ACCOUNT)
+        ]
         assert kept == [(ACCOUNT, "graph", 1, "garbled", 2), (ACCOUNT, "tree", 1, "too deep", 1)]
         assert [fault.at for fault in store.list_faults(ACCOUNT)] == [clock.now] * 2
-        assert len({fault.id for account in (ACCOUNT, "umbrella") for fault in store.list_faults(account)}) == 3
+        assert (
+            len(
+                {
+                    fault.id
+                    for account in (ACCOUNT, "umbrella")
+                    for fault in store.list_faults(account)
+                }
+            )
+            == 3
+        )
 
     def test_a_fault_keeps_the_raw_reply_until_resolved(self, harness: AccountHarness) -> None:
         harness.assert_claim("one")
@@ -135,7 +168,10 @@ class MaintenanceContract(ContractBase):
         store.record_fault("umbrella", "tree", 1, "theirs")
         facts, tree = store.list_faults(ACCOUNT)
         assert (facts.raw, tree.raw) == ('["a", "b', "")
-        assert store.clear_faults(ACCOUNT, [facts.id, store.list_faults("umbrella")[0].id, 10_000]) == 1
+        assert (
+            store.clear_faults(ACCOUNT, [facts.id, store.list_faults("umbrella")[0].id, 10_000])
+            == 1
+        )
         assert [fault.consumer for fault in store.list_faults(ACCOUNT)] == ["tree"]
         assert len(store.list_faults("umbrella")) == 1
         assert store.clear_faults(ACCOUNT, []) == 0
@@ -143,14 +179,18 @@ class MaintenanceContract(ContractBase):
     def test_stored_rows_equal_the_folded_entries(self, harness: AccountHarness) -> None:
         harness.commit(Observed("e1", Evidence("hi", role="user", source="chat")))
         harness.assert_claim("lives in Rome", "home", actor="Ann", evidence="e1")
-        harness.assert_claim("since May", "may", actor="Ann", after="home", meta={"abstract": "May"})
+        harness.assert_claim(
+            "since May", "may", actor="Ann", after="home", meta={"abstract": "May"}
+        )
         harness.add_link("home", "relates_to", "may")
         harness.commit(Observed("e2", Evidence("ho", role="user")), scope=BOB)
         folded = _to_stored_rows(harness.folding(VIEWS)(harness.list_entries()))
         for after in range(harness.head_seq + 1):
             for upto in range(after, harness.head_seq + 1):
                 rows = harness.store.rows_between(ACCOUNT, after, upto)
-                assert _sort_rows(rows) == _sort_rows([row for row in folded if after < row.seq <= upto])
+                assert _sort_rows(rows) == _sort_rows(
+                    [row for row in folded if after < row.seq <= upto]
+                )
         assert len(folded) == 10
         assert harness.store.rows_between("umbrella", 0, 99) == []
 
@@ -158,23 +198,29 @@ class MaintenanceContract(ContractBase):
         harness.assert_claim("lives in Rome", "home", actor="Ann")
         harness.assert_claim("since May", "may", actor="Ann", after="home")
         erase_entries(harness, [1])
-        [passage] = [row for row in harness.store.rows_between(ACCOUNT, 0, 9) if isinstance(row, Passage)]
+        [passage] = [
+            row for row in harness.store.rows_between(ACCOUNT, 0, 9) if isinstance(row, Passage)
+        ]
         assert (passage.seq, passage.after) == (2, None)
 
-    def test_a_rebuild_repairs_orphaned_tickets_and_cursors(
-        self, harness: AccountHarness
-    ) -> None:
-        harness.commit(Asserted("t1", Claim("one")), idempotency=make_idempotency_record("good", "t1"))
+    def test_a_rebuild_repairs_orphaned_tickets_and_cursors(self, harness: AccountHarness) -> None:
+        harness.commit(
+            Asserted("t1", Claim("one")), idempotency=make_idempotency_record("good", "t1")
+        )
         harness.store.advance_cursor(ACCOUNT, "c", 1)
         assert list(harness.store.check_integrity()) == []
-        harness.commit(Asserted("t2", Claim("two")), idempotency=make_idempotency_record("bad", "nobody"))
+        harness.commit(
+            Asserted("t2", Claim("two")), idempotency=make_idempotency_record("bad", "nobody")
+        )
         assert len(harness.store.check_integrity()) == 1
         harness.store.advance_cursor(ACCOUNT, "c", 99)
         assert len(harness.store.check_integrity()) == 2
         harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
         assert list(harness.store.check_integrity()) == []
         assert harness.store.get_cursor(ACCOUNT, "c") == harness.head_seq
-        kept = [harness.store.lookup_existing(ALICE, [], [], key).idempotency for key in ("good", "bad")]
+        kept = [
+            harness.store.lookup_existing(ALICE, [], [], key).idempotency for key in ("good", "bad")
+        ]
         assert [found_ticket and found_ticket.key for found_ticket in kept] == ["good", None]
 
     def test_an_intact_store_passes_the_check(self, harness: AccountHarness) -> None:
@@ -192,14 +238,29 @@ class MaintenanceContract(ContractBase):
         harness.assert_claim("one", "t1", evidence="e1")
         harness.assert_claim("two", "t1")
         harness.assert_claim("three", "t2", BOB)
-        harness.assert_claim("four", "t3", Scope(ACCOUNT, user_id="alice", agent_id="a", run_id="r"))
+        harness.assert_claim(
+            "four", "t3", Scope(ACCOUNT, user_id="alice", agent_id="a", run_id="r")
+        )
         harness.add_link("t3", "supports", "t1")
         erase_entries(harness, [4])
         stats = harness.store.get_stats(ACCOUNT)
         expected = {
-            "entries": 7, "erased": 1, "memories": 2, "versions": 3, "links": 1, "evidence": 1, "users": 1, "agents": 1,
-            "runs": 1, "faults": 0, "recalls": 0, "blobs": 0, "tasks": 0, "model": None, "pending_vectors": 0,
-        }  # fmt: skip
+            "entries": 7,
+            "erased": 1,
+            "memories": 2,
+            "versions": 3,
+            "links": 1,
+            "evidence": 1,
+            "users": 1,
+            "agents": 1,
+            "runs": 1,
+            "faults": 0,
+            "recalls": 0,
+            "blobs": 0,
+            "tasks": 0,
+            "model": None,
+            "pending_vectors": 0,
+        }
         assert {name: stats.get(name, "missing") for name in expected} == expected
         harness.store.bind_model("m", 2)
         stats = harness.store.get_stats(ACCOUNT)

@@ -12,14 +12,24 @@ from told.core.ids import hash_text
 from told.core.scope import Scope
 from told.core.text import md5_hex
 from told.ports import VIEWS
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness, assert_chained, make_idempotency_record
+from told.testing.contract.scribe import (
+    ACCOUNT,
+    ALICE,
+    BOB,
+    AccountHarness,
+    ContractBase,
+    assert_chained,
+    make_idempotency_record,
+)
 
-SECRET_TEXT = "the code is xyzzy"  # noqa: S105 - planted, to be looked for
+SECRET_TEXT = "the code is xyzzy"
 
 
 def erase_entries(harness: AccountHarness, seqs: Sequence[int]) -> Entry:
     """Destroy entries without a trace and return the tombstone."""
-    tombstone, _ = harness.store.erase(harness.account, seqs, Draft(Erased(tuple(seqs)), None, author="told"))
+    tombstone, _ = harness.store.erase(
+        harness.account, seqs, Draft(Erased(tuple(seqs)), None, author="told")
+    )
     assert not harness.store.scrub()
     return tombstone
 
@@ -34,7 +44,12 @@ class ErasureContract(ContractBase):
         tombstone = erase_entries(harness, [2])
         remaining = harness.list_entries()[1]
         assert (remaining.draft, remaining.envelope, remaining.salt) == (None, None, None)
-        assert (remaining.seq, remaining.tx, remaining.at, remaining.sort) == (2, 2, erased.at, "asserted")
+        assert (remaining.seq, remaining.tx, remaining.at, remaining.sort) == (
+            2,
+            2,
+            erased.at,
+            "asserted",
+        )
         assert (remaining.digest, remaining.hash) == (erased.digest, erased.hash)
         assert harness.list_entries()[3] == tombstone
         assert tombstone.draft == Draft(Erased((2,)), None, author="told")
@@ -64,7 +79,9 @@ class ErasureContract(ContractBase):
         harness.add_link("t2", "supports", "t1")
         harness.add_link("t2", "relates_to", "t1")
         erase_entries(harness, [1, 3])
-        assert [(link.src, link.rel) for link in harness.store.find_links(ACCOUNT, ["t1", "t2"])] == [("t2", "relates_to")]
+        assert [
+            (link.src, link.rel) for link in harness.store.find_links(ACCOUNT, ["t1", "t2"])
+        ] == [("t2", "relates_to")]
         assert harness.list_texts() == ["the other"]
 
     def test_scope_cursors_are_deleted_with_its_last_entry(self, harness: AccountHarness) -> None:
@@ -86,21 +103,27 @@ class ErasureContract(ContractBase):
         erase_entries(harness, [harness.assert_claim("tea from the erased").seq])
         assert harness.search_texts("tea") == before
 
-    def test_a_vector_is_deleted_unless_the_text_is_still_used(self, harness: AccountHarness) -> None:
+    def test_a_vector_is_deleted_unless_the_text_is_still_used(
+        self, harness: AccountHarness
+    ) -> None:
         harness.store.bind_model("m", 2)
         harness.assert_claim("tea", "t1")
         harness.assert_claim("mate", "t2")
         harness.assert_claim("mate", "t3", BOB)
         harness.store.put_vectors({hash_text("tea"): [1.0, 0.0], hash_text("mate"): [0.0, 1.0]})
         erase_entries(harness, [1, 2])
-        assert harness.store.embedded_hashes([hash_text("tea"), hash_text("mate")]) == {hash_text("mate")}
+        assert harness.store.embedded_hashes([hash_text("tea"), hash_text("mate")]) == {
+            hash_text("mate")
+        }
         erase_entries(harness, [3])
         assert harness.store.embedded_hashes([hash_text("mate")]) == frozenset()
 
     def test_a_vector_used_by_another_account_is_kept(self, harness: AccountHarness) -> None:
         harness.store.bind_model("m", 2)
         harness.assert_claim("tea")
-        self.use_account(harness, "umbrella").assert_claim("tea", scope=Scope("umbrella", user_id="carol"))
+        self.use_account(harness, "umbrella").assert_claim(
+            "tea", scope=Scope("umbrella", user_id="carol")
+        )
         harness.store.put_vectors({hash_text("tea"): [1.0, 0.0]})
         erase_entries(harness, [1])
         assert harness.store.embedded_hashes([hash_text("tea")]) == {hash_text("tea")}
@@ -108,10 +131,18 @@ class ErasureContract(ContractBase):
     def test_tickets_naming_erased_threads_are_deleted(self, harness: AccountHarness) -> None:
         thread = harness.store.mint.new_id()
         harness.commit(Asserted("t0", Claim("kept")), idempotency=make_idempotency_record("kept"))
-        harness.commit(Asserted(thread, Claim(SECRET_TEXT)), idempotency=make_idempotency_record("by tx"))
-        harness.commit(Asserted("t2", Claim("kept too")), idempotency=make_idempotency_record("by name", thread))
+        harness.commit(
+            Asserted(thread, Claim(SECRET_TEXT)), idempotency=make_idempotency_record("by tx")
+        )
+        harness.commit(
+            Asserted("t2", Claim("kept too")),
+            idempotency=make_idempotency_record("by name", thread),
+        )
         erase_entries(harness, [2])
-        remaining = {key: harness.store.lookup_existing(ALICE, [], [], key).idempotency for key in ("kept", "by tx", "by name")}
+        remaining = {
+            key: harness.store.lookup_existing(ALICE, [], [], key).idempotency
+            for key in ("kept", "by tx", "by name")
+        }
         assert [key for key, stored in remaining.items() if stored] == ["kept"]
 
     def test_faults_of_erased_entries_are_deleted(self, harness: AccountHarness) -> None:
@@ -133,24 +164,37 @@ class ErasureContract(ContractBase):
         harness.assert_claim(SECRET_TEXT, "t1")
         harness.retract_thread("t1")
         erase_entries(harness, [1, 2])
-        assert [(entry.seq, entry.draft) for entry in harness.store.thread_entries(ACCOUNT, "t1")] == [(1, None), (2, None)]
+        assert [
+            (entry.seq, entry.draft) for entry in harness.store.thread_entries(ACCOUNT, "t1")
+        ] == [(1, None), (2, None)]
 
     def test_erasure_counts_what_was_destroyed(self, harness: AccountHarness) -> None:
         harness.store.bind_model("m", 2)
         harness.add_evidence(SECRET_TEXT, "e1")
         harness.commit(
-            Asserted("t1", Claim(SECRET_TEXT, evidence="e1")), idempotency=make_idempotency_record("key"),
+            Asserted("t1", Claim(SECRET_TEXT, evidence="e1")),
+            idempotency=make_idempotency_record("key"),
             vectors={hash_text(SECRET_TEXT): [1.0, 0.0]},
-        )  # fmt: skip
+        )
         harness.add_link("e1", "supports", "t1")
         _, counts = harness.store.erase(ACCOUNT, [1, 2, 3], Draft(Erased((1, 2, 3)), None))
-        expected = {"entries": 3, "facts": 1, "links": 1, "evidence": 1, "passages": 1, "vectors": 1, "tickets": 1}
+        expected = {
+            "entries": 3,
+            "facts": 1,
+            "links": 1,
+            "evidence": 1,
+            "passages": 1,
+            "vectors": 1,
+            "tickets": 1,
+        }
         assert counts == {**expected, "faults": 0, "recalls": 0, "blobs": 0}
 
     def test_erasure_counts_rows_with_identical_text(self, harness: AccountHarness) -> None:
         harness.store.bind_model("m", 2)
         for thread in ("t1", "t2"):
-            harness.commit(Asserted(thread, Claim(SECRET_TEXT)), vectors={hash_text(SECRET_TEXT): [1.0, 0.0]})
+            harness.commit(
+                Asserted(thread, Claim(SECRET_TEXT)), vectors={hash_text(SECRET_TEXT): [1.0, 0.0]}
+            )
         harness.store.record_fault(ACCOUNT, "extract", 1, "garbled")
         _, counts = harness.store.erase(ACCOUNT, [1, 2], Draft(Erased((1, 2)), None))
         assert (counts["passages"], counts["vectors"], counts["faults"]) == (2, 1, 1)
@@ -162,7 +206,9 @@ class ErasureContract(ContractBase):
         assert tombstone.seq == 3
         assert not any(counts.values())
 
-    def test_erasing_a_missing_entry_fails_and_changes_nothing(self, harness: AccountHarness) -> None:
+    def test_erasing_a_missing_entry_fails_and_changes_nothing(
+        self, harness: AccountHarness
+    ) -> None:
         harness.assert_claim("kept")
         with pytest.raises(NotFoundError):
             erase_entries(harness, [1, 2])
@@ -198,7 +244,9 @@ class ErasureContract(ContractBase):
         assert list(other.search_texts("xyzzy", other_scope)) == [SECRET_TEXT]
 
     @pytest.mark.parametrize("seqs", [[1, 2, 3, 5], [2], [4], [3, 4]], ids=str)
-    def test_a_rebuild_after_erasure_changes_no_view(self, harness: AccountHarness, seqs: list[int]) -> None:
+    def test_a_rebuild_after_erasure_changes_no_view(
+        self, harness: AccountHarness, seqs: list[int]
+    ) -> None:
         harness.add_evidence("said", "e1")
         harness.assert_claim("first", "t1", evidence="e1")
         harness.assert_claim("second", "t1")

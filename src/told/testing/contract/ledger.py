@@ -4,11 +4,28 @@ from __future__ import annotations
 
 import pytest
 
-from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Ruled, Verb, decode_envelope
+from told.core.entry import (
+    Asserted,
+    Claim,
+    Draft,
+    Evidence,
+    Linked,
+    Observed,
+    Retracted,
+    Ruled,
+    Verb,
+    decode_envelope,
+)
 from told.core.scope import Scope
 from told.core.when import Interval
 from told.ports import Batch
-from told.testing.contract.scribe import ACCOUNT, ALICE, ContractBase, AccountHarness, assert_chained
+from told.testing.contract.scribe import (
+    ACCOUNT,
+    ALICE,
+    AccountHarness,
+    ContractBase,
+    assert_chained,
+)
 from told.testing.fakes import ManualClock
 
 
@@ -22,7 +39,9 @@ class LedgerContract(ContractBase):
 
     def test_entries_are_numbered_from_one_without_gaps(self, harness: AccountHarness) -> None:
         for number in range(5):
-            harness.commit(*[Asserted(f"t{number}{part}", Claim("x")) for part in range(number + 1)])
+            harness.commit(
+                *[Asserted(f"t{number}{part}", Claim("x")) for part in range(number + 1)]
+            )
         assert [entry.seq for entry in harness.list_entries()] == list(range(1, 16))
         assert harness.head_seq == 15
 
@@ -33,10 +52,14 @@ class LedgerContract(ContractBase):
         assert len({entry.at for entry in batch}) == 1
         assert harness.commit(Retracted("t0"))[0].tx == 5
 
-    def test_the_first_timestamp_comes_from_the_clock(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_the_first_timestamp_comes_from_the_clock(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         assert harness.assert_claim("now").updated_at == clock.now
 
-    def test_timestamps_increase_when_the_clock_does_not(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_timestamps_increase_when_the_clock_does_not(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         for step in (0, 0, -3_600_000_000, 5, 7_200_000_000):
             clock.tick(step)
             harness.assert_claim(f"after {step}")
@@ -46,7 +69,9 @@ class LedgerContract(ContractBase):
 
     def test_each_entry_hash_covers_the_previous_one(self, harness: AccountHarness) -> None:
         harness.add_evidence("I moved", "e1")
-        harness.commit(Asserted("t1", Claim("Alice moved", evidence="e1")), Linked("e1", "supports", "t1"))
+        harness.commit(
+            Asserted("t1", Claim("Alice moved", evidence="e1")), Linked("e1", "supports", "t1")
+        )
         harness.retract_thread("t1")
         assert_chained(harness.list_entries())
         assert harness.store.get_head(ACCOUNT).hash == harness.list_entries()[-1].hash
@@ -64,18 +89,27 @@ class LedgerContract(ContractBase):
     @pytest.mark.parametrize(
         "verb",
         [
-            Observed("e1", Evidence("said", "assistant", "Bo", 5, "document", "a.txt", {"page": 3})),
+            Observed(
+                "e1", Evidence("said", "assistant", "Bo", 5, "document", "a.txt", {"page": 3})
+            ),
             Asserted("t1", Claim("plain")),
             Asserted("t1", Claim("\u00fcber \U0001f600 \u8fd1", span=(1, 4)), since=7),
             Asserted("t1", Claim("for a while", valid=Interval(10, 20, "instant"), expires=30)),
-            Asserted("t1", Claim("Ann is here", "profile", "Ann", "is_at", "here", "negated", "inferred", 0.25)),
+            Asserted(
+                "t1",
+                Claim(
+                    "Ann is here", "profile", "Ann", "is_at", "here", "negated", "inferred", 0.25
+                ),
+            ),
             Retracted("t1", "negated"),
             Linked("a", "supports", "t1", 0.5, {"why": "said again"}),
             Ruled("kind", "profile", {"tier": "permanent"}),
         ],
         ids=lambda verb: type(verb).__name__,
     )
-    def test_every_verb_reads_back_as_it_was_written(self, harness: AccountHarness, verb: Verb) -> None:
+    def test_every_verb_reads_back_as_it_was_written(
+        self, harness: AccountHarness, verb: Verb
+    ) -> None:
         [entry] = harness.commit(verb)
         [stored] = harness.list_entries()
         assert stored.draft == Draft(verb, ALICE)
@@ -88,14 +122,18 @@ class LedgerContract(ContractBase):
         harness.store.commit(Batch(ACCOUNT, [draft]), harness.folding(("facts",)))
         assert [entry.draft for entry in harness.list_entries()] == [draft]
 
-    def test_scan_starts_after_a_position_and_respects_its_limit(self, harness: AccountHarness) -> None:
+    def test_scan_starts_after_a_position_and_respects_its_limit(
+        self, harness: AccountHarness
+    ) -> None:
         for number in range(6):
             harness.assert_claim(f"fact {number}")
         assert [entry.seq for entry in harness.store.scan_entries(ACCOUNT, 2, 3)] == [3, 4, 5]
         assert [entry.seq for entry in harness.store.scan_entries(ACCOUNT, 5)] == [6]
         assert list(harness.store.scan_entries(ACCOUNT, 6)) == []
 
-    def test_a_position_is_the_last_entry_at_or_before_an_instant(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_a_position_is_the_last_entry_at_or_before_an_instant(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         start = clock.now
         harness.commit(Asserted("t1", Claim("one")), Asserted("t2", Claim("two")))
         clock.tick(1000)

@@ -10,11 +10,19 @@ import pytest
 
 from told.core.entry import GENESIS, Draft, Entry, Ruled, compute_chain_hash, seal_entry
 from told.core.errors import Diverged, StoreCorrupt
-from told.core.ids import sha256, hash_text
+from told.core.ids import hash_text, sha256
 from told.core.scope import Scope
 from told.ports import VIEWS, View
 from told.testing.contract.erasing import erase_entries
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness, assert_chained, make_idempotency_record
+from told.testing.contract.scribe import (
+    ACCOUNT,
+    ALICE,
+    BOB,
+    AccountHarness,
+    ContractBase,
+    assert_chained,
+    make_idempotency_record,
+)
 from told.testing.fakes import ManualClock
 
 RESET_DRAFT = Draft(Ruled("ledger", "reset", {}), None, author="told")
@@ -27,7 +35,7 @@ def import_entries(harness: AccountHarness, entries: Sequence[Entry]) -> int:
 
 def write_random_history(harness: AccountHarness, seed: int, steps: int = 40) -> None:
     """A random but replayable life: claims, updates, retractions, evidence, links and a few erasures."""
-    random = Random(seed)  # noqa: S311 - not a secret, a life that can be lived again
+    random = Random(seed)
     for step in range(steps):
         thread, scope = f"t{random.randrange(6)}", random.choice([ALICE, BOB])
         match random.randrange(8):
@@ -38,9 +46,16 @@ def write_random_history(harness: AccountHarness, seed: int, steps: int = 40) ->
             case 2:
                 harness.add_link(f"e{random.randrange(steps)}", "supports", thread)
             case 3 if harness.head_seq:
-                erase_entries(harness, sorted({random.randint(1, harness.head_seq) for _ in range(2)}))
+                erase_entries(
+                    harness, sorted({random.randint(1, harness.head_seq) for _ in range(2)})
+                )
             case _:
-                harness.assert_claim(f"claim {step}", thread, scope, evidence=random.choice([None, f"e{random.randrange(steps)}"]))
+                harness.assert_claim(
+                    f"claim {step}",
+                    thread,
+                    scope,
+                    evidence=random.choice([None, f"e{random.randrange(steps)}"]),
+                )
 
 
 class ImportRebuildContract(ContractBase):
@@ -48,7 +63,9 @@ class ImportRebuildContract(ContractBase):
 
     # Adopting
 
-    def test_an_imported_ledger_equals_its_source(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_an_imported_ledger_equals_its_source(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.add_evidence("said", "e1")
         source.assert_claim("claimed", "t1", evidence="e1", meta={"n": 1})
@@ -59,7 +76,9 @@ class ImportRebuildContract(ContractBase):
         assert target.dump_views() == source.dump_views()
         assert target.search_texts("claimed") == source.search_texts("claimed")
 
-    def test_importing_skips_existing_entries(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_importing_skips_existing_entries(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("one")
         import_entries(target, source.list_entries())
@@ -68,7 +87,9 @@ class ImportRebuildContract(ContractBase):
         assert import_entries(target, source.list_entries()) == 0
         assert target.list_texts() == ["one", "two"]
 
-    def test_an_imported_ledger_can_be_extended(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_an_imported_ledger_can_be_extended(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("one", "t1")
         import_entries(target, source.list_entries())
@@ -77,7 +98,9 @@ class ImportRebuildContract(ContractBase):
         assert import_entries(source, target.list_entries()) == 1
         assert source.list_texts() == ["two"]
 
-    def test_a_ledger_can_be_imported_under_another_account_name(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_a_ledger_can_be_imported_under_another_account_name(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source = open_harness()
         source.assert_claim("ours")
         target = self.use_account(open_harness(), "umbrella")
@@ -86,7 +109,9 @@ class ImportRebuildContract(ContractBase):
         assert list(target.store.list_accounts()) == ["umbrella"]
         assert target.list_texts(ALICE) == []
 
-    def test_importing_a_diverged_ledger_is_refused(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_importing_a_diverged_ledger_is_refused(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("one")
         source.assert_claim("two")
@@ -99,7 +124,11 @@ class ImportRebuildContract(ContractBase):
     @pytest.mark.parametrize(
         "damage",
         [
-            lambda entries: [entries[0], replace(entries[1], envelope=entries[0].envelope), entries[2]],
+            lambda entries: [
+                entries[0],
+                replace(entries[1], envelope=entries[0].envelope),
+                entries[2],
+            ],
             lambda entries: [entries[0], replace(entries[1], salt=bytes(16)), entries[2]],
             lambda entries: [entries[0], replace(entries[1], digest=sha256(b"x")), entries[2]],
             lambda entries: [entries[0], replace(entries[1], at=entries[1].at + 1), entries[2]],
@@ -109,7 +138,9 @@ class ImportRebuildContract(ContractBase):
         ids=["envelope", "salt", "digest", "instant", "sort", "missing"],
     )
     def test_importing_a_damaged_entry_is_refused(
-        self, open_harness: Callable[[], AccountHarness], damage: Callable[[Sequence[Entry]], Sequence[Entry]]
+        self,
+        open_harness: Callable[[], AccountHarness],
+        damage: Callable[[Sequence[Entry]], Sequence[Entry]],
     ) -> None:
         source, target = open_harness(), open_harness()
         for number in range(3):
@@ -127,7 +158,9 @@ class ImportRebuildContract(ContractBase):
         with pytest.raises(StoreCorrupt, match=r"\b3\b"):
             import_entries(target, source.list_entries()[2:])
         head = target.store.get_head(ACCOUNT)
-        forged = seal_entry(RESET_DRAFT, prev=head.hash, seq=5, tx=5, at=head.at + 1, salt=bytes(16))
+        forged = seal_entry(
+            RESET_DRAFT, prev=head.hash, seq=5, tx=5, at=head.at + 1, salt=bytes(16)
+        )
         with pytest.raises(StoreCorrupt, match=r"\b5\b"):
             import_entries(target, [forged])
         assert target.head_seq == 1
@@ -141,7 +174,9 @@ class ImportRebuildContract(ContractBase):
         assert harness.list_texts() == ["kept"]
         assert harness.list_entries()[1].envelope is None
 
-    def test_importing_into_another_account_restores_nothing_erased(self, harness: AccountHarness) -> None:
+    def test_importing_into_another_account_restores_nothing_erased(
+        self, harness: AccountHarness
+    ) -> None:
         harness.assert_claim("kept", "t1")
         harness.assert_claim("secret", "t2")
         copy = list(harness.list_entries())
@@ -154,7 +189,9 @@ class ImportRebuildContract(ContractBase):
         assert other.list_entries()[1].envelope is None
         assert_chained(other.list_entries())
 
-    def test_an_erased_entry_is_imported_without_content(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_an_erased_entry_is_imported_without_content(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("kept", "t1")
         source.assert_claim("secret", "t2")
@@ -165,7 +202,9 @@ class ImportRebuildContract(ContractBase):
         assert target.dump_views() == source.dump_views()
         assert target.store.tombstoned_digests(ACCOUNT, [erased.digest]) == {erased.digest}
 
-    def test_an_imported_tombstone_erases_content(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_an_imported_tombstone_erases_content(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("kept", "t1")
         source.assert_claim("secret", "t2")
@@ -180,7 +219,9 @@ class ImportRebuildContract(ContractBase):
         assert target.search_texts("secret") == {}
         assert list(target.list_entries()) == list(source.list_entries())
 
-    def test_missing_content_without_a_tombstone_is_not_erased(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_missing_content_without_a_tombstone_is_not_erased(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("kept", "t1")
         source.assert_claim("secret", "t2")
@@ -189,7 +230,9 @@ class ImportRebuildContract(ContractBase):
         assert import_entries(target, [entries[0], cut]) == 2
         assert not target.store.tombstoned_digests(ACCOUNT, [cut.digest])
 
-    def test_a_later_tombstone_explains_an_empty_entry(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_a_later_tombstone_explains_an_empty_entry(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("kept", "t1")
         source.assert_claim("secret", "t2")
@@ -207,7 +250,15 @@ class ImportRebuildContract(ContractBase):
         source, target = open_harness(), open_harness()
         source.assert_claim("claimed", "t1")
         entry = source.list_entries()[0]
-        forged_hash = compute_chain_hash(GENESIS, seq=entry.seq, tx=entry.tx, at=entry.at, sort=entry.sort, thread="t2", digest=entry.digest)
+        forged_hash = compute_chain_hash(
+            GENESIS,
+            seq=entry.seq,
+            tx=entry.tx,
+            at=entry.at,
+            sort=entry.sort,
+            thread="t2",
+            digest=entry.digest,
+        )
         with pytest.raises(StoreCorrupt, match=r"\b1\b"):
             import_entries(target, [replace(entry, thread="t2", hash=forged_hash)])
         assert target.head_seq == 0
@@ -235,7 +286,9 @@ class ImportRebuildContract(ContractBase):
         harness.assert_claim("new")
         assert harness.list_texts() == ["new"]
 
-    def test_a_reset_account_uses_the_clock_again(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_a_reset_account_uses_the_clock_again(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         now = clock.now
         clock.tick(10**12)
         harness.assert_claim("by a clock that was ahead", "t1")
@@ -253,7 +306,9 @@ class ImportRebuildContract(ContractBase):
         assert other.list_texts(other_scope) == ["tea"]
         assert other.search_texts(scope=other_scope, vector=[1.0, 0.0])["tea"].cosine == 1.0
 
-    def test_importing_an_old_copy_after_a_reset_restores_nothing(self, harness: AccountHarness) -> None:
+    def test_importing_an_old_copy_after_a_reset_restores_nothing(
+        self, harness: AccountHarness
+    ) -> None:
         harness.assert_claim("secret", "t1")
         copy = list(harness.list_entries())
         harness.store.reset(ACCOUNT, RESET_DRAFT)
@@ -289,7 +344,9 @@ class ImportRebuildContract(ContractBase):
         assert harness.dump_views() == rows_before
 
     @pytest.mark.parametrize("seed", range(2))
-    def test_imported_views_equal_their_source(self, open_harness: Callable[[], AccountHarness], seed: int) -> None:
+    def test_imported_views_equal_their_source(
+        self, open_harness: Callable[[], AccountHarness], seed: int
+    ) -> None:
         source, target = open_harness(), open_harness()
         for step in range(12):
             source.assert_claim(f"claim {step}", f"t{(step + seed) % 4}", [ALICE, BOB][step % 2])
@@ -297,7 +354,9 @@ class ImportRebuildContract(ContractBase):
         import_entries(target, source.list_entries())
         assert target.dump_views() == source.dump_views()
 
-    def test_metadata_rows_ignore_key_order(self, open_harness: Callable[[], AccountHarness]) -> None:
+    def test_metadata_rows_ignore_key_order(
+        self, open_harness: Callable[[], AccountHarness]
+    ) -> None:
         source, target = open_harness(), open_harness()
         source.assert_claim("tea", "t1", meta={"z": 1, "a": {"y": "\u00fc", "b": [1.0, None]}})
         import_entries(target, source.list_entries())

@@ -13,7 +13,7 @@ from told.core.query import IndexQuery
 from told.core.scope import Scope
 from told.core.text import md5_hex
 from told.core.when import Interval
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, AccountHarness, ContractBase
 from told.testing.fakes import ManualClock
 
 UNENCODABLE_NAME = "half \ud800"
@@ -49,14 +49,24 @@ class ReadContract(ContractBase):
         harness.assert_claim("lives in Rome", "home")
         harness.assert_claim("lives in Oslo", "home")
         harness.retract_thread("home")
-        assert [harness.list_texts(seq=seq) for seq in range(4)] == [[], ["lives in Rome"], ["lives in Oslo"], []]
+        assert [harness.list_texts(seq=seq) for seq in range(4)] == [
+            [],
+            ["lives in Rome"],
+            ["lives in Oslo"],
+            [],
+        ]
 
-    def test_a_version_records_when_it_was_replaced_and_retracted(self, harness: AccountHarness) -> None:
+    def test_a_version_records_when_it_was_replaced_and_retracted(
+        self, harness: AccountHarness
+    ) -> None:
         harness.assert_claim("one", "t")
         harness.assert_claim("two", "t")
         harness.assert_claim("other", "u")
         harness.retract_thread("t")
-        versions = {fact.text: (fact.seq, fact.until, fact.gone) for fact in harness.store.all_versions(ALICE)}
+        versions = {
+            fact.text: (fact.seq, fact.until, fact.gone)
+            for fact in harness.store.all_versions(ALICE)
+        }
         assert versions == {"one": (1, 2, 4), "two": (2, 4, 4), "other": (3, NEVER, NEVER)}
 
     def test_a_thread_retracted_twice_keeps_both_retractions(self, harness: AccountHarness) -> None:
@@ -73,9 +83,16 @@ class ReadContract(ContractBase):
         harness.assert_claim("two", "t")
         harness.assert_claim("third", "v")
         harness.retract_thread("t")
-        versions = [(fact.text, fact.seq, fact.gone) for fact in harness.store.thread_versions(ACCOUNT, ["v", "t", "nobody"])]
+        versions = [
+            (fact.text, fact.seq, fact.gone)
+            for fact in harness.store.thread_versions(ACCOUNT, ["v", "t", "nobody"])
+        ]
         assert versions == [("one", 1, 5), ("two", 3, 5), ("third", 4, NEVER)]
-        assert list(harness.store.thread_versions(ACCOUNT, [])) == list(harness.store.thread_versions("umbrella", ["t"])) == []
+        assert (
+            list(harness.store.thread_versions(ACCOUNT, []))
+            == list(harness.store.thread_versions("umbrella", ["t"]))
+            == []
+        )
 
     def test_versions_in_one_batch_replace_each_other(self, harness: AccountHarness) -> None:
         harness.commit(Asserted("t", Claim("one")), Asserted("t", Claim("two")))
@@ -104,14 +121,19 @@ class ReadContract(ContractBase):
         harness.assert_claim("Rome", "home", valid=build_interval(100, None))
         harness.assert_claim("Oslo", "home", valid=build_interval(200, None))
         harness.assert_claim("Lima, it turned out", "home", valid=build_interval(150, None))
-        texts = [[harness.list_texts(seq=seq, valid_at=at) for at in (120, 170, 220)] for seq in (1, 2, 3)]
+        texts = [
+            [harness.list_texts(seq=seq, valid_at=at) for at in (120, 170, 220)]
+            for seq in (1, 2, 3)
+        ]
         assert texts == [
             [["Rome"], ["Rome"], ["Rome"]],
             [["Rome"], ["Rome"], ["Oslo"]],
             [["Rome"], ["Lima, it turned out"], ["Lima, it turned out"]],
         ]
 
-    def test_retracted_facts_are_visible_only_before_the_retraction(self, harness: AccountHarness) -> None:
+    def test_retracted_facts_are_visible_only_before_the_retraction(
+        self, harness: AccountHarness
+    ) -> None:
         harness.assert_claim("Rome", "home", valid=build_interval(100, 200))
         harness.assert_claim("Oslo", "home", valid=build_interval(200, None))
         harness.retract_thread("home")
@@ -121,14 +143,18 @@ class ReadContract(ContractBase):
         assert harness.list_texts(seq=2, valid_at=150) == ["Rome"]
         assert harness.list_texts(seq=4, valid_at=250) == []
 
-    def test_a_claim_without_a_start_is_valid_from_when_it_was_said(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_a_claim_without_a_start_is_valid_from_when_it_was_said(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         harness.assert_claim("plain", "a")
         harness.assert_claim("reported", "b", said_at=clock.now - 500)
         assert harness.list_texts(valid_at=clock.now) == ["plain", "reported"]
         assert harness.list_texts(valid_at=clock.now - 1) == ["reported"]
         assert harness.list_texts(valid_at=clock.now - 501) == []
 
-    def test_expired_facts_are_hidden_unless_requested(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_expired_facts_are_hidden_unless_requested(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         until = clock.now + 1000
         harness.assert_claim("for a while", expires=until)
         assert harness.list_texts(at=until - 1) == ["for a while"]
@@ -140,16 +166,31 @@ class ReadContract(ContractBase):
 
     @pytest.mark.parametrize(
         ("asked", "seen"),
-        {"u": "u ua uar", "ua": "ua uar", "uar": "uar", "a": "a ar ua uar va", "ar": "ar uar", "r": "ar r uar",
-         "v": "v va", "va": "va"}.items(),
-    )  # fmt: skip
-    def test_a_scope_sees_itself_and_narrower_scopes(self, harness: AccountHarness, asked: str, seen: str) -> None:
+        {
+            "u": "u ua uar",
+            "ua": "ua uar",
+            "uar": "uar",
+            "a": "a ar ua uar va",
+            "ar": "ar uar",
+            "r": "ar r uar",
+            "v": "v va",
+            "va": "va",
+        }.items(),
+    )
+    def test_a_scope_sees_itself_and_narrower_scopes(
+        self, harness: AccountHarness, asked: str, seen: str
+    ) -> None:
         for name, scope in SCOPES_BY_NAME.items():
             harness.assert_claim(name, scope=scope)
         assert sorted(harness.list_texts(SCOPES_BY_NAME[asked])) == seen.split()
-        assert sorted(fact.text for fact in harness.store.all_versions(SCOPES_BY_NAME[asked])) == seen.split()
+        assert (
+            sorted(fact.text for fact in harness.store.all_versions(SCOPES_BY_NAME[asked]))
+            == seen.split()
+        )
 
-    @pytest.mark.parametrize("name", ["ALICE", "alice ", "alic", "alice2", "%", "*", "a_ice", "' OR 1=1 --"])
+    @pytest.mark.parametrize(
+        "name", ["ALICE", "alice ", "alic", "alice2", "%", "*", "a_ice", "' OR 1=1 --"]
+    )
     def test_ids_match_exactly(self, harness: AccountHarness, name: str) -> None:
         harness.assert_claim("mine")
         assert harness.list_texts(Scope(ACCOUNT, user_id=name)) == []
@@ -163,14 +204,24 @@ class ReadContract(ContractBase):
         assert harness.list_texts(ALICE) == []
         assert harness.list_texts(BOB) == ["likes tea"]
 
-    def test_threads_with_the_same_id_are_separate_per_account(self, harness: AccountHarness) -> None:
-        other, other_scope = self.use_account(harness, "umbrella"), Scope("umbrella", user_id="alice")
+    def test_threads_with_the_same_id_are_separate_per_account(
+        self, harness: AccountHarness
+    ) -> None:
+        other, other_scope = (
+            self.use_account(harness, "umbrella"),
+            Scope("umbrella", user_id="alice"),
+        )
         other.assert_claim("theirs", "t1", other_scope)
         harness.assert_claim("ours", "t1")
         harness.assert_claim("ours anew", "t1")
         harness.retract_thread("t1")
-        assert [(fact.until, fact.gone) for fact in harness.store.all_versions(other_scope)] == [(NEVER, NEVER)]
-        assert [(fact.until, fact.gone) for fact in harness.store.all_versions(ALICE)] == [(2, 3), (3, 3)]
+        assert [(fact.until, fact.gone) for fact in harness.store.all_versions(other_scope)] == [
+            (NEVER, NEVER)
+        ]
+        assert [(fact.until, fact.gone) for fact in harness.store.all_versions(ALICE)] == [
+            (2, 3),
+            (3, 3),
+        ]
         fact_there = harness.store.get_fact("umbrella", "t1")
         assert fact_there is not None
         assert fact_there.text == "theirs"
@@ -189,7 +240,10 @@ class ReadContract(ContractBase):
         assert harness.list_texts(offset=9) == []
         first = harness.store.find_facts(harness.build_query(limit=2))[-1].seq
         assert harness.list_texts(limit=2, after=first) == ["fact 3", "fact 4"]
-        assert harness.list_texts(after=first, offset=1, where={"never": {"ne": "said"}}) == ["fact 4", "fact 0 again"]
+        assert harness.list_texts(after=first, offset=1, where={"never": {"ne": "said"}}) == [
+            "fact 4",
+            "fact 0 again",
+        ]
 
     @pytest.mark.parametrize(
         ("where", "seen"),
@@ -224,10 +278,20 @@ class ReadContract(ContractBase):
         ],
         ids=repr,
     )
-    def test_a_filter_keeps_only_matching_facts(self, harness: AccountHarness, where: Mapping[str, Any], seen: str) -> None:
+    def test_a_filter_keeps_only_matching_facts(
+        self, harness: AccountHarness, where: Mapping[str, Any], seen: str
+    ) -> None:
         harness.assert_claim("plain", "plain")
-        harness.assert_claim("work", "work", meta={"tag": "work", "rank": 2, "tags": ["a", "b"], "role": "boss"})
-        harness.assert_claim("play", "play", meta={"tag": "play", "rank": 5, "done": True}, kind="profile", role="assistant")
+        harness.assert_claim(
+            "work", "work", meta={"tag": "work", "rank": 2, "tags": ["a", "b"], "role": "boss"}
+        )
+        harness.assert_claim(
+            "play",
+            "play",
+            meta={"tag": "play", "rank": 5, "done": True},
+            kind="profile",
+            role="assistant",
+        )
         odd = {"tag": None, "rank": "2", "done": 1, "tags": "abc"[:1], "a.b": "dotted"}
         harness.assert_claim("odd", "odd", Scope(ACCOUNT, user_id="alice", agent_id="a"), meta=odd)
         assert harness.list_texts(where=where) == seen.split()
@@ -240,25 +304,37 @@ class ReadContract(ContractBase):
     def test_a_filter_never_widens_the_scope(self, harness: AccountHarness) -> None:
         harness.assert_claim("hers", scope=ALICE)
         harness.assert_claim("his", scope=BOB)
-        assert harness.list_texts(ALICE, where={"OR": [{"user_id": "bob"}, {"user_id": "alice"}]}) == ["hers"]
+        assert harness.list_texts(
+            ALICE, where={"OR": [{"user_id": "bob"}, {"user_id": "alice"}]}
+        ) == ["hers"]
 
     # One thing at a time
 
-    def test_a_thread_has_one_latest_version_at_each_position(self, harness: AccountHarness) -> None:
+    def test_a_thread_has_one_latest_version_at_each_position(
+        self, harness: AccountHarness
+    ) -> None:
         harness.assert_claim("one", "t")
         harness.assert_claim("two", "t")
         harness.retract_thread("t")
-        versions = [harness.store.get_fact(ACCOUNT, "t", harness.build_query(seq=seq).as_of) for seq in (0, 1, 2, 3)]
+        versions = [
+            harness.store.get_fact(ACCOUNT, "t", harness.build_query(seq=seq).as_of)
+            for seq in (0, 1, 2, 3)
+        ]
         assert [fact and fact.text for fact in versions] == [None, "one", "two", None]
         assert harness.store.get_fact(ACCOUNT, "t") is None
         assert harness.store.get_fact(ACCOUNT, "nobody") is None
         assert harness.store.get_fact("umbrella", "t", harness.build_query(seq=1).as_of) is None
 
-    def test_a_thread_has_one_version_at_each_point_of_both_axes(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_a_thread_has_one_version_at_each_point_of_both_axes(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         harness.assert_claim("Rome", "home", valid=build_interval(100, 200), expires=clock.now)
         harness.assert_claim("Oslo", "home", valid=build_interval(150, None))
         points = [(1, 99), (1, 170), (2, 120), (2, 170), (2, 300)]
-        versions = [harness.store.get_fact(ACCOUNT, "home", harness.build_query(seq=s, valid_at=at).as_of) for s, at in points]
+        versions = [
+            harness.store.get_fact(ACCOUNT, "home", harness.build_query(seq=s, valid_at=at).as_of)
+            for s, at in points
+        ]
         assert [fact and fact.text for fact in versions] == [None, "Rome", "Rome", "Oslo", "Oslo"]
 
     def test_versions_are_found_by_their_entries(self, harness: AccountHarness) -> None:
@@ -269,15 +345,35 @@ class ReadContract(ContractBase):
         assert {seq: fact.text for seq, fact in versions.items()} == {1: "one", 3: "two"}
         assert dict(harness.store.facts_by_seq("umbrella", [1])) == {}
 
-    def test_a_fact_keeps_every_claim_field(self, harness: AccountHarness, clock: ManualClock) -> None:
+    def test_a_fact_keeps_every_claim_field(
+        self, harness: AccountHarness, clock: ManualClock
+    ) -> None:
         claim = Claim(
-            "Ann moved", "event", "Ann", "moved_to", "Oslo", "negated", "inferred", 0.5, build_interval(10, 20), 30, "e1",
-            (0, 3), "user", "Ann", 5, "chat", "t0", {"deep": {"list": [1, 2.5, None, True, "\u00e9"]}},
-        )  # fmt: skip
+            "Ann moved",
+            "event",
+            "Ann",
+            "moved_to",
+            "Oslo",
+            "negated",
+            "inferred",
+            0.5,
+            build_interval(10, 20),
+            30,
+            "e1",
+            (0, 3),
+            "user",
+            "Ann",
+            5,
+            "chat",
+            "t0",
+            {"deep": {"list": [1, 2.5, None, True, "\u00e9"]}},
+        )
         harness.commit(Asserted("t", claim, since=7))
         [fact] = harness.store.find_facts(harness.build_query(show_expired=True))
         shared = [name for name in fact.__dataclass_fields__ if name in claim.__dataclass_fields__]
-        assert {name: getattr(fact, name) for name in shared} == {name: getattr(claim, name) for name in shared}
+        assert {name: getattr(fact, name) for name in shared} == {
+            name: getattr(claim, name) for name in shared
+        }
         assert fact.valid_interval() == claim.valid
         assert (fact.created_at, fact.updated_at) == (7, clock.now)
         assert (fact.id, fact.seq, fact.tx, fact.scope) == ("t", 1, 1, ALICE)
@@ -292,7 +388,10 @@ class ReadContract(ContractBase):
             ("t2", "supersedes", "t1", 0.5),
         ]
         assert [link.rel for link in harness.store.find_links(ACCOUNT, ["t1"], 2)] == ["relates_to"]
-        assert [link.rel for link in harness.store.find_links(ACCOUNT, ["t3", "t2"])] == ["relates_to", "supersedes"]
+        assert [link.rel for link in harness.store.find_links(ACCOUNT, ["t3", "t2"])] == [
+            "relates_to",
+            "supersedes",
+        ]
         assert list(harness.store.find_links(ACCOUNT, [])) == []
         assert list(harness.store.find_links("umbrella", ["t1"])) == []
 
@@ -303,16 +402,30 @@ class ReadContract(ContractBase):
         harness.assert_claim("changed since", "t1")
         harness.assert_claim("from elsewhere", "t3", evidence="e2")
         assert list(harness.store.threads_from_evidence(ACCOUNT, ["e1"])) == ["t1", "t2"]
-        assert list(harness.store.threads_from_evidence(ACCOUNT, ["e1", "e2"])) == ["t1", "t2", "t3"]
-        assert list(harness.store.threads_from_evidence(ACCOUNT, [])) == list(harness.store.threads_from_evidence("umbrella", ["e1"])) == []
+        assert list(harness.store.threads_from_evidence(ACCOUNT, ["e1", "e2"])) == [
+            "t1",
+            "t2",
+            "t3",
+        ]
+        assert (
+            list(harness.store.threads_from_evidence(ACCOUNT, []))
+            == list(harness.store.threads_from_evidence("umbrella", ["e1"]))
+            == []
+        )
 
-    def test_evidence_and_threads_with_the_same_id_are_distinct(self, harness: AccountHarness) -> None:
+    def test_evidence_and_threads_with_the_same_id_are_distinct(
+        self, harness: AccountHarness
+    ) -> None:
         harness.add_evidence("said", "same")
         harness.assert_claim("told", "same", evidence="same")
         harness.assert_claim("told again", "same", evidence="other")
         assert [entry.seq for entry in harness.store.thread_entries(ACCOUNT, "same")] == [2, 3]
         assert [row.seq for row in harness.store.evidence_rows(ACCOUNT, ids=["same"])] == [1]
-        assert list(harness.store.threads_from_evidence(ACCOUNT, ["same"])) == list(harness.store.threads_from_evidence(ACCOUNT, ["other"])) == ["same"]
+        assert (
+            list(harness.store.threads_from_evidence(ACCOUNT, ["same"]))
+            == list(harness.store.threads_from_evidence(ACCOUNT, ["other"]))
+            == ["same"]
+        )
         harness.add_evidence("more", "other")
         assert [entry.seq for entry in harness.store.thread_entries(ACCOUNT, "other")] == []
 
@@ -324,18 +437,31 @@ class ReadContract(ContractBase):
         harness.retract_thread("drink")
         versions = harness.store.facts_from_evidence(ACCOUNT, ["e1"])
         assert [(fact.text, fact.until) for fact in versions] == [
-            ("lives in Rome", 4), ("likes tea", 5), ("lives in Oslo", NEVER),
-        ]  # fmt: skip
+            ("lives in Rome", 4),
+            ("likes tea", 5),
+            ("lives in Oslo", NEVER),
+        ]
         assert versions[0].seq == first_version.seq
-        assert [fact.id for fact in harness.store.facts_from_evidence(ACCOUNT, ["e3", "e2"])] == ["home", "other", "home"]
-        assert list(harness.store.facts_from_evidence(ACCOUNT, [])) == list(harness.store.facts_from_evidence("umbrella", ["e1"])) == []
+        assert [fact.id for fact in harness.store.facts_from_evidence(ACCOUNT, ["e3", "e2"])] == [
+            "home",
+            "other",
+            "home",
+        ]
+        assert (
+            list(harness.store.facts_from_evidence(ACCOUNT, []))
+            == list(harness.store.facts_from_evidence("umbrella", ["e1"]))
+            == []
+        )
 
     def test_the_last_turn_is_not_a_claim_or_node(self, harness: AccountHarness) -> None:
         turn = harness.assert_claim("I live in Rome", "turn", kind="turn")
         harness.assert_claim("User lives in Rome", "home", predicate="lives_in")
         harness.assert_claim("Rome (place)", "rome", kind="node")
         harness.assert_claim("User is a spy", "doubt", kind="quarantine")
-        assert harness.store.lookup_existing(ALICE, [], [], None, include_last_turn=True).last_turn == turn
+        assert (
+            harness.store.lookup_existing(ALICE, [], [], None, include_last_turn=True).last_turn
+            == turn
+        )
 
     def test_quarantined_facts_are_stored_but_not_searchable(self, harness: AccountHarness) -> None:
         harness.assert_claim("xyzzy", "doubt", kind="quarantine")
@@ -352,11 +478,18 @@ class ReadContract(ContractBase):
         store = harness.store
         assert [row.id for row in store.evidence_rows(ACCOUNT, scope=ALICE)] == ["e1", "e2"]
         assert [row.id for row in store.evidence_rows(ACCOUNT, source="a.txt")] == ["e1", "e3"]
-        assert [row.id for row in store.evidence_rows(ACCOUNT, ids=["e3", "e2", "e9"])] == ["e2", "e3"]
-        assert [row.id for row in store.evidence_rows(ACCOUNT, scope=ALICE, source="a.txt")] == ["e1"]
+        assert [row.id for row in store.evidence_rows(ACCOUNT, ids=["e3", "e2", "e9"])] == [
+            "e2",
+            "e3",
+        ]
+        assert [row.id for row in store.evidence_rows(ACCOUNT, scope=ALICE, source="a.txt")] == [
+            "e1"
+        ]
         assert list(store.evidence_rows("umbrella", ids=["e1"])) == []
 
-    def test_listing_evidence_without_criteria_returns_nothing(self, harness: AccountHarness) -> None:
+    def test_listing_evidence_without_criteria_returns_nothing(
+        self, harness: AccountHarness
+    ) -> None:
         harness.add_evidence("one", "e1")
         assert list(harness.store.evidence_rows(ACCOUNT)) == []
         assert list(harness.store.evidence_rows(ACCOUNT, ids=[])) == []
@@ -368,10 +501,17 @@ class ReadContract(ContractBase):
         written = harness.commit(Asserted("t", Claim("tea", meta={"deep": [1]})), link)
         store: Any = harness.store
         facts = [
-            *store.lookup_existing(ALICE, [md5_hex("tea")], [], None).facts.values(), *store.find_facts(harness.build_query()), *store.all_versions(ALICE),
-            *store.facts_by_seq(ACCOUNT, [1]).values(), store.get_fact(ACCOUNT, "t"),
-        ]  # fmt: skip
-        entries: list[Any] = [written[0], harness.list_entries()[0], store.thread_entries(ACCOUNT, "t")[0]]
+            *store.lookup_existing(ALICE, [md5_hex("tea")], [], None).facts.values(),
+            *store.find_facts(harness.build_query()),
+            *store.all_versions(ALICE),
+            *store.facts_by_seq(ACCOUNT, [1]).values(),
+            store.get_fact(ACCOUNT, "t"),
+        ]
+        entries: list[Any] = [
+            written[0],
+            harness.list_entries()[0],
+            store.thread_entries(ACCOUNT, "t")[0],
+        ]
         for meta in [*(fact.meta for fact in facts), *(entry.verb.claim.meta for entry in entries)]:
             meta["deep"].append(2)
         store.find_links(ACCOUNT, ["t"])[0].meta["n"].append(2)
@@ -384,15 +524,39 @@ class ReadContract(ContractBase):
         harness.assert_claim("tea", "t")
         harness.store.bind_model("m", 2)
         store, bad_scope = harness.store, Scope(ACCOUNT, user_id=UNENCODABLE_NAME)
-        assert (store.get_head(UNENCODABLE_NAME).seq, store.position_at(UNENCODABLE_NAME, NEVER), store.get_cursor(ACCOUNT, UNENCODABLE_NAME)) == (0, 0, 0)
-        assert not [*store.scan_entries(UNENCODABLE_NAME), *store.thread_entries(ACCOUNT, UNENCODABLE_NAME), *store.list_faults(UNENCODABLE_NAME), *store.view_rows(UNENCODABLE_NAME, "facts")]
-        assert (store.get_fact(ACCOUNT, UNENCODABLE_NAME), store.get_fact(UNENCODABLE_NAME, "t")) == (None, None)
-        assert not [*store.all_versions(bad_scope), *store.find_links(ACCOUNT, [UNENCODABLE_NAME]), *store.threads_from_evidence(ACCOUNT, [UNENCODABLE_NAME])]
-        assert not [*store.evidence_rows(ACCOUNT, source=UNENCODABLE_NAME), *store.evidence_rows(ACCOUNT, ids=[UNENCODABLE_NAME])]
-        assert store.lookup_existing(ALICE, [UNENCODABLE_NAME], [], UNENCODABLE_NAME).idempotency is None
+        assert (
+            store.get_head(UNENCODABLE_NAME).seq,
+            store.position_at(UNENCODABLE_NAME, NEVER),
+            store.get_cursor(ACCOUNT, UNENCODABLE_NAME),
+        ) == (0, 0, 0)
+        assert not [
+            *store.scan_entries(UNENCODABLE_NAME),
+            *store.thread_entries(ACCOUNT, UNENCODABLE_NAME),
+            *store.list_faults(UNENCODABLE_NAME),
+            *store.view_rows(UNENCODABLE_NAME, "facts"),
+        ]
+        assert (
+            store.get_fact(ACCOUNT, UNENCODABLE_NAME),
+            store.get_fact(UNENCODABLE_NAME, "t"),
+        ) == (None, None)
+        assert not [
+            *store.all_versions(bad_scope),
+            *store.find_links(ACCOUNT, [UNENCODABLE_NAME]),
+            *store.threads_from_evidence(ACCOUNT, [UNENCODABLE_NAME]),
+        ]
+        assert not [
+            *store.evidence_rows(ACCOUNT, source=UNENCODABLE_NAME),
+            *store.evidence_rows(ACCOUNT, ids=[UNENCODABLE_NAME]),
+        ]
+        assert (
+            store.lookup_existing(ALICE, [UNENCODABLE_NAME], [], UNENCODABLE_NAME).idempotency
+            is None
+        )
         assert not store.lookup_existing(bad_scope, [md5_hex("tea")], [], None).facts
         assert harness.list_texts(bad_scope) == []
         assert harness.search_texts("tea", bad_scope) == {}
-        assert store.index.search(IndexQuery(harness.build_query(), (UNENCODABLE_NAME,))).by_terms in ((), [])
+        assert store.index.search(
+            IndexQuery(harness.build_query(), (UNENCODABLE_NAME,))
+        ).by_terms in ((), [])
         assert list(store.pending_texts(10, UNENCODABLE_NAME).values()) == ["tea"]
         assert store.get_stats(UNENCODABLE_NAME)["entries"] == 0

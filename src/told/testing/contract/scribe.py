@@ -9,14 +9,26 @@ from typing import Any, ClassVar
 
 import pytest
 
-from told.core.entry import GENESIS, Asserted, Claim, Draft, Entry, Evidence, Linked, Observed, Retracted, Verb, is_next_in_chain
+from told.core.entry import (
+    GENESIS,
+    Asserted,
+    Claim,
+    Draft,
+    Entry,
+    Evidence,
+    Linked,
+    Observed,
+    Retracted,
+    Verb,
+    is_next_in_chain,
+)
 from told.core.fact import Fact
 from told.core.filter import parse_filter
 from told.core.ids import IdGenerator, sha256
 from told.core.query import AsOf, FactQuery, IndexQuery
 from told.core.scope import Scope
 from told.core.text import extract_terms
-from told.ports import VIEWS, Batch, Fold, Guard, Store, IdempotencyRecord, View
+from told.ports import VIEWS, Batch, Fold, Guard, IdempotencyRecord, Store, View
 from told.testing.fakes import ManualClock, seeded_mint
 
 ACCOUNT = "acme"
@@ -36,7 +48,9 @@ class RetrieverScores:
 class AccountHarness:
     """One account of a store, with short words for long calls."""
 
-    def __init__(self, store: Store, folding: Callable[[Sequence[View]], Fold], account: str = ACCOUNT) -> None:
+    def __init__(
+        self, store: Store, folding: Callable[[Sequence[View]], Fold], account: str = ACCOUNT
+    ) -> None:
         self.store = store
         self.folding = folding
         self.account = account
@@ -49,21 +63,32 @@ class AccountHarness:
     # Writing
 
     def commit(
-        self, *verbs: Verb, scope: Scope = ALICE, guards: Sequence[Guard] = (), read_seq: int = -1,
-        idempotency: IdempotencyRecord | None = None, vectors: Mapping[bytes, Sequence[float]] | None = None,
+        self,
+        *verbs: Verb,
+        scope: Scope = ALICE,
+        guards: Sequence[Guard] = (),
+        read_seq: int = -1,
+        idempotency: IdempotencyRecord | None = None,
+        vectors: Mapping[bytes, Sequence[float]] | None = None,
         model: str | None = None,
-    ) -> Sequence[Entry]:  # fmt: skip
+    ) -> Sequence[Entry]:
         """Commit verbs as one batch."""
         drafts = [Draft(verb, scope) for verb in verbs]
         batch = Batch(self.account, drafts, guards, read_seq, idempotency, vectors or {}, model)
         return self.store.commit(batch, self.folding(VIEWS))
 
-    def assert_claim(self, text: str, thread: str | None = None, scope: Scope = ALICE, **claim: Any) -> Fact:
+    def assert_claim(
+        self, text: str, thread: str | None = None, scope: Scope = ALICE, **claim: Any
+    ) -> Fact:
         """Assert a claim on a new or given thread; return the version it became."""
-        [entry] = self.commit(Asserted(thread or self.store.mint.new_id(), Claim(text, **claim)), scope=scope)
+        [entry] = self.commit(
+            Asserted(thread or self.store.mint.new_id(), Claim(text, **claim)), scope=scope
+        )
         return self.store.facts_by_seq(self.account, [entry.seq])[entry.seq]
 
-    def add_evidence(self, content: str, id: str, scope: Scope = ALICE, source: str | None = None) -> Entry:
+    def add_evidence(
+        self, content: str, id: str, scope: Scope = ALICE, source: str | None = None
+    ) -> Entry:
         """Keep evidence."""
         [entry] = self.commit(Observed(id, Evidence(content, source=source)), scope=scope)
         return entry
@@ -81,9 +106,15 @@ class AccountHarness:
     # Reading
 
     def build_query(
-        self, scope: Scope = ALICE, *, seq: int | None = None, valid_at: int | None = None, at: int | None = None,
-        where: Mapping[str, Any] | None = None, **options: Any,
-    ) -> FactQuery:  # fmt: skip
+        self,
+        scope: Scope = ALICE,
+        *,
+        seq: int | None = None,
+        valid_at: int | None = None,
+        at: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> FactQuery:
         """A read at a position, now unless said otherwise."""
         head = self.store.get_head(self.account)
         as_of = AsOf(head.seq if seq is None else seq, head.at if at is None else at, valid_at)
@@ -91,17 +122,31 @@ class AccountHarness:
 
     def list_texts(self, scope: Scope = ALICE, **query_options: Any) -> list[str]:
         """What a scope believes."""
-        return [fact.text for fact in self.store.find_facts(self.build_query(scope, **query_options))]
+        return [
+            fact.text for fact in self.store.find_facts(self.build_query(scope, **query_options))
+        ]
 
     def search_texts(
-        self, query: str = "", scope: Scope = ALICE, *, vector: Sequence[float] | None = None, depth: int = 100,
+        self,
+        query: str = "",
+        scope: Scope = ALICE,
+        *,
+        vector: Sequence[float] | None = None,
+        depth: int = 100,
         **query_options: Any,
-    ) -> dict[str, RetrieverScores]:  # fmt: skip
+    ) -> dict[str, RetrieverScores]:
         """The matches of a query by the text of the fact that matched."""
-        index_result = self.store.index.search(IndexQuery(self.build_query(scope, **query_options), tuple(extract_terms(query)), vector, depth))
+        index_result = self.store.index.search(
+            IndexQuery(
+                self.build_query(scope, **query_options), tuple(extract_terms(query)), vector, depth
+            )
+        )
         near, words = dict(index_result.by_vector), dict(index_result.by_terms)
         facts = self.store.facts_by_seq(self.account, list({**near, **words}))
-        return {fact.text: RetrieverScores(seq, near.get(seq), words.get(seq)) for seq, fact in facts.items()}
+        return {
+            fact.text: RetrieverScores(seq, near.get(seq), words.get(seq))
+            for seq, fact in facts.items()
+        }
 
     def dump_views(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every view."""
@@ -112,9 +157,13 @@ class AccountHarness:
         return self.store.scan_entries(self.account, 0, 1_000_000)
 
 
-def make_idempotency_record(key: str, *threads: str, digest: bytes = b"request") -> IdempotencyRecord:
+def make_idempotency_record(
+    key: str, *threads: str, digest: bytes = b"request"
+) -> IdempotencyRecord:
     """A ticket whose outcome names threads, in the shape the write path gives it."""
-    return IdempotencyRecord(key, digest, json.dumps({"events": [["ADD", thread] for thread in threads], "skipped": []}))
+    return IdempotencyRecord(
+        key, digest, json.dumps({"events": [["ADD", thread] for thread in threads], "skipped": []})
+    )
 
 
 def assert_chained(entries: Sequence[Entry]) -> None:
@@ -136,7 +185,9 @@ class ContractBase:
     @pytest.fixture
     def store(self) -> Callable[[IdGenerator], Store]:
         """The factory under test; a subclass provides it."""
-        raise NotImplementedError("Override the `store` fixture: a factory that opens an empty store for a mint.")
+        raise NotImplementedError(
+            "Override the `store` fixture: a factory that opens an empty store for a mint."
+        )
 
     @pytest.fixture
     def clock(self) -> ManualClock:
@@ -144,7 +195,9 @@ class ContractBase:
         return ManualClock()
 
     @pytest.fixture
-    def open_harness(self, store: Callable[[IdGenerator], Store], clock: ManualClock) -> Iterator[Callable[[], AccountHarness]]:
+    def open_harness(
+        self, store: Callable[[IdGenerator], Store], clock: ManualClock
+    ) -> Iterator[Callable[[], AccountHarness]]:
         """Opens a scribe over a new store."""
         stores: list[Store] = []
 

@@ -10,10 +10,25 @@ from told.core.errors import ModelMismatch
 from told.core.ids import hash_text
 from told.core.query import IndexQuery
 from told.core.scope import Scope
-from told.core.score import CorpusStatistics, bm25, encode_query, count_term_frequencies, idf, quantise, query_cosine
+from told.core.score import (
+    CorpusStatistics,
+    bm25,
+    count_term_frequencies,
+    encode_query,
+    idf,
+    quantise,
+    query_cosine,
+)
 from told.core.text import extract_terms
 from told.core.when import Interval
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, RetrieverScores, AccountHarness
+from told.testing.contract.scribe import (
+    ACCOUNT,
+    ALICE,
+    BOB,
+    AccountHarness,
+    ContractBase,
+    RetrieverScores,
+)
 from told.testing.fakes import HashingEmbedder
 
 SEARCH_TEXTS = (
@@ -36,7 +51,9 @@ def compute_bm25_scores(texts: Sequence[str], query: str) -> dict[str, float]:
         weight = idf(corpus, sum(term in tokens for tokens in token_lists))
         for text, tokens in zip(texts, token_lists, strict=True):
             if term in tokens:
-                score = bm25(weight, count_term_frequencies(tokens)[term], len(tokens), corpus.average_length)
+                score = bm25(
+                    weight, count_term_frequencies(tokens)[term], len(tokens), corpus.average_length
+                )
                 scores[text] = scores.get(text, 0.0) + score
     return scores
 
@@ -59,17 +76,24 @@ def embed_text(text: str) -> Sequence[float]:
 class SearchContract(ContractBase):
     """Nobody else's data, no later write and no filter moves a score."""
 
-    @pytest.mark.parametrize("query", ["tea", "green tea", "Alice drinking tea tea tea", "\u304a\u8336", "zebra", ""])
-    def test_the_lexical_score_is_bm25_bit_for_bit(self, harness: AccountHarness, query: str) -> None:
+    @pytest.mark.parametrize(
+        "query", ["tea", "green tea", "Alice drinking tea tea tea", "\u304a\u8336", "zebra", ""]
+    )
+    def test_the_lexical_score_is_bm25_bit_for_bit(
+        self, harness: AccountHarness, query: str
+    ) -> None:
         for text in SEARCH_TEXTS:
             harness.assert_claim(text)
-        assert get_bm25_scores(harness.search_texts(query)) == compute_bm25_scores(SEARCH_TEXTS, query)
+        assert get_bm25_scores(harness.search_texts(query)) == compute_bm25_scores(
+            SEARCH_TEXTS, query
+        )
 
     def test_a_repeated_query_term_counts_once(self, harness: AccountHarness) -> None:
         for text in SEARCH_TEXTS:
             harness.assert_claim(text)
         once, twice = (
-            harness.store.index.search(IndexQuery(harness.build_query(), query_terms)) for query_terms in (("tea", "green"), ("tea", "green", "tea"))
+            harness.store.index.search(IndexQuery(harness.build_query(), query_terms))
+            for query_terms in (("tea", "green"), ("tea", "green", "tea"))
         )
         assert once == twice
 
@@ -89,8 +113,12 @@ class SearchContract(ContractBase):
         below = Scope(ACCOUNT, user_id="alice", run_id="r")
         for number, text in enumerate(SEARCH_TEXTS):
             harness.assert_claim(text, scope=below if number % 2 else ALICE)
-        assert get_bm25_scores(harness.search_texts("green tea")) == compute_bm25_scores(SEARCH_TEXTS, "green tea")
-        assert get_bm25_scores(harness.search_texts("green tea", below)) == compute_bm25_scores(SEARCH_TEXTS[1::2], "green tea")
+        assert get_bm25_scores(harness.search_texts("green tea")) == compute_bm25_scores(
+            SEARCH_TEXTS, "green tea"
+        )
+        assert get_bm25_scores(harness.search_texts("green tea", below)) == compute_bm25_scores(
+            SEARCH_TEXTS[1::2], "green tea"
+        )
 
     def test_later_writes_do_not_affect_past_scores(self, harness: AccountHarness) -> None:
         for number, text in enumerate(SEARCH_TEXTS):
@@ -100,45 +128,72 @@ class SearchContract(ContractBase):
         harness.retract_thread("t3")
         harness.assert_claim("green tea again")
         assert harness.search_texts("green tea", seq=past_seq) == before
-        latest = ["Alice drinks green juice", *SEARCH_TEXTS[1:3], *SEARCH_TEXTS[4:], "green tea again"]
-        assert get_bm25_scores(harness.search_texts("green tea")) == compute_bm25_scores(latest, "green tea")
+        latest = [
+            "Alice drinks green juice",
+            *SEARCH_TEXTS[1:3],
+            *SEARCH_TEXTS[4:],
+            "green tea again",
+        ]
+        assert get_bm25_scores(harness.search_texts("green tea")) == compute_bm25_scores(
+            latest, "green tea"
+        )
 
     def test_expired_facts_do_not_affect_scores(self, harness: AccountHarness) -> None:
         for text in SEARCH_TEXTS:
             harness.assert_claim(text)
         end = harness.store.get_head(ACCOUNT).at + 1000
         harness.assert_claim("green tea for a while", expires=end)
-        assert get_bm25_scores(harness.search_texts("green tea", at=end)) == compute_bm25_scores(SEARCH_TEXTS, "green tea")
+        assert get_bm25_scores(harness.search_texts("green tea", at=end)) == compute_bm25_scores(
+            SEARCH_TEXTS, "green tea"
+        )
         all_texts = [*SEARCH_TEXTS, "green tea for a while"]
-        assert get_bm25_scores(harness.search_texts("green tea", at=end, show_expired=True)) == compute_bm25_scores(all_texts, "green tea")
+        assert get_bm25_scores(
+            harness.search_texts("green tea", at=end, show_expired=True)
+        ) == compute_bm25_scores(all_texts, "green tea")
 
     def test_valid_at_limits_search_to_facts_valid_then(self, harness: AccountHarness) -> None:
         harness.assert_claim("lives in Rome with tea", "home", valid=Interval(100, 200, "instant"))
         harness.assert_claim("lives in Oslo with tea", "home", valid=Interval(200, None, "instant"))
-        assert get_bm25_scores(harness.search_texts("tea", valid_at=150)) == compute_bm25_scores(["lives in Rome with tea"], "tea")
-        assert get_bm25_scores(harness.search_texts("tea", valid_at=250)) == compute_bm25_scores(["lives in Oslo with tea"], "tea")
+        assert get_bm25_scores(harness.search_texts("tea", valid_at=150)) == compute_bm25_scores(
+            ["lives in Rome with tea"], "tea"
+        )
+        assert get_bm25_scores(harness.search_texts("tea", valid_at=250)) == compute_bm25_scores(
+            ["lives in Oslo with tea"], "tea"
+        )
 
     def test_a_filter_does_not_affect_scores(self, harness: AccountHarness) -> None:
         for number, text in enumerate(SEARCH_TEXTS):
             harness.assert_claim(text, meta={"even": number % 2 == 0})
         all_scores = compute_bm25_scores(SEARCH_TEXTS, "green tea")
         hits = get_bm25_scores(harness.search_texts("green tea", where={"even": True}))
-        assert hits == {text: score for text, score in all_scores.items() if text in SEARCH_TEXTS[::2]}
+        assert hits == {
+            text: score for text, score in all_scores.items() if text in SEARCH_TEXTS[::2]
+        }
 
     def test_search_covers_the_speaker_name(self, harness: AccountHarness) -> None:
         harness.assert_claim("likes tea", actor="Zoe")
-        assert get_bm25_scores(harness.search_texts("zoe")) == {"likes tea": compute_bm25_scores(["Zoe: likes tea"], "zoe")["Zoe: likes tea"]}
+        assert get_bm25_scores(harness.search_texts("zoe")) == {
+            "likes tea": compute_bm25_scores(["Zoe: likes tea"], "zoe")["Zoe: likes tea"]
+        }
 
     def test_lists_stop_at_depth_and_ties_prefer_newer_facts(self, harness: AccountHarness) -> None:
         harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
         for number in range(6):
             harness.assert_claim(f"tea {number}", meta={"number": number})
-            harness.store.put_vectors({hash_text(f"tea {number}"): embed_text("tea" if number < 4 else "coffee")})
+            harness.store.put_vectors(
+                {hash_text(f"tea {number}"): embed_text("tea" if number < 4 else "coffee")}
+            )
         hits = harness.search_texts("tea", vector=embed_text("tea"), depth=2)
         assert sorted(get_bm25_scores(hits)) == ["tea 4", "tea 5"]
         assert sorted(get_cosine_scores(hits)) == ["tea 2", "tea 3"]
-        filtered_hits = harness.search_texts("tea", vector=embed_text("tea"), depth=2, where={"number": {"lt": 2}})
-        assert sorted(get_bm25_scores(filtered_hits)) == sorted(get_cosine_scores(filtered_hits)) == ["tea 0", "tea 1"]
+        filtered_hits = harness.search_texts(
+            "tea", vector=embed_text("tea"), depth=2, where={"number": {"lt": 2}}
+        )
+        assert (
+            sorted(get_bm25_scores(filtered_hits))
+            == sorted(get_cosine_scores(filtered_hits))
+            == ["tea 0", "tea 1"]
+        )
 
     def test_each_retriever_lists_a_fact_once_best_first(self, harness: AccountHarness) -> None:
         harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
@@ -147,17 +202,26 @@ class SearchContract(ContractBase):
         harness.store.put_vectors({hash_text(SEARCH_TEXTS[0]): embed_text(SEARCH_TEXTS[0])})
         query_vector = embed_text(SEARCH_TEXTS[1])
         hits = harness.store.index.search(IndexQuery(harness.build_query(), ("tea",), query_vector))
-        assert list(hits.by_vector) == [(1, query_cosine(encode_query(query_vector), quantise(embed_text(SEARCH_TEXTS[0]))))]
+        assert list(hits.by_vector) == [
+            (1, query_cosine(encode_query(query_vector), quantise(embed_text(SEARCH_TEXTS[0]))))
+        ]
         assert sorted(seq for seq, _ in hits.by_terms) == [1, 2]
-        assert [score for _, score in hits.by_terms] == sorted((score for _, score in hits.by_terms), reverse=True)
+        assert [score for _, score in hits.by_terms] == sorted(
+            (score for _, score in hits.by_terms), reverse=True
+        )
 
-    def test_the_near_score_is_the_cosine_of_quantised_vectors_bit_for_bit(self, harness: AccountHarness) -> None:
+    def test_the_near_score_is_the_cosine_of_quantised_vectors_bit_for_bit(
+        self, harness: AccountHarness
+    ) -> None:
         harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
         for text in SEARCH_TEXTS:
             harness.assert_claim(text)
         harness.store.put_vectors({hash_text(text): embed_text(text) for text in SEARCH_TEXTS})
         query_vector = embed_text("green tea at night")
-        expected_scores = {text: query_cosine(encode_query(query_vector), quantise(embed_text(text))) for text in SEARCH_TEXTS}
+        expected_scores = {
+            text: query_cosine(encode_query(query_vector), quantise(embed_text(text)))
+            for text in SEARCH_TEXTS
+        }
         assert get_cosine_scores(harness.search_texts(vector=query_vector)) == expected_scores
         assert get_bm25_scores(harness.search_texts(vector=query_vector)) == {}
 
@@ -166,9 +230,20 @@ class SearchContract(ContractBase):
         harness.assert_claim("shared words", scope=ALICE)
         harness.assert_claim("shared words", scope=BOB)
         harness.assert_claim("words of his own", scope=BOB)
-        harness.store.put_vectors({hash_text(text): embed_text(text) for text in ("shared words", "words of his own")})
-        assert list(get_cosine_scores(harness.search_texts(vector=embed_text("words of his own")))) == ["shared words"]
-        assert get_cosine_scores(harness.search_texts(vector=embed_text("x"), scope=Scope("umbrella", user_id="alice"))) == {}
+        harness.store.put_vectors(
+            {hash_text(text): embed_text(text) for text in ("shared words", "words of his own")}
+        )
+        assert list(
+            get_cosine_scores(harness.search_texts(vector=embed_text("words of his own")))
+        ) == ["shared words"]
+        assert (
+            get_cosine_scores(
+                harness.search_texts(
+                    vector=embed_text("x"), scope=Scope("umbrella", user_id="alice")
+                )
+            )
+            == {}
+        )
 
     def test_vector_search_respects_time_and_filters(self, harness: AccountHarness) -> None:
         harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
@@ -176,11 +251,18 @@ class SearchContract(ContractBase):
         harness.assert_claim("new tea", "t1", meta={"n": 2})
         harness.assert_claim("gone tea", "t2")
         harness.retract_thread("t2")
-        harness.store.put_vectors({hash_text(text): embed_text(text) for text in ("old tea", "new tea", "gone tea")})
+        harness.store.put_vectors(
+            {hash_text(text): embed_text(text) for text in ("old tea", "new tea", "gone tea")}
+        )
         query_vector = embed_text("tea")
         assert list(get_cosine_scores(harness.search_texts(vector=query_vector))) == ["new tea"]
-        assert list(get_cosine_scores(harness.search_texts(vector=query_vector, seq=1))) == ["old tea"]
-        assert sorted(get_cosine_scores(harness.search_texts(vector=query_vector, seq=3))) == ["gone tea", "new tea"]
+        assert list(get_cosine_scores(harness.search_texts(vector=query_vector, seq=1))) == [
+            "old tea"
+        ]
+        assert sorted(get_cosine_scores(harness.search_texts(vector=query_vector, seq=3))) == [
+            "gone tea",
+            "new tea",
+        ]
         assert get_cosine_scores(harness.search_texts(vector=query_vector, where={"n": 1})) == {}
 
     def test_an_empty_search_finds_nothing(self, harness: AccountHarness) -> None:

@@ -5,19 +5,23 @@ from __future__ import annotations
 from told.core.entry import Retracted
 from told.core.scope import Scope
 from told.ports import ScopeTally
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness
+from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, AccountHarness, ContractBase
 from told.testing.fakes import ManualClock
 
 ALICE_RUN = Scope(ACCOUNT, user_id="alice", run_id="one")
 
 
-def add_spoken_turn(harness: AccountHarness, text: str, role: str = "user", scope: Scope = ALICE) -> str:
+def add_spoken_turn(
+    harness: AccountHarness, text: str, role: str = "user", scope: Scope = ALICE
+) -> str:
     """A turn with evidence of its own; its thread is its text."""
     harness.add_evidence(text, f"said {text}", scope)
     return harness.assert_claim(text, text, scope, evidence=f"said {text}", role=role).id
 
 
-def list_turn_texts(harness: AccountHarness, scope: Scope = ALICE, **options: int | bool) -> list[str]:
+def list_turn_texts(
+    harness: AccountHarness, scope: Scope = ALICE, **options: int | bool
+) -> list[str]:
     """The texts of a scope's turns."""
     return [turn.fact.text for turn in harness.store.list_turns(scope, **options)]  # type: ignore[arg-type]
 
@@ -39,11 +43,19 @@ class TurnContract(ContractBase):
 
     def test_the_first_thread_of_some_evidence_is_the_turn(self, harness: AccountHarness) -> None:
         add_spoken_turn(harness, "I live in Rome")
-        harness.assert_claim("User lives in Rome", "claim", evidence="said I live in Rome", role="user", predicate="lives_in")
+        harness.assert_claim(
+            "User lives in Rome",
+            "claim",
+            evidence="said I live in Rome",
+            role="user",
+            predicate="lives_in",
+        )
         assert list_turn_texts(harness) == ["I live in Rome"]
         harness.retract_thread("I live in Rome")
         assert list_turn_texts(harness) == []
-        harness.assert_claim("I live in Rome", "I live in Rome", evidence="said I live in Rome", role="user")
+        harness.assert_claim(
+            "I live in Rome", "I live in Rome", evidence="said I live in Rome", role="user"
+        )
         assert list_turn_texts(harness) == ["I live in Rome"]
 
     def test_nodes_and_quarantined_facts_are_not_turns(self, harness: AccountHarness) -> None:
@@ -65,7 +77,11 @@ class TurnContract(ContractBase):
     def test_turns_come_from_the_exact_scope(self, harness: AccountHarness) -> None:
         add_spoken_turn(harness, "at home")
         add_spoken_turn(harness, "once", scope=ALICE_RUN)
-        assert (list_turn_texts(harness), list_turn_texts(harness, ALICE_RUN), list_turn_texts(harness, BOB)) == (["at home"], ["once"], [])
+        assert (
+            list_turn_texts(harness),
+            list_turn_texts(harness, ALICE_RUN),
+            list_turn_texts(harness, BOB),
+        ) == (["at home"], ["once"], [])
         assert list_turn_texts(harness, Scope("umbrella", user_id="alice")) == []
 
     def test_a_corrected_turn_keeps_its_position(self, harness: AccountHarness) -> None:
@@ -114,6 +130,11 @@ class TurnContract(ContractBase):
         ended = harness.add_link("tea", "relates_to", "home").at
         other = harness.assert_claim("gone", "gone", BOB).updated_at
         harness.commit(Retracted("gone"), scope=BOB)
-        assert list(harness.store.scope_tallies(ACCOUNT)) == [ScopeTally(ALICE, 2, begun, ended), ScopeTally(BOB, 0, other, other)]
-        assert [tally.scope for tally in harness.store.scope_tallies(ACCOUNT)] == list(harness.store.list_scopes(ACCOUNT))
+        assert list(harness.store.scope_tallies(ACCOUNT)) == [
+            ScopeTally(ALICE, 2, begun, ended),
+            ScopeTally(BOB, 0, other, other),
+        ]
+        assert [tally.scope for tally in harness.store.scope_tallies(ACCOUNT)] == list(
+            harness.store.list_scopes(ACCOUNT)
+        )
         assert list(harness.store.scope_tallies("umbrella")) == []

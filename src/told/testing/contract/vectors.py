@@ -9,7 +9,7 @@ from told.core.errors import ModelMismatch
 from told.core.ids import hash_text
 from told.core.query import IndexQuery
 from told.core.scope import Scope
-from told.testing.contract.scribe import ALICE, BOB, ContractBase, AccountHarness
+from told.testing.contract.scribe import ALICE, BOB, AccountHarness, ContractBase
 
 TEA_HASH, MATE_HASH = hash_text("tea"), hash_text("mate")
 CAROL = Scope(BOB.account, user_id="carol")
@@ -29,18 +29,24 @@ class VectorContract(ContractBase):
         assert harness.store.current_model() == ("one", 2)
 
     @pytest.mark.parametrize(("name", "dim"), [("two", 2), ("one", 3)])
-    def test_another_model_is_refused_with_a_hint(self, harness: AccountHarness, name: str, dim: int) -> None:
+    def test_another_model_is_refused_with_a_hint(
+        self, harness: AccountHarness, name: str, dim: int
+    ) -> None:
         harness.store.bind_model("one", 2)
         with pytest.raises(ModelMismatch, match="one") as refusal:
             harness.store.bind_model(name, dim)
         assert "reindex" in refusal.value.hint
         assert harness.store.current_model() == ("one", 2)
 
-    def test_vectors_committed_with_their_text_are_searchable(self, harness: AccountHarness) -> None:
+    def test_vectors_committed_with_their_text_are_searchable(
+        self, harness: AccountHarness
+    ) -> None:
         harness.store.bind_model("one", 2)
         harness.commit(Asserted("t1", Claim("tea")), vectors={TEA_HASH: [1.0, 0.0]})
         assert harness.store.embedded_hashes([TEA_HASH, MATE_HASH]) == {TEA_HASH}
-        assert harness.store.lookup_existing(BOB, [], [], None, [TEA_HASH, MATE_HASH]).vectors == {TEA_HASH}
+        assert harness.store.lookup_existing(BOB, [], [], None, [TEA_HASH, MATE_HASH]).vectors == {
+            TEA_HASH
+        }
         assert dict(harness.store.pending_texts()) == {}
         assert harness.search_texts(vector=[1.0, 0.0])["tea"].cosine == 1.0
 
@@ -56,7 +62,11 @@ class VectorContract(ContractBase):
         harness.store.bind_model("one", 2)
         harness.assert_claim("tea")
         harness.assert_claim("tea", scope=CAROL)
-        assert harness.search_texts(vector=[0.0, 1.0]) == harness.search_texts(scope=CAROL, vector=[0.0, 1.0]) == {}
+        assert (
+            harness.search_texts(vector=[0.0, 1.0])
+            == harness.search_texts(scope=CAROL, vector=[0.0, 1.0])
+            == {}
+        )
         harness.commit(Asserted("t1", Claim("tea")), scope=BOB, vectors={TEA_HASH: [0.0, 2.0]})
         assert harness.search_texts(vector=[0.0, 1.0])["tea"].cosine == 1.0
         assert harness.search_texts(scope=CAROL, vector=[0.0, 1.0])["tea"].cosine == 1.0
@@ -93,7 +103,9 @@ class VectorContract(ContractBase):
             rounds += 1
         assert rounds == 3
 
-    def test_a_vector_of_the_wrong_size_is_refused_and_nothing_written(self, harness: AccountHarness) -> None:
+    def test_a_vector_of_the_wrong_size_is_refused_and_nothing_written(
+        self, harness: AccountHarness
+    ) -> None:
         harness.store.bind_model("one", 2)
         with pytest.raises(ModelMismatch):
             harness.commit(Asserted("t1", Claim("tea")), vectors={TEA_HASH: [1.0, 0.0, 0.0]})
@@ -111,7 +123,9 @@ class VectorContract(ContractBase):
         assert dict(store.pending_texts(model="two")) == {}
         assert harness.search_texts(vector=[1.0, 0.0])["tea"].cosine == 1.0
         store.switch_model("two", 3)
-        assert store.current_model() == store.lookup_existing(ALICE, [], [], None).model == ("two", 3)
+        assert (
+            store.current_model() == store.lookup_existing(ALICE, [], [], None).model == ("two", 3)
+        )
         assert harness.search_texts(vector=[0.0, 0.0, 1.0])["tea"].cosine == 1.0
         assert dict(store.pending_texts(model="one")) == {TEA_HASH: "tea"}
         with pytest.raises(ModelMismatch):
@@ -119,11 +133,15 @@ class VectorContract(ContractBase):
 
     def test_vectors_of_another_model_are_ignored(self, harness: AccountHarness) -> None:
         harness.store.bind_model("m", 2)
-        harness.commit(Asserted("t1", Claim("tea")), vectors={hash_text("tea"): [1.0, 0.0]}, model="other")
+        harness.commit(
+            Asserted("t1", Claim("tea")), vectors={hash_text("tea"): [1.0, 0.0]}, model="other"
+        )
         assert harness.store.embedded_hashes([hash_text("tea")]) == frozenset()
         assert list(harness.store.pending_texts()) == [hash_text("tea")]
         with pytest.raises(ModelMismatch):
-            harness.store.index.search(IndexQuery(harness.build_query(), vector=[1.0, 0.0], model="other"))
+            harness.store.index.search(
+                IndexQuery(harness.build_query(), vector=[1.0, 0.0], model="other")
+            )
 
     def test_an_empty_store_switches_freely(self, harness: AccountHarness) -> None:
         harness.store.bind_model("one", 2)

@@ -16,8 +16,16 @@ from told.core.errors import Conflict, InvalidInput, ScopeError
 from told.core.ids import hash_text
 from told.core.scope import Scope
 from told.core.text import md5_hex
-from told.ports import VIEWS, Batch, Guard, EntryIntact, NoEvidence, NoFact, RowOp, ThreadAt
-from told.testing.contract.scribe import ACCOUNT, ALICE, BOB, ContractBase, AccountHarness, assert_chained, make_idempotency_record
+from told.ports import VIEWS, Batch, EntryIntact, Guard, NoEvidence, NoFact, RowOp, ThreadAt
+from told.testing.contract.scribe import (
+    ACCOUNT,
+    ALICE,
+    BOB,
+    AccountHarness,
+    ContractBase,
+    assert_chained,
+    make_idempotency_record,
+)
 
 T = TypeVar("T")
 WRITER_COUNT = 8
@@ -28,9 +36,15 @@ UNENCODABLE_WRITES: dict[str, Callable[[AccountHarness], Any]] = {
     "a claim": lambda harness: harness.assert_claim(UNENCODABLE_TEXT),
     "a thread": lambda harness: harness.assert_claim("tea", UNENCODABLE_TEXT),
     "metadata": lambda harness: harness.assert_claim("tea", meta={"deep": [UNENCODABLE_TEXT]}),
-    "a scope": lambda harness: harness.assert_claim("tea", scope=Scope(ACCOUNT, user_id=UNENCODABLE_TEXT)),
-    "a ticket": lambda harness: harness.commit(idempotency=make_idempotency_record(UNENCODABLE_TEXT)),
-    "an account": lambda harness: harness.store.reset(UNENCODABLE_TEXT, Draft(Retracted("t"), None)),
+    "a scope": lambda harness: harness.assert_claim(
+        "tea", scope=Scope(ACCOUNT, user_id=UNENCODABLE_TEXT)
+    ),
+    "a ticket": lambda harness: harness.commit(
+        idempotency=make_idempotency_record(UNENCODABLE_TEXT)
+    ),
+    "an account": lambda harness: harness.store.reset(
+        UNENCODABLE_TEXT, Draft(Retracted("t"), None)
+    ),
     "a consumer": lambda harness: harness.store.advance_cursor(ACCOUNT, UNENCODABLE_TEXT, 1),
     "a fault": lambda harness: harness.store.record_fault(ACCOUNT, "graph", 1, UNENCODABLE_TEXT),
     "a model": lambda harness: harness.store.put_vectors({b"x": [1.0, 0.0]}, UNENCODABLE_TEXT),
@@ -44,7 +58,9 @@ FAILING_GUARDS: dict[str, Guard] = {
     "a text that is held": NoFact(ALICE, (md5_hex("second"),)),
     "one of the texts that is held": NoFact(ALICE, (md5_hex("first"), md5_hex("second"))),
     "evidence that is there": NoEvidence(ALICE, (Evidence("said").digest(),)),
-    "some evidence that is there": NoEvidence(ALICE, (Evidence("below").digest(), Evidence("said").digest())),
+    "some evidence that is there": NoEvidence(
+        ALICE, (Evidence("below").digest(), Evidence("said").digest())
+    ),
     "an entry that was erased": EntryIntact(8),
     "an entry that is to come": EntryIntact(99),
 }
@@ -81,7 +97,12 @@ class WriteContract(ContractBase):
         draft = Draft(Asserted("t1", Claim("never")), ALICE)
         vectors = {hash_text("never"): [1.0, 0.0]}
         with pytest.raises(ZeroDivisionError):
-            harness.store.commit(Batch(ACCOUNT, [draft], idempotency=make_idempotency_record("key"), vectors=vectors), failing_fold)
+            harness.store.commit(
+                Batch(
+                    ACCOUNT, [draft], idempotency=make_idempotency_record("key"), vectors=vectors
+                ),
+                failing_fold,
+            )
         assert (harness.dump_views(), list(harness.list_entries())) == before
         assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency is None
         assert not harness.store.embedded_hashes([hash_text("never")])
@@ -89,19 +110,27 @@ class WriteContract(ContractBase):
     def test_a_draft_of_another_account_is_refused(self, harness: AccountHarness) -> None:
         foreign = Scope("umbrella", user_id="alice")
         with pytest.raises(ScopeError):
-            harness.commit(Asserted("t1", Claim("ours")), Asserted("t2", Claim("theirs")), scope=foreign)
+            harness.commit(
+                Asserted("t1", Claim("ours")), Asserted("t2", Claim("theirs")), scope=foreign
+            )
         assert harness.head_seq == 0
 
     @pytest.mark.parametrize("guard", FAILING_GUARDS.values(), ids=FAILING_GUARDS.keys())
-    def test_a_broken_guard_refuses_the_whole_batch(self, harness: AccountHarness, guard: Guard) -> None:
+    def test_a_broken_guard_refuses_the_whole_batch(
+        self, harness: AccountHarness, guard: Guard
+    ) -> None:
         self._write_history(harness)
         before = harness.dump_views(), list(harness.list_entries())
         with pytest.raises(Conflict):
-            harness.commit(Asserted("new", Claim("new")), guards=[ThreadAt("nobody", None), guard], read_seq=2)
+            harness.commit(
+                Asserted("new", Claim("new")), guards=[ThreadAt("nobody", None), guard], read_seq=2
+            )
         assert (harness.dump_views(), list(harness.list_entries())) == before
 
     @pytest.mark.parametrize("guard", PASSING_GUARDS.values(), ids=PASSING_GUARDS.keys())
-    def test_a_guard_that_holds_lets_the_batch_through(self, harness: AccountHarness, guard: Guard) -> None:
+    def test_a_guard_that_holds_lets_the_batch_through(
+        self, harness: AccountHarness, guard: Guard
+    ) -> None:
         self._write_history(harness)
         harness.commit(Asserted("new", Claim("new")), guards=[guard], read_seq=2)
         assert "new" in harness.list_texts()
@@ -120,7 +149,11 @@ class WriteContract(ContractBase):
 
     def test_a_committed_ticket_can_be_looked_up(self, harness: AccountHarness) -> None:
         harness.assert_claim("before")
-        harness.commit(Asserted("t1", Claim("once")), Asserted("t2", Claim("and more")), idempotency=make_idempotency_record("key", "t1", "t2"))
+        harness.commit(
+            Asserted("t1", Claim("once")),
+            Asserted("t2", Claim("and more")),
+            idempotency=make_idempotency_record("key", "t1", "t2"),
+        )
         harness.assert_claim("after")
         kept = replace(make_idempotency_record("key", "t1", "t2"), seq=3)
         assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency == kept
@@ -131,21 +164,36 @@ class WriteContract(ContractBase):
     def test_a_ticket_can_be_used_only_once(self, harness: AccountHarness) -> None:
         harness.commit(Asserted("t1", Claim("once")), idempotency=make_idempotency_record("key"))
         with pytest.raises(Conflict):
-            harness.commit(Asserted("t2", Claim("twice")), idempotency=make_idempotency_record("key"), read_seq=1)
+            harness.commit(
+                Asserted("t2", Claim("twice")),
+                idempotency=make_idempotency_record("key"),
+                read_seq=1,
+            )
         assert harness.list_texts() == ["once"]
 
     def test_tickets_are_separate_per_account(self, harness: AccountHarness) -> None:
         other = self.use_account(harness, "umbrella")
         other_scope = Scope("umbrella", user_id="alice")
-        harness.commit(Asserted("t1", Claim("ours")), idempotency=make_idempotency_record("key", digest=b"a"))
-        other.commit(Asserted("t1", Claim("theirs")), scope=other_scope, idempotency=make_idempotency_record("key", digest=b"b"))
-        tickets = harness.store.lookup_existing(ALICE, [], [], "key").idempotency, harness.store.lookup_existing(other_scope, [], [], "key").idempotency
+        harness.commit(
+            Asserted("t1", Claim("ours")), idempotency=make_idempotency_record("key", digest=b"a")
+        )
+        other.commit(
+            Asserted("t1", Claim("theirs")),
+            scope=other_scope,
+            idempotency=make_idempotency_record("key", digest=b"b"),
+        )
+        tickets = (
+            harness.store.lookup_existing(ALICE, [], [], "key").idempotency,
+            harness.store.lookup_existing(other_scope, [], [], "key").idempotency,
+        )
         assert [stored.digest for stored in tickets if stored] == [b"a", b"b"]
 
     def test_a_request_that_wrote_nothing_is_remembered_too(self, harness: AccountHarness) -> None:
         assert list(harness.commit(idempotency=make_idempotency_record("key"))) == []
         assert harness.head_seq == 0
-        assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency == make_idempotency_record("key")
+        assert harness.store.lookup_existing(
+            ALICE, [], [], "key"
+        ).idempotency == make_idempotency_record("key")
 
     def test_lookup_returns_state_of_the_exact_scope(self, harness: AccountHarness) -> None:
         self._write_history(harness)
@@ -163,7 +211,10 @@ class WriteContract(ContractBase):
         for thread in ("t3", "t1", "t2"):
             harness.assert_claim("tea", thread)
         for texts in ([md5_hex("tea")], [md5_hex("tea"), md5_hex("coffee")]):
-            assert harness.store.lookup_existing(ALICE, texts, [b"x"], None).facts[md5_hex("tea")].id == "t2"
+            assert (
+                harness.store.lookup_existing(ALICE, texts, [b"x"], None).facts[md5_hex("tea")].id
+                == "t2"
+            )
 
     @pytest.mark.parametrize("name", UNENCODABLE_WRITES)
     def test_unencodable_text_is_refused(self, harness: AccountHarness, name: str) -> None:
@@ -184,7 +235,9 @@ class WriteContract(ContractBase):
         assert all(entry.tx == entry.seq - (entry.seq + 1) % 2 for entry in harness.list_entries())
         expected = {f"{writer}/{number}" for writer in range(WRITER_COUNT) for number in range(5)}
         assert {text for text in harness.list_texts() if text in expected} == expected
-        [latest] = [fact for fact in harness.store.find_facts(harness.build_query()) if fact.id == "shared"]
+        [latest] = [
+            fact for fact in harness.store.find_facts(harness.build_query()) if fact.id == "shared"
+        ]
         assert latest.seq == harness.head_seq
         rows_before = harness.dump_views()
         harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
@@ -195,7 +248,11 @@ class WriteContract(ContractBase):
 
         def write(writer: int) -> bool:
             try:
-                harness.commit(Asserted(f"t{writer}", Claim("same")), guards=[NoFact(ALICE, (md5_hex("same"),))], read_seq=seen)
+                harness.commit(
+                    Asserted(f"t{writer}", Claim("same")),
+                    guards=[NoFact(ALICE, (md5_hex("same"),))],
+                    read_seq=seen,
+                )
             except Conflict:
                 return False
             return True
@@ -208,7 +265,11 @@ class WriteContract(ContractBase):
 
         def write(writer: int) -> bool:
             try:
-                harness.commit(Asserted("t1", Claim(f"by {writer}")), guards=[ThreadAt("t1", seen)], read_seq=seen)
+                harness.commit(
+                    Asserted("t1", Claim(f"by {writer}")),
+                    guards=[ThreadAt("t1", seen)],
+                    read_seq=seen,
+                )
             except Conflict:
                 return False
             return True
@@ -221,7 +282,9 @@ class WriteContract(ContractBase):
             if worker:
                 return [len(harness.list_texts()) for _ in range(20)]
             for number in range(10):
-                harness.commit(Asserted(f"a{number}", Claim("a")), Asserted(f"b{number}", Claim("b")))
+                harness.commit(
+                    Asserted(f"a{number}", Claim("a")), Asserted(f"b{number}", Claim("b"))
+                )
             return []
 
         assert all(count % 2 == 0 for counts in self._run_in_threads(work) for count in counts)

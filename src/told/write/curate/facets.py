@@ -27,11 +27,15 @@ class SlotTemplate:
 
 
 SLOT_TEMPLATES: Final[Mapping[str, SlotTemplate]] = {
-    "work": SlotTemplate("works", {"works_at": "at", "works_as": "as", "works_in": "in"}, "works_at", "works_in"),
+    "work": SlotTemplate(
+        "works", {"works_at": "at", "works_as": "as", "works_in": "in"}, "works_at", "works_in"
+    ),
     "study": SlotTemplate("studies", {"studies": "", "studies_at": "at"}, "studies_at"),
 }
 _WORK_PATTERNS: Final = (
-    lazy_regex(r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?(?: in (?P<works_in>.+?))?"),
+    lazy_regex(
+        r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?(?: in (?P<works_in>.+?))?"
+    ),
     lazy_regex(r"works?(?: as (?P<works_as>.+?))?(?: (?:at|for) (?P<works_at>.+?))?"),
 )
 _STUDY_PATTERNS: Final = (lazy_regex(r"stud(?:ies|y)(?! at )(?: (?P<studies>.+?))?(?: at (?P<studies_at>.+?))?"),
@@ -45,10 +49,16 @@ def parse_facets(slot: str, statement: Claim | Fact) -> dict[str, str]:
     template = SLOT_TEMPLATES[slot]
     text = statement.text.removeprefix(f"{statement.subject} ").rstrip(".")
     matches = (pattern.fullmatch(text) for pattern in _SLOT_PATTERNS[slot])
-    groups = next((match.groupdict() for match in matches if match and any(match.groupdict().values())), {})
+    groups = next(
+        (match.groupdict() for match in matches if match and any(match.groupdict().values())), {}
+    )
     facets = {name: value for name, value in groups.items() if value}
     name, value = statement.predicate or "", statement.object
-    if name in template.facets and value and (name not in facets or compare_wordings(facets[name], value) is WordingRelation.OTHER):
+    if (
+        name in template.facets
+        and value
+        and (name not in facets or compare_wordings(facets[name], value) is WordingRelation.OTHER)
+    ):
         facets[name] = value
     return facets
 
@@ -59,11 +69,21 @@ def merge_facets(slot: str, claim: Claim, fact: Fact) -> tuple[WordingRelation, 
     comparison = {name: compare_wordings(new[name], old[name]) for name in new if name in old}
     if comparison.get(template.key_facet) is WordingRelation.OTHER:
         return WordingRelation.OTHER, claim
-    if template.vague_facet is not None and set(new) == {template.vague_facet} and set(old) - {template.vague_facet}:
+    if (
+        template.vague_facet is not None
+        and set(new) == {template.vague_facet}
+        and set(old) - {template.vague_facet}
+    ):
         return WordingRelation.LESS, claim
-    if new and all(comparison.get(name) in (WordingRelation.SAME, WordingRelation.LESS) for name in new):
+    if new and all(
+        comparison.get(name) in (WordingRelation.SAME, WordingRelation.LESS) for name in new
+    ):
         return (WordingRelation.SAME if new.keys() == old.keys() else WordingRelation.LESS), claim
-    kept = {name: value for name, value in old.items() if name not in new or comparison[name] is WordingRelation.LESS}
+    kept = {
+        name: value
+        for name, value in old.items()
+        if name not in new or comparison[name] is WordingRelation.LESS
+    }
     merged = {**new, **kept}
     if template.vague_facet in kept and len(merged) > 1:
         del merged[template.vague_facet]
@@ -74,8 +94,16 @@ def merge_facets(slot: str, claim: Claim, fact: Fact) -> tuple[WordingRelation, 
 
 def remove_facets(slot: str, claim: Claim, fact: Fact) -> Claim | None:
     """What is left of a memory once the sides a claim denies are taken off; nothing, if it denies what decides."""
-    template, denied, old = SLOT_TEMPLATES[slot], parse_facets(slot, claim), parse_facets(slot, fact)
-    kept = {name for name in old if name not in denied or compare_wordings(denied[name], old[name]) is WordingRelation.OTHER}
+    template, denied, old = (
+        SLOT_TEMPLATES[slot],
+        parse_facets(slot, claim),
+        parse_facets(slot, fact),
+    )
+    kept = {
+        name
+        for name in old
+        if name not in denied or compare_wordings(denied[name], old[name]) is WordingRelation.OTHER
+    }
     remaining = {name: value for name, value in old.items() if name in kept}
     if len(remaining) == len(old) or template.key_facet not in remaining:
         return None

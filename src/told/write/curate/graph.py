@@ -14,7 +14,7 @@ from told.core.fact import NODE, Fact
 from told.core.text import make_snippet
 from told.flow import Flow, call
 from told.ledger.erase import EVIDENCE_KEY
-from told.ports import Guard, UnchangedSlot, Store, ThreadAt
+from told.ports import Guard, Store, ThreadAt, UnchangedSlot
 from told.write.curate.plan import PlanContext
 from told.write.curate.verdicts import is_trusted_over
 from told.write.shape import Entity, Relation
@@ -35,22 +35,40 @@ class GraphPlan:
 
 
 def plan_graph(
-    store: Store, ctx: PlanContext, entities: Sequence[Entity], relations: Sequence[Relation],
-    claims: Sequence[tuple[str, str]] = (), evidence: Sequence[str] = (), role: str = "user",
+    store: Store,
+    ctx: PlanContext,
+    entities: Sequence[Entity],
+    relations: Sequence[Relation],
+    claims: Sequence[tuple[str, str]] = (),
+    evidence: Sequence[str] = (),
+    role: str = "user",
     texts: Sequence[str] = (),
-) -> Flow[GraphPlan]:  # fmt: skip
+) -> Flow[GraphPlan]:
     """The entries that put entities and relations into the graph, and bind claims (thread, text) to whom they mention.
 
     A node that is there is found by the slug of its name; a relation that is there is not drawn again. `said` is what
     each piece of evidence says: a node is taken from the first that names it.
     """
     entities_by_slug = _index_entities(entities, relations)
-    current_nodes = yield from call(store.current_facts, ctx.scope, ctx.now, slots=[(slug, NODE) for slug in entities_by_slug])
+    current_nodes = yield from call(
+        store.current_facts, ctx.scope, ctx.now, slots=[(slug, NODE) for slug in entities_by_slug]
+    )
     nodes_by_slug = {fact.subject: fact for fact in current_nodes}
     plan = GraphPlan()
     for slug, entity in entities_by_slug.items():
-        _plan_node(plan, ctx, entity, nodes_by_slug.get(slug), slug, _pick_evidence(entity, relations, evidence, texts), role)
-    wanted_links = [*_build_relation_links(plan, relations, evidence), *_build_mention_links(plan, entities_by_slug, claims)]
+        _plan_node(
+            plan,
+            ctx,
+            entity,
+            nodes_by_slug.get(slug),
+            slug,
+            _pick_evidence(entity, relations, evidence, texts),
+            role,
+        )
+    wanted_links = [
+        *_build_relation_links(plan, relations, evidence),
+        *_build_mention_links(plan, entities_by_slug, claims),
+    ]
     ends = _select_link_ends(wanted_links, {fact.id for fact in current_nodes})
     links = (yield from call(store.find_links, ctx.scope.account, ends)) if ends else ()
     existing = {(link.src, link.rel, link.dst) for link in links}
@@ -66,7 +84,11 @@ def _select_link_ends(wanted_links: Sequence[Linked], node_ids: set[str]) -> lis
 
     Whoever speaks has links to everything they speak of, and what is new has none.
     """
-    ends = (link.src if link.rel == MENTIONS else link.dst for link in wanted_links if link.dst in node_ids)
+    ends = (
+        link.src if link.rel == MENTIONS else link.dst
+        for link in wanted_links
+        if link.dst in node_ids
+    )
     return list(dict.fromkeys(ends))
 
 
@@ -82,11 +104,17 @@ def _index_entities(entities: Sequence[Entity], relations: Sequence[Relation]) -
     return by_slug
 
 
-def _pick_evidence(entity: Entity, relations: Sequence[Relation], evidence: Sequence[str], texts: Sequence[str]) -> str | None:
+def _pick_evidence(
+    entity: Entity, relations: Sequence[Relation], evidence: Sequence[str], texts: Sequence[str]
+) -> str | None:
     """The evidence of an entity: the first that names it, or that relates it to another, or the first there is."""
     naming = (turn for turn, text in enumerate(texts) if entity.name.casefold() in text.casefold())
     slug = address.slugify(entity.name)
-    related = (relation.turn for relation in relations if slug in (address.slugify(relation.src), address.slugify(relation.dst)))
+    related = (
+        relation.turn
+        for relation in relations
+        if slug in (address.slugify(relation.src), address.slugify(relation.dst))
+    )
     turn = next(naming, None)
     turn = next(related, 0) if turn is None else turn
     return evidence[turn] if turn < len(evidence) else None
@@ -95,14 +123,18 @@ def _pick_evidence(entity: Entity, relations: Sequence[Relation], evidence: Sequ
 def _merge_entities(old: Entity, new: Entity) -> Entity:
     """One entity of two with the same name: the more definite type, and what both are said to be."""
     kind = new.type if old.type == UNTYPED_ENTITY else old.type
-    return replace(old, type=kind, description=_merge_descriptions(old.description, new.description))
+    return replace(
+        old, type=kind, description=_merge_descriptions(old.description, new.description)
+    )
 
 
 def _merge_descriptions(old: str, new: str) -> str:
     """Two descriptions as one: the one that says more, or both."""
     if not new or is_same_text(new, old) or has_extra_words(old, new):
         return old
-    return make_snippet(new if not old or has_extra_words(new, old) else f"{old}; {new}", DESCRIPTION_LIMIT)
+    return make_snippet(
+        new if not old or has_extra_words(new, old) else f"{old}; {new}", DESCRIPTION_LIMIT
+    )
 
 
 def build_node_claim(entity: Entity, slug: str, evidence: str | None, role: str) -> Claim:
@@ -117,17 +149,29 @@ def build_node_claim(entity: Entity, slug: str, evidence: str | None, role: str)
 def entity_from_node(node: Fact) -> Entity:
     """The entity a node stands for."""
     meta: Mapping[str, object] = node.meta
-    return Entity(str(meta.get("name", node.text)), str(meta.get("type", UNTYPED_ENTITY)), str(meta.get("description", "")))
+    return Entity(
+        str(meta.get("name", node.text)),
+        str(meta.get("type", UNTYPED_ENTITY)),
+        str(meta.get("description", "")),
+    )
 
 
 def _plan_node(
-    plan: GraphPlan, ctx: PlanContext, entity: Entity, current: Fact | None, slug: str, evidence: str | None, role: str
+    plan: GraphPlan,
+    ctx: PlanContext,
+    entity: Entity,
+    current: Fact | None,
+    slug: str,
+    evidence: str | None,
+    role: str,
 ) -> None:
     """A new node, or more about one that is there; whoever is trusted less says nothing about it."""
     if current is None:
         thread = plan.nodes[slug] = ctx.id_generator.new_id()
         plan.guards.append(UnchangedSlot(ctx.scope, slug, (NODE,), ctx.position))
-        plan.drafts.append(_build_draft(ctx, Asserted(thread, build_node_claim(entity, slug, evidence, role))))
+        plan.drafts.append(
+            _build_draft(ctx, Asserted(thread, build_node_claim(entity, slug, evidence, role)))
+        )
         return
     plan.nodes[slug] = current.id
     merged = _merge_entities(entity_from_node(current), entity)
@@ -137,7 +181,9 @@ def _plan_node(
         plan.drafts.append(_build_draft(ctx, Asserted(current.id, claim, current.created_at)))
 
 
-def _build_relation_links(plan: GraphPlan, relations: Sequence[Relation], evidence: Sequence[str]) -> list[Linked]:
+def _build_relation_links(
+    plan: GraphPlan, relations: Sequence[Relation], evidence: Sequence[str]
+) -> list[Linked]:
     links: list[Linked] = []
     for relation in relations:
         src, dst = (plan.nodes.get(address.slugify(name)) for name in (relation.src, relation.dst))
@@ -147,7 +193,9 @@ def _build_relation_links(plan: GraphPlan, relations: Sequence[Relation], eviden
     return links
 
 
-def _build_mention_links(plan: GraphPlan, entities_by_slug: Mapping[str, Entity], claims: Sequence[tuple[str, str]]) -> list[Linked]:
+def _build_mention_links(
+    plan: GraphPlan, entities_by_slug: Mapping[str, Entity], claims: Sequence[tuple[str, str]]
+) -> list[Linked]:
     """Which claims name which entities, as whole words."""
     names = {slug: entity.name.lower() for slug, entity in entities_by_slug.items()}
     return [

@@ -23,8 +23,17 @@ from told.write.desk import WriteContext
 
 MIN_WEIGHT: Final = min(lens.same for lens in LENSES.values())
 """An edge that no lens would see is not worth keeping."""
-_LEGAL_SUFFIXES: Final = frozenset("inc incorporated corp corporation ltd limited llc gmbh ag sa plc co company bv the".split())
-_EXACT_WEIGHT, _PART_WEIGHT, _INITIAL_WEIGHT, _FIRST_NAME_WEIGHT, _ACRONYM_WEIGHT, _SPELLING_WEIGHT = 0.99, 0.90, 0.75, 0.65, 0.70, 0.88
+_LEGAL_SUFFIXES: Final = frozenset(
+    "inc incorporated corp corporation ltd limited llc gmbh ag sa plc co company bv the".split()
+)
+(
+    _EXACT_WEIGHT,
+    _PART_WEIGHT,
+    _INITIAL_WEIGHT,
+    _FIRST_NAME_WEIGHT,
+    _ACRONYM_WEIGHT,
+    _SPELLING_WEIGHT,
+) = 0.99, 0.90, 0.75, 0.65, 0.70, 0.88
 _MIN_SPELLING_LIKENESS: Final = 0.85
 _MIN_NAME_LENGTH: Final = 5
 _MIN_COSINE: Final = 0.8
@@ -53,14 +62,24 @@ def score_name_match(name: str, other_name: str) -> float:
         return _ACRONYM_WEIGHT
     if set(shorter) < set(longer):
         return _PART_WEIGHT if len(shorter) > 1 else _FIRST_NAME_WEIGHT
-    if len(shorter) == len(longer) > 1 and shorter[-1] == longer[-1] and _is_abbreviation(shorter, longer):
+    if (
+        len(shorter) == len(longer) > 1
+        and shorter[-1] == longer[-1]
+        and _is_abbreviation(shorter, longer)
+    ):
         return _INITIAL_WEIGHT
     spelling_likeness = similarity_ratio(" ".join(left), " ".join(right))
-    return spelling_likeness * _SPELLING_WEIGHT if spelling_likeness >= _MIN_SPELLING_LIKENESS and len("".join(shorter)) >= _MIN_NAME_LENGTH else 0.0
+    return (
+        spelling_likeness * _SPELLING_WEIGHT
+        if spelling_likeness >= _MIN_SPELLING_LIKENESS and len("".join(shorter)) >= _MIN_NAME_LENGTH
+        else 0.0
+    )
 
 
 def _split_name(name: str) -> tuple[str, ...]:
-    plain = "".join(c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c))
+    plain = "".join(
+        c for c in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(c)
+    )
     parts = re.findall(r"[^\W_]+", re.sub(r"(?<=\b\w)\.(?=\w\b)|'s\b", "", plain))
     return tuple(part for part in parts if part not in _LEGAL_SUFFIXES) or tuple(parts)
 
@@ -70,7 +89,9 @@ def _get_numeric_parts(parts: Sequence[str]) -> list[str]:
 
 
 def _is_acronym(shorter: Sequence[str], longer: Sequence[str]) -> bool:
-    return len(shorter) == 1 and len(longer) > 2 and shorter[0] == "".join(part[0] for part in longer)
+    return (
+        len(shorter) == 1 and len(longer) > 2 and shorter[0] == "".join(part[0] for part in longer)
+    )
 
 
 def _is_abbreviation(left: Sequence[str], right: Sequence[str]) -> bool:
@@ -79,7 +100,9 @@ def _is_abbreviation(left: Sequence[str], right: Sequence[str]) -> bool:
     return bool(pairs) and all(min(len(a), len(b)) == 1 and a[0] == b[0] for a, b in pairs)
 
 
-def build_identity_edges(references: Sequence[NameReference], vectors: Mapping[str, Sequence[float]] | None = None) -> list[Linked]:
+def build_identity_edges(
+    references: Sequence[NameReference], vectors: Mapping[str, Sequence[float]] | None = None
+) -> list[Linked]:
     """The edges among references of one type: by spelling, and by meaning where vectors are given."""
     codes = {thread: quantise(vector) for thread, vector in (vectors or {}).items()}
     identity_edges: list[Linked] = []
@@ -88,27 +111,46 @@ def build_identity_edges(references: Sequence[NameReference], vectors: Mapping[s
             continue
         spelling_weight = score_name_match(left.name, right.name)
         embedding_weight = 0.0
-        if left.thread in codes and right.thread in codes and _get_numeric_parts(_split_name(left.name)) == _get_numeric_parts(_split_name(right.name)):
+        if (
+            left.thread in codes
+            and right.thread in codes
+            and _get_numeric_parts(_split_name(left.name))
+            == _get_numeric_parts(_split_name(right.name))
+        ):
             similarity = cosine(codes[left.thread], codes[right.thread])
             embedding_weight = similarity * _EMBEDDING_WEIGHT if similarity >= _MIN_COSINE else 0.0
         weight, method = max((spelling_weight, "fuzzy"), (embedding_weight, "embedding"))
         if weight >= MIN_WEIGHT:
-            identity_edges.append(Linked(right.thread, SAME_AS, left.thread, round(weight, 4), {"method": method}))
+            identity_edges.append(
+                Linked(right.thread, SAME_AS, left.thread, round(weight, 4), {"method": method})
+            )
     return identity_edges
 
 
 def _is_comparable(left: NameReference, right: NameReference) -> bool:
-    return left.thread != right.thread and (left.type == right.type or "thing" in (left.type, right.type))
+    return left.thread != right.thread and (
+        left.type == right.type or "thing" in (left.type, right.type)
+    )
 
 
-def find_identity_edges(store: Store, scope: Scope, now: int, embedder: Embedder | None = None) -> Flow[list[Linked]]:
+def find_identity_edges(
+    store: Store, scope: Scope, now: int, embedder: Embedder | None = None
+) -> Flow[list[Linked]]:
     """The edges among the nodes a scope holds that nobody has drawn yet, in either direction."""
     nodes = yield from call(store.current_facts, scope, now, kinds=[NODE])
     references = [build_reference(node) for node in nodes]
     vectors = yield from _embed_names(embedder, references)
     links = yield from call(store.find_links, scope.account, [node.id for node in nodes])
-    known = {frozenset((link.src, link.dst)) for link in links if link.rel in (SAME_AS, DISTINCT_REFERENT)}
-    return [edge for edge in build_identity_edges(references, vectors) if frozenset((edge.src, edge.dst)) not in known]
+    known = {
+        frozenset((link.src, link.dst))
+        for link in links
+        if link.rel in (SAME_AS, DISTINCT_REFERENT)
+    }
+    return [
+        edge
+        for edge in build_identity_edges(references, vectors)
+        if frozenset((edge.src, edge.dst)) not in known
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +165,12 @@ class IdentityMatch:
     def as_dict(self) -> dict[str, Any]:
         """The pair as JSON."""
         pair = {"source": self.one.name, "relation": SAME_AS, "target": self.other.name}
-        return {**pair, "weight": self.weight, "method": self.method, "ids": [self.one.thread, self.other.thread]}
+        return {
+            **pair,
+            "weight": self.weight,
+            "method": self.method,
+            "ids": [self.one.thread, self.other.thread],
+        }
 
 
 def record_identity_edges(ctx: WriteContext, scope: Scope) -> Flow[list[IdentityMatch]]:
@@ -132,7 +179,10 @@ def record_identity_edges(ctx: WriteContext, scope: Scope) -> Flow[list[Identity
     def decide() -> Flow[list[IdentityMatch]]:
         now = ctx.id_generator.now()
         candidates = yield from find_identity_edges(ctx.store, scope, now, ctx.embedder)
-        nodes = {node.id: node for node in (yield from call(ctx.store.current_facts, scope, now, kinds=[NODE]))}
+        nodes = {
+            node.id: node
+            for node in (yield from call(ctx.store.current_facts, scope, now, kinds=[NODE]))
+        }
         new_edges = [edge for edge in candidates if edge.src in nodes and edge.dst in nodes]
         if not new_edges:
             return []
@@ -141,20 +191,37 @@ def record_identity_edges(ctx: WriteContext, scope: Scope) -> Flow[list[Identity
         guards = [ThreadAt(end, nodes[end].seq) for end in ends]
         yield from commit_batch(ctx.store, Batch(scope.account, drafts, guards))
         references = {end: build_reference(nodes[end]) for end in ends}
-        return [IdentityMatch(references[edge.src], references[edge.dst], edge.weight, str(edge.meta["method"])) for edge in new_edges]
+        return [
+            IdentityMatch(
+                references[edge.src], references[edge.dst], edge.weight, str(edge.meta["method"])
+            )
+            for edge in new_edges
+        ]
 
     return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
 
 
-def _embed_names(embedder: Embedder | None, references: Sequence[NameReference]) -> Flow[Mapping[str, Sequence[float]]]:
+def _embed_names(
+    embedder: Embedder | None, references: Sequence[NameReference]
+) -> Flow[Mapping[str, Sequence[float]]]:
     if embedder is None or not references:
         return {}
-    outcome = yield from catch_failure(call(embedder.embed, [reference.name for reference in references], "passage"))
+    outcome = yield from catch_failure(
+        call(embedder.embed, [reference.name for reference in references], "passage")
+    )
     if isinstance(outcome, Failure):
         return {}
-    return dict(zip((reference.thread for reference in references), validate_vectors(embedder, outcome, len(references)), strict=True))
+    return dict(
+        zip(
+            (reference.thread for reference in references),
+            validate_vectors(embedder, outcome, len(references)),
+            strict=True,
+        )
+    )
 
 
 def build_reference(node: Fact) -> NameReference:
     """A node as a reference."""
-    return NameReference(node.id, str(node.meta.get("name", node.text)), str(node.meta.get("type", "thing")))
+    return NameReference(
+        node.id, str(node.meta.get("name", node.text)), str(node.meta.get("type", "thing"))
+    )

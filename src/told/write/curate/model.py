@@ -29,8 +29,17 @@ from told.settings import Settings
 from told.write.curate import policies, rules
 from told.write.curate.near import NearestMemories
 from told.write.curate.scene import CurationState, apply_source_trust, load_state
-from told.write.curate.slots import OPPOSITES, is_loose, get_sibling_predicates
-from told.write.curate.verdicts import NEGATED, decide_delete, merge_meta, is_late, decide_none, is_trusted_over, decide_quarantine, decide_update
+from told.write.curate.slots import OPPOSITES, get_sibling_predicates, is_loose
+from told.write.curate.verdicts import (
+    NEGATED,
+    decide_delete,
+    decide_none,
+    decide_quarantine,
+    decide_update,
+    is_late,
+    is_trusted_over,
+    merge_meta,
+)
 from told.write.extract.brief import load_prompt
 from told.write.shape import QUARANTINED, CurationResult, Decision, ExtractedClaim, ExtractionInput
 
@@ -82,37 +91,62 @@ class ModelCurator:
     embedder: Embedder | None = None
     prompt: str | None = None
 
-    def decide(self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]) -> Flow[CurationResult]:
+    def decide(
+        self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
+    ) -> Flow[CurationResult]:
         """One or more decisions for every claim, in order of the claims."""
         state = yield from load_state(self.store, inputs, claims, self.settings)
-        asked_numbers = [number for number, extracted in enumerate(claims) if _should_ask_model(state, extracted.claim)]
+        asked_numbers = [
+            number
+            for number, extracted in enumerate(claims)
+            if _should_ask_model(state, extracted.claim)
+        ]
         nearest = NearestMemories(self.store, self.embedder, self.settings.curate_near)
-        nearest_facts = yield from nearest.find_nearest(inputs, [claims[number].claim.text for number in asked_numbers])
+        nearest_facts = yield from nearest.find_nearest(
+            inputs, [claims[number].claim.text for number in asked_numbers]
+        )
         curation_reply = CurationReply()
         numbered_facts = zip(asked_numbers, nearest_facts, strict=True)
-        for rows in _group_by_source(_build_row(inputs, number, claims[number], facts) for number, facts in numbered_facts):
+        for rows in _group_by_source(
+            _build_row(inputs, number, claims[number], facts) for number, facts in numbered_facts
+        ):
             for start in range(0, len(rows), self.settings.curate_batch):
-                yield from self._ask_model(curation_reply, rows[start : start + self.settings.curate_batch])
+                yield from self._ask_model(
+                    curation_reply, rows[start : start + self.settings.curate_batch]
+                )
         touched: set[str] = set()
         for number, extracted in enumerate(claims):
             proposals = curation_reply.proposals.get(number, [])
-            if not _apply_proposals(state, inputs, extracted, proposals, touched, curation_reply.warnings):
+            if not _apply_proposals(
+                state, inputs, extracted, proposals, touched, curation_reply.warnings
+            ):
                 rules.apply_claim(state, inputs, extracted)
-        return CurationResult(tuple(state.decisions), tuple(curation_reply.warnings), tuple(curation_reply.unreadable_replies), curation_reply.usage)
+        return CurationResult(
+            tuple(state.decisions),
+            tuple(curation_reply.warnings),
+            tuple(curation_reply.unreadable_replies),
+            curation_reply.usage,
+        )
 
     def _ask_model(self, curation_reply: CurationReply, rows: Sequence[ClaimRow]) -> Flow[None]:
         """Ask about some claims at once; a model that fails leaves them to the rules."""
         memories = list({fact.id: fact for _, _, facts in rows for fact in facts}.values())
         system = self.prompt or load_prompt("curate")
-        reply = yield from catch_failure(call(self.llm.ask, system, build_question(rows, memories), schema=SCHEMA))
+        reply = yield from catch_failure(
+            call(self.llm.ask, system, build_question(rows, memories), schema=SCHEMA)
+        )
         if isinstance(reply, Failure):
-            curation_reply.warnings.append(f"{self.llm.model} could not be asked, so rules decided: {reply}")
+            curation_reply.warnings.append(
+                f"{self.llm.model} could not be asked, so rules decided: {reply}"
+            )
             return
         curation_reply.usage += get_usage(reply)
         try:
             payload = parse_lenient_json(reply)
         except InvalidInput:
-            curation_reply.warnings.append(f"{self.llm.model} gave no decision that can be read, so rules decided.")
+            curation_reply.warnings.append(
+                f"{self.llm.model} gave no decision that can be read, so rules decided."
+            )
             curation_reply.unreadable_replies.append(str(reply))
             return
         _parse_decisions(curation_reply, payload, rows, memories)
@@ -123,16 +157,29 @@ def _should_ask_model(state: CurationState, claim: Claim) -> bool:
     exact = state.find_same_text(claim)
     is_known = exact is not None and exact.expires > state.now
     is_quarantined = claim.kind == QUARANTINE or claim.modality == QUARANTINED
-    is_immutable = claim.predicate is not None and lookup_predicate(claim.predicate).semantics is Semantics.IMMUTABLE
+    is_immutable = (
+        claim.predicate is not None
+        and lookup_predicate(claim.predicate).semantics is Semantics.IMMUTABLE
+    )
     kind = state.get_kind(claim.kind)
-    is_document = claim.predicate is None and kind is not None and policies.get_routing_key(kind, claim) is not None
+    is_document = (
+        claim.predicate is None
+        and kind is not None
+        and policies.get_routing_key(kind, claim) is not None
+    )
     return not (is_known or is_quarantined or is_immutable or is_document)
 
 
-def _build_row(inputs: ExtractionInput, number: int, extracted: ExtractedClaim, facts: Sequence[Fact]) -> ClaimRow:
+def _build_row(
+    inputs: ExtractionInput, number: int, extracted: ExtractedClaim, facts: Sequence[Fact]
+) -> ClaimRow:
     """A claim and the memories it is shown with: none of a source that is trusted less, whose words could mislead."""
     claim = apply_source_trust(inputs, extracted)
-    return number, claim, [fact for fact in facts if trust_of_source(fact) >= trust_of_source(claim)]
+    return (
+        number,
+        claim,
+        [fact for fact in facts if trust_of_source(fact) >= trust_of_source(claim)],
+    )
 
 
 def _group_by_source(rows: Iterable[ClaimRow]) -> list[list[ClaimRow]]:
@@ -147,7 +194,10 @@ def _group_by_source(rows: Iterable[ClaimRow]) -> list[list[ClaimRow]]:
 def build_question(rows: Sequence[ClaimRow], memories: Sequence[Fact]) -> str:
     """What a model is asked: the memories and the facts, each on a line with its number."""
     numbers = {fact.id: number for number, fact in enumerate(memories, 1)}
-    memory_lines = (f"{number}. [{format_iso(fact.updated_at)[:10]}] {_collapse_spaces(fact.text)}" for number, fact in enumerate(memories, 1))
+    memory_lines = (
+        f"{number}. [{format_iso(fact.updated_at)[:10]}] {_collapse_spaces(fact.text)}"
+        for number, fact in enumerate(memories, 1)
+    )
     fact_lines = (
         f"{number}. {_collapse_spaces(claim.text)} (nearest memories: {', '.join(str(numbers[fact.id]) for fact in facts)})"
         for number, (_, claim, facts) in enumerate(rows, 1)
@@ -162,7 +212,12 @@ def _collapse_spaces(text: str) -> str:
 # Reading what a model said --------------------------------------------------------------------------------------------
 
 
-def _parse_decisions(curation_reply: CurationReply, payload: object, rows: Sequence[ClaimRow], memories: Sequence[Fact]) -> None:
+def _parse_decisions(
+    curation_reply: CurationReply,
+    payload: object,
+    rows: Sequence[ClaimRow],
+    memories: Sequence[Fact],
+) -> None:
     ignored = 0
     for item in _iter_items(payload):
         number = _parse_number(item.get("fact", 1 if len(rows) == 1 else None))
@@ -172,10 +227,14 @@ def _parse_decisions(curation_reply: CurationReply, payload: object, rows: Seque
             continue
         curation_reply.proposals.setdefault(rows[number - 1][0], []).append(proposal)
     if ignored:
-        curation_reply.warnings.append(f"{ignored} decisions of the model name what it was not shown, and are ignored.")
+        curation_reply.warnings.append(
+            f"{ignored} decisions of the model name what it was not shown, and are ignored."
+        )
     undecided = sum(number not in curation_reply.proposals for number, _, _ in rows)
     if undecided:
-        curation_reply.warnings.append(f"The model left {undecided} facts undecided, so rules decided.")
+        curation_reply.warnings.append(
+            f"The model left {undecided} facts undecided, so rules decided."
+        )
     if undecided == len(rows) and payload:
         curation_reply.unreadable_replies.append(str(payload))
 
@@ -183,7 +242,9 @@ def _parse_decisions(curation_reply: CurationReply, payload: object, rows: Seque
 def _iter_items(payload: object) -> Iterator[Mapping[str, Any]]:
     """The objects of an answer, whichever of the usual shapes it has."""
     if isinstance(payload, Mapping):
-        items = next((payload[name] for name in LIST_KEYS if isinstance(payload.get(name), list)), [payload])
+        items = next(
+            (payload[name] for name in LIST_KEYS if isinstance(payload.get(name), list)), [payload]
+        )
     else:
         items = payload if isinstance(payload, list) else []
     return (item for item in items if isinstance(item, Mapping))
@@ -193,7 +254,9 @@ def _parse_proposal(item: Mapping[str, Any], memories: Sequence[Fact]) -> Curati
     event = str(item.get("event", "")).upper()
     number = _parse_number(item.get("id"))
     fact = memories[number - 1] if number is not None and 0 < number <= len(memories) else None
-    if event not in EVENTS or (fact is None and (event in ("UPDATE", "DELETE") or item.get("id") is not None)):
+    if event not in EVENTS or (
+        fact is None and (event in ("UPDATE", "DELETE") or item.get("id") is not None)
+    ):
         return None
     text = next((item[name] for name in TEXT_KEYS if isinstance(item.get(name), str)), "")
     return CurationProposal(event, fact, _collapse_spaces(text))
@@ -211,7 +274,12 @@ def _parse_number(value: object) -> int | None:
 
 
 def _apply_proposals(
-    state: CurationState, inputs: ExtractionInput, extracted: ExtractedClaim, proposals: Sequence[CurationProposal], touched: set[str], warnings: list[str]
+    state: CurationState,
+    inputs: ExtractionInput,
+    extracted: ExtractedClaim,
+    proposals: Sequence[CurationProposal],
+    touched: set[str],
+    warnings: list[str],
 ) -> bool:
     """Carry out what a model proposes for a claim as far as it stands up; whether anything did."""
     claim = apply_source_trust(inputs, extracted)
@@ -222,7 +290,9 @@ def _apply_proposals(
             warnings.append(f"The model proposed {proposal.event} of an unfit memory: {reason}.")
             continue
         decisions += _decide_proposal(state, claim, proposal, is_first=not decisions)
-        touched.update(decision.fact.id for decision in decisions if decision.fact and decision.event != "NONE")
+        touched.update(
+            decision.fact.id for decision in decisions if decision.fact and decision.event != "NONE"
+        )
     for decision in decisions:
         state.apply_decision(replace(decision, turn=extracted.turn))
         for eviction in policies.evict_overflow(state, decision):
@@ -230,17 +300,28 @@ def _apply_proposals(
     return bool(decisions)
 
 
-def _find_objection(state: CurationState, claim: Claim, proposal: CurationProposal, touched: set[str]) -> str:
+def _find_objection(
+    state: CurationState, claim: Claim, proposal: CurationProposal, touched: set[str]
+) -> str:
     """Why a proposal cannot be carried out, or nothing."""
     fact = proposal.fact
     if fact is None or proposal.event in ("ADD", "NONE"):
-        return "" if fact is not None or proposal.event == "ADD" else "it names no memory that says so already"
+        return (
+            ""
+            if fact is not None or proposal.event == "ADD"
+            else "it names no memory that says so already"
+        )
     kind = state.get_kind(fact.kind)
     if fact.id in touched:
         return "another fact has changed it already"
     if is_late(claim, fact, state.now):
         return "it was said after the fact"
-    if proposal.event == "UPDATE" and kind is not None and kind.write is WriteMode.APPEND and fact.predicate is not None:
+    if (
+        proposal.event == "UPDATE"
+        and kind is not None
+        and kind.write is WriteMode.APPEND
+        and fact.predicate is not None
+    ):
         return f"a {kind.name} is never overwritten"
     return "" if is_related(claim, fact) else "it speaks of something else"
 
@@ -251,20 +332,28 @@ def is_related(claim: Claim, fact: Fact) -> bool:
         return True
     if claim.subject != fact.subject:
         return False
-    likeness = compare_wordings(claim.object or "", fact.object or "", loose=is_loose(claim.predicate))
+    likeness = compare_wordings(
+        claim.object or "", fact.object or "", loose=is_loose(claim.predicate)
+    )
     if fact.predicate in OPPOSITES.get(claim.predicate, ()):
         return likeness is WordingRelation.SAME
     is_multiple = lookup_predicate(claim.predicate).semantics is Semantics.MULTI
-    return fact.predicate in get_sibling_predicates(claim.predicate) and not (is_multiple and likeness is WordingRelation.OTHER)
+    return fact.predicate in get_sibling_predicates(claim.predicate) and not (
+        is_multiple and likeness is WordingRelation.OTHER
+    )
 
 
-def _decide_proposal(state: CurationState, claim: Claim, proposal: CurationProposal, *, is_first: bool) -> list[Decision]:
+def _decide_proposal(
+    state: CurationState, claim: Claim, proposal: CurationProposal, *, is_first: bool
+) -> list[Decision]:
     """What a sound proposal comes to; what a model takes for new, the rules look at once more."""
     fact = proposal.fact
     if fact is None or proposal.event == "ADD":
         return rules.decide_claim(state, claim) if is_first else []
     if proposal.event == "NONE":
-        return [decide_none(claim, fact, "the model says that it is held already")] if is_first else []
+        return (
+            [decide_none(claim, fact, "the model says that it is held already")] if is_first else []
+        )
     if not is_trusted_over(claim, fact):
         return [decide_quarantine(claim, fact)] if is_first else []
     if proposal.event == "DELETE" and (claim.polarity == NEGATED or not is_first):
@@ -278,4 +367,6 @@ def is_grounded(text: str, *sources: str) -> bool:
     """Whether a text is made of the words of its sources, but for a few small ones."""
     known = {word for source in sources for word in stem_words(source)}
     content_words = [word for word in stem_words(text) if word not in STOP_WORDS]
-    return bool(content_words) and sum(word not in known for word in content_words) <= MAX_NEW_WORD_SHARE * len(content_words)
+    return bool(content_words) and sum(
+        word not in known for word in content_words
+    ) <= MAX_NEW_WORD_SHARE * len(content_words)

@@ -35,17 +35,28 @@ class NearestMemories:
         nearest: list[list[Fact]] = []
         for text, vector in zip(texts, vectors, strict=True):
             model = self.embedder.model if self.embedder and vector is not None else None
-            index_query = IndexQuery(query, tuple(dict.fromkeys(extract_query_terms(text))), vector, depth, model)
+            index_query = IndexQuery(
+                query, tuple(dict.fromkeys(extract_query_terms(text))), vector, depth, model
+            )
             seqs = _fuse_ranks((yield from call(self.store.index.search, index_query)))
             facts = yield from call(self.store.facts_by_seq, inputs.scope.account, seqs)
-            scope_facts = (facts[seq] for seq in seqs if seq in facts and facts[seq].scope == inputs.scope)
-            nearest.append([fact for fact in scope_facts if fact.kind not in UNLISTED_KINDS][: self.limit])
+            scope_facts = (
+                facts[seq] for seq in seqs if seq in facts and facts[seq].scope == inputs.scope
+            )
+            nearest.append(
+                [fact for fact in scope_facts if fact.kind not in UNLISTED_KINDS][: self.limit]
+            )
         return nearest
 
     def _embed_or_skip(self, texts: Sequence[str]) -> Flow[Sequence[Vector | None]]:
         """The vectors to look with; words alone will do where the embedder fails or is not the store's."""
         store_model = yield from call(self.store.current_model)
-        if self.embedder is None or store_model is None or store_model[0] != self.embedder.model or not texts:
+        if (
+            self.embedder is None
+            or store_model is None
+            or store_model[0] != self.embedder.model
+            or not texts
+        ):
             return [None] * len(texts)
         outcome = yield from catch_failure(_embed_texts(self.embedder, texts))
         return [None] * len(texts) if isinstance(outcome, Failure) else outcome

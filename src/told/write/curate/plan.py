@@ -18,7 +18,7 @@ from told.core.scope import Scope
 from told.core.text import md5_hex
 from told.core.trust import TRUST_KEY, Trust, trust_of_claim
 from told.ledger.erase import SUPPORTS
-from told.ports import Guard, NoFact, KindNotGrown, UnchangedSlot, ThreadAt
+from told.ports import Guard, KindNotGrown, NoFact, ThreadAt, UnchangedSlot
 from told.write.curate.slots import build_lookup_pairs
 from told.write.shape import SELF_ID, Decision, make_planned_id
 
@@ -60,7 +60,10 @@ class ClaimPlan:
 
 
 def plan_claims(
-    ctx: PlanContext, decisions: Sequence[Decision], evidence: Sequence[str], fresh: Sequence[bool] | None = None
+    ctx: PlanContext,
+    decisions: Sequence[Decision],
+    evidence: Sequence[str],
+    fresh: Sequence[bool] | None = None,
 ) -> ClaimPlan:
     """The entries that carry decisions out.
 
@@ -75,22 +78,42 @@ def plan_claims(
     return plan
 
 
-def _apply_decision(plan: ClaimPlan, ctx: PlanContext, decision: Decision, evidence_id: str | None, *, is_new: bool) -> None:
+def _apply_decision(
+    plan: ClaimPlan, ctx: PlanContext, decision: Decision, evidence_id: str | None, *, is_new: bool
+) -> None:
     aliases = plan.threads_by_alias
-    fact = None if decision.fact is None else replace(decision.fact, id=aliases.get(decision.fact.id, decision.fact.id))
-    thread = ctx.id_generator.new_id() if decision.event == "ADD" else None if fact is None else fact.id
+    fact = (
+        None
+        if decision.fact is None
+        else replace(decision.fact, id=aliases.get(decision.fact.id, decision.fact.id))
+    )
+    thread = (
+        ctx.id_generator.new_id() if decision.event == "ADD" else None if fact is None else fact.id
+    )
     plan.threads.append(thread)
     if thread is not None:
-        plan.guards.update(dict.fromkeys(_build_guards(ctx, decision, fact, is_own=thread in aliases.values())))
-        is_support = is_new and (evidence_id, thread) not in plan.supported and fact is not None and fact.evidence != evidence_id
+        plan.guards.update(
+            dict.fromkeys(_build_guards(ctx, decision, fact, is_own=thread in aliases.values()))
+        )
+        is_support = (
+            is_new
+            and (evidence_id, thread) not in plan.supported
+            and fact is not None
+            and fact.evidence != evidence_id
+        )
         verbs = _build_verbs(decision, fact, thread, evidence_id, is_support=is_support)
-        plan.drafts += [Draft(verb, ctx.scope, ctx.author) for verb in (*verbs, *_resolve_links(decision, thread, aliases))]
+        plan.drafts += [
+            Draft(verb, ctx.scope, ctx.author)
+            for verb in (*verbs, *_resolve_links(decision, thread, aliases))
+        ]
         plan.supported.add((evidence_id, thread))
         aliases[make_planned_id(len(plan.threads) - 1)] = thread
     plan.events.append(_build_event(decision, fact, thread))
 
 
-def _build_guards(ctx: PlanContext, decision: Decision, fact: Fact | None, *, is_own: bool) -> list[Guard]:
+def _build_guards(
+    ctx: PlanContext, decision: Decision, fact: Fact | None, *, is_own: bool
+) -> list[Guard]:
     """What must still hold: nobody changed the memory, spoke of the same slot or filled the kind."""
     claim = decision.claim
     guards: list[Guard] = []
@@ -106,12 +129,16 @@ def _build_guards(ctx: PlanContext, decision: Decision, fact: Fact | None, *, is
     return guards
 
 
-def _build_verbs(decision: Decision, fact: Fact | None, thread: str, evidence_id: str | None, *, is_support: bool) -> list[Verb]:
+def _build_verbs(
+    decision: Decision, fact: Fact | None, thread: str, evidence_id: str | None, *, is_support: bool
+) -> list[Verb]:
     claim = decision.claim
     match decision.event:
         case "ADD" | "UPDATE" if claim is not None:
             created_at = None if fact is None else fact.created_at
-            return [Asserted(thread, replace(claim, evidence=claim.evidence or evidence_id), created_at)]
+            return [
+                Asserted(thread, replace(claim, evidence=claim.evidence or evidence_id), created_at)
+            ]
         case "DELETE":
             return [Retracted(thread, decision.why)]
         case _ if is_support and evidence_id is not None:
@@ -130,7 +157,10 @@ def _resolve_links(decision: Decision, thread: str, aliases: dict[str, str]) -> 
     if not decision.links:
         return []
     thread_ids = {**aliases, SELF_ID: thread}
-    ends = ((link, thread_ids.get(link.src, link.src), thread_ids.get(link.dst, link.dst)) for link in decision.links)
+    ends = (
+        (link, thread_ids.get(link.src, link.src), thread_ids.get(link.dst, link.dst))
+        for link in decision.links
+    )
     return [replace(link, src=src, dst=dst) for link, src, dst in ends]
 
 

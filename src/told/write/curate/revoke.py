@@ -30,9 +30,17 @@ def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]
         retracted: dict[str, Fact] = {}
         for thread in closure.threads:
             fact = yield from call(ctx.store.get_fact, account, thread)
-            if fact is not None and (yield from _is_based_on(ctx, fact, closure.evidence.keys() | retracted.keys())):
-                is_direct = fact.evidence in closure.evidence  # what was derived has no earlier state of its own
-                entries = (yield from call(ctx.store.thread_entries, account, thread)) if is_direct else ()
+            if fact is not None and (
+                yield from _is_based_on(ctx, fact, closure.evidence.keys() | retracted.keys())
+            ):
+                is_direct = (
+                    fact.evidence in closure.evidence
+                )  # what was derived has no earlier state of its own
+                entries = (
+                    (yield from call(ctx.store.thread_entries, account, thread))
+                    if is_direct
+                    else ()
+                )
                 _plan_retraction(ctx, plan, fact, _find_earlier_claim(entries, closure))
                 retracted[thread] = fact
         if not retracted:
@@ -48,7 +56,9 @@ def _is_based_on(ctx: WriteContext, fact: Fact, sources: Collection[str]) -> Flo
     if fact.evidence in sources:
         return True
     links = yield from call(ctx.store.find_links, fact.scope.account, [fact.id])
-    return any(link.src == fact.id and link.rel == DERIVED_FROM and link.dst in sources for link in links)
+    return any(
+        link.src == fact.id and link.rel == DERIVED_FROM and link.dst in sources for link in links
+    )
 
 
 def _find_earlier_claim(entries: Sequence[Entry], closure: ErasureClosure) -> Asserted | None:
@@ -65,7 +75,9 @@ def _find_earlier_claim(entries: Sequence[Entry], closure: ErasureClosure) -> As
     return current
 
 
-def _plan_retraction(ctx: WriteContext, plan: WritePlan, fact: Fact, earlier: Asserted | None) -> None:
+def _plan_retraction(
+    ctx: WriteContext, plan: WritePlan, fact: Fact, earlier: Asserted | None
+) -> None:
     guard: Guard = ThreadAt(fact.id, fact.seq)
     plan.guards.append(guard)
     plan.drafts.append(Draft(Retracted(fact.id, REVOKED), fact.scope, ctx.author))

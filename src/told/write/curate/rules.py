@@ -11,39 +11,60 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from told.core.alike import WordingRelation, has_extra_words, compare_wordings, extract_names, is_same_text
+from told.core.alike import (
+    WordingRelation,
+    compare_wordings,
+    extract_names,
+    has_extra_words,
+    is_same_text,
+)
 from told.core.entry import Claim
 from told.core.fact import QUARANTINE, UNLISTED_KINDS, Fact
 from told.core.kind import Semantics, WriteMode
 from told.core.predicates import PREDICATES, lookup_predicate
-from told.core.trust import trust_of_source, trust_of_claim
+from told.core.trust import trust_of_claim, trust_of_source
 from told.flow import Flow
 from told.ports import Store
 from told.settings import Settings
 from told.write.curate import policies
 from told.write.curate.facets import SLOT_TEMPLATES, merge_facets, parse_facets, remove_facets
 from told.write.curate.scene import CurationState, apply_source_trust, load_state
-from told.write.curate.slots import OPPOSITES, has_end_marker, is_implied_denial, describe_value, is_eating_meat, is_loose, is_meatless, get_sibling_predicates, get_slot
+from told.write.curate.slots import (
+    OPPOSITES,
+    describe_value,
+    get_sibling_predicates,
+    get_slot,
+    has_end_marker,
+    is_eating_meat,
+    is_implied_denial,
+    is_loose,
+    is_meatless,
+)
 from told.write.curate.verdicts import (
     NEGATED,
     SUPERSEDED,
-    decide_add,
     build_contradiction,
+    decide_add,
     decide_delete,
+    decide_none,
+    decide_quarantine,
+    decide_update,
+    get_said_time,
     is_ended,
+    is_late,
+    is_tentative,
+    is_trusted_over,
     make_historical,
     merge_meta,
-    is_late,
-    decide_none,
-    is_trusted_over,
-    decide_quarantine,
-    get_said_time,
-    is_tentative,
-    decide_update,
 )
 from told.write.shape import QUARANTINED, CurationResult, Decision, ExtractedClaim, ExtractionInput
 
-SAME, MORE, LESS, OTHER = WordingRelation.SAME, WordingRelation.MORE, WordingRelation.LESS, WordingRelation.OTHER
+SAME, MORE, LESS, OTHER = (
+    WordingRelation.SAME,
+    WordingRelation.MORE,
+    WordingRelation.LESS,
+    WordingRelation.OTHER,
+)
 AGREEING: Final = (SAME, LESS)
 
 
@@ -54,7 +75,9 @@ class RuleCurator:
     store: Store
     settings: Settings = field(default_factory=Settings)
 
-    def decide(self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]) -> Flow[CurationResult]:
+    def decide(
+        self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
+    ) -> Flow[CurationResult]:
         """One or more decisions for every claim; a later claim sees what earlier ones came to."""
         state = yield from load_state(self.store, inputs, claims, self.settings)
         for extracted in claims:
@@ -80,7 +103,11 @@ def decide_claim(state: CurationState, claim: Claim) -> list[Decision]:
     exact = _find_exact_match(state, claim)
     if exact is not None:
         return [_decide_repeat(claim, exact, "it is held in these very words")]
-    decisions = _decide_denied(state, claim) if claim.polarity == NEGATED else _decide_asserted(state, claim)
+    decisions = (
+        _decide_denied(state, claim)
+        if claim.polarity == NEGATED
+        else _decide_asserted(state, claim)
+    )
     return [_revive_expired(state, decision) for decision in decisions]
 
 
@@ -106,14 +133,26 @@ def _decide_by_text(state: CurationState, claim: Claim) -> Decision:
 def _find_exact_match(state: CurationState, claim: Claim) -> Fact | None:
     """The memory that says exactly this of the same time, if there is one."""
     fact = state.find_same_text(claim)
-    if fact is None or fact.kind in UNLISTED_KINDS or fact.expires <= state.now or fact.polarity != claim.polarity:
+    if (
+        fact is None
+        or fact.kind in UNLISTED_KINDS
+        or fact.expires <= state.now
+        or fact.polarity != claim.polarity
+    ):
         return None
-    return fact if is_ended(fact, state.now) == is_ended(claim, state.now) and not _is_another_time(claim, fact) else None
+    return (
+        fact
+        if is_ended(fact, state.now) == is_ended(claim, state.now)
+        and not _is_another_time(claim, fact)
+        else None
+    )
 
 
 def _revive_expired(state: CurationState, decision: Decision) -> Decision:
     """An addition whose very words have expired goes on where they ended."""
-    expired = state.find_same_text(decision.claim) if decision.event == "ADD" and decision.claim else None
+    expired = (
+        state.find_same_text(decision.claim) if decision.event == "ADD" and decision.claim else None
+    )
     if expired is None or expired.expires > state.now or expired.kind in UNLISTED_KINDS:
         return decision
     if decision.claim is not None and not is_trusted_over(decision.claim, expired):
@@ -125,12 +164,23 @@ def _revive_expired(state: CurationState, decision: Decision) -> Decision:
 
 
 def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
-    now, slot_facts = state.now, state.find_facts(claim.subject, get_sibling_predicates(claim.predicate or ""))
+    now, slot_facts = (
+        state.now,
+        state.find_facts(claim.subject, get_sibling_predicates(claim.predicate or "")),
+    )
     is_past = is_ended(claim, now)
-    same_period = [fact for fact in slot_facts if fact.polarity == "asserted" and is_ended(fact, now) == is_past]
+    same_period = [
+        fact
+        for fact in slot_facts
+        if fact.polarity == "asserted" and is_ended(fact, now) == is_past
+    ]
     comparisons = [(fact, *_compare_to_fact(state, claim, fact)) for fact in same_period]
     tentative_facts = [fact for fact in same_period if is_tentative(fact, now)]
-    comparable = comparisons if is_tentative(claim, now) else [row for row in comparisons if row[0] not in tentative_facts]
+    comparable = (
+        comparisons
+        if is_tentative(claim, now)
+        else [row for row in comparisons if row[0] not in tentative_facts]
+    )
     for fact, likeness, _ in comparable:
         if likeness is SAME:
             return [_decide_repeat(claim, fact, "it is held in other words")]
@@ -138,14 +188,27 @@ def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
         if likeness is LESS and trust_of_claim(claim) <= trust_of_claim(fact):
             return [decide_none(claim, fact, "what is held says more")]
     if is_past:
-        return [_decide_past(state, claim, [fact for fact in slot_facts if fact not in same_period])]
+        return [
+            _decide_past(state, claim, [fact for fact in slot_facts if fact not in same_period])
+        ]
     if is_tentative(claim, now):
         return [decide_add(claim, "it is not certain, so it stands beside what is")]
-    confirmed = [fact for fact in tentative_facts if _compare_values(claim, fact) is SAME and not is_late(claim, fact, now)]
-    return [*_decide_present(state, claim, comparable, [*_find_opposites(state, claim, slot_facts), *confirmed]), *_retire_contradicted(state, claim)]
+    confirmed = [
+        fact
+        for fact in tentative_facts
+        if _compare_values(claim, fact) is SAME and not is_late(claim, fact, now)
+    ]
+    return [
+        *_decide_present(
+            state, claim, comparable, [*_find_opposites(state, claim, slot_facts), *confirmed]
+        ),
+        *_retire_contradicted(state, claim),
+    ]
 
 
-def _compare_to_fact(state: CurationState, claim: Claim, fact: Fact) -> tuple[WordingRelation, Claim]:
+def _compare_to_fact(
+    state: CurationState, claim: Claim, fact: Fact
+) -> tuple[WordingRelation, Claim]:
     """What a claim is to one memory of its slot, and the claim that says both where they complete each other.
 
     What somebody trusted less said completes nothing.
@@ -156,7 +219,10 @@ def _compare_to_fact(state: CurationState, claim: Claim, fact: Fact) -> tuple[Wo
         merged = merged if trust_of_source(fact) >= trust_of_source(claim) else claim
     else:
         likeness, merged = _compare_values(claim, fact), claim
-    if likeness is SAME and (has_extra_words(claim.text, fact.text) or extract_names(claim.text) - extract_names(f"{fact.text} {fact.object}")):
+    if likeness is SAME and (
+        has_extra_words(claim.text, fact.text)
+        or extract_names(claim.text) - extract_names(f"{fact.text} {fact.object}")
+    ):
         likeness = MORE
     kind = state.get_kind(claim.kind)
     if kind is not None and kind.write is WriteMode.APPEND:
@@ -170,12 +236,20 @@ def _compare_values(claim: Claim, fact: Fact) -> WordingRelation:
         return SAME if is_same_text(claim.text, fact.text) else OTHER
     is_loose_predicate = is_loose(claim.predicate or "")
     likeness = compare_wordings(claim.object, fact.object, loose=is_loose_predicate)
-    return likeness if likeness is not OTHER else compare_wordings(describe_value(claim), describe_value(fact), loose=is_loose_predicate)
+    return (
+        likeness
+        if likeness is not OTHER
+        else compare_wordings(describe_value(claim), describe_value(fact), loose=is_loose_predicate)
+    )
 
 
 def _is_another_time(claim: Claim, fact: Fact) -> bool:
     """Whether a claim names a time of its own that is not the memory's: the same happened again."""
-    return claim.valid.precision != "open" and claim.valid != fact.valid_interval() and claim.valid.end is not None
+    return (
+        claim.valid.precision != "open"
+        and claim.valid != fact.valid_interval()
+        and claim.valid.end is not None
+    )
 
 
 def _decide_past(state: CurationState, claim: Claim, present_facts: Sequence[Fact]) -> Decision:
@@ -195,16 +269,30 @@ def _find_opposites(state: CurationState, claim: Claim, slot_facts: Sequence[Fac
     """Memories that deny just this, or say the opposite of the very same thing."""
     denials = [fact for fact in slot_facts if fact.polarity == NEGATED]
     opposite = state.find_facts(claim.subject, OPPOSITES.get(claim.predicate or "", ()))
-    rivals = [*denials, *(fact for fact in opposite if fact.polarity == "asserted" and not is_ended(fact, state.now))]
+    rivals = [
+        *denials,
+        *(
+            fact
+            for fact in opposite
+            if fact.polarity == "asserted" and not is_ended(fact, state.now)
+        ),
+    ]
     return [fact for fact in rivals if _compare_values(claim, fact) is SAME]
 
 
 def _decide_present(
-    state: CurationState, claim: Claim, comparable: Sequence[tuple[Fact, WordingRelation, Claim]], opposites: Sequence[Fact]
+    state: CurationState,
+    claim: Claim,
+    comparable: Sequence[tuple[Fact, WordingRelation, Claim]],
+    opposites: Sequence[Fact],
 ) -> list[Decision]:
     """Where a claim about the present goes that nothing held says yet."""
     semantics = _get_semantics(state, claim)
-    rivals = list(comparable) if semantics is Semantics.FUNCTIONAL else [row for row in comparable if row[1] is MORE][:1]
+    rivals = (
+        list(comparable)
+        if semantics is Semantics.FUNCTIONAL
+        else [row for row in comparable if row[1] is MORE][:1]
+    )
     rivals += [(fact, OTHER, claim) for fact in opposites]
     if newer := [fact for fact, _, _ in rivals if is_late(claim, fact, state.now)]:
         return [_decide_late(state, claim, newer[0], functional=semantics is Semantics.FUNCTIONAL)]
@@ -212,9 +300,16 @@ def _decide_present(
         return [_decide_outranked(state, claim, higher_trust[0])]
     if rivals:
         (fact, likeness, merged), *others = rivals
-        why = "it says more than what is held" if likeness is MORE else "it takes the place of what was held"
+        why = (
+            "it says more than what is held"
+            if likeness is MORE
+            else "it takes the place of what was held"
+        )
         final = replace(merged, meta=merge_meta(fact, claim)) if likeness is MORE else merged
-        return [decide_update(final, fact, why), *(decide_delete(claim, other, SUPERSEDED) for other, _, _ in others)]
+        return [
+            decide_update(final, fact, why),
+            *(decide_delete(claim, other, SUPERSEDED) for other, _, _ in others),
+        ]
     if semantics is Semantics.IMMUTABLE and comparable:
         return [_record_contradiction(state, claim, [fact for fact, _, _ in comparable])]
     return [decide_add(claim, "nothing held says this")]
@@ -224,15 +319,25 @@ def _get_semantics(state: CurationState, claim: Claim) -> Semantics:
     """What a second value does to the first: as the predicate says, or the concept of that name."""
     kind = state.get_kind(claim.predicate or "")
     is_custom = claim.predicate not in PREDICATES and kind is not None
-    return kind.semantics if is_custom and kind is not None else lookup_predicate(claim.predicate or "").semantics
+    return (
+        kind.semantics
+        if is_custom and kind is not None
+        else lookup_predicate(claim.predicate or "").semantics
+    )
 
 
 def _decide_late(state: CurationState, claim: Claim, newer: Fact, *, functional: bool) -> Decision:
     """A claim from before what is held: it was true until then, which history may know already."""
     now = state.now
     for fact in state.find_facts(claim.subject, get_sibling_predicates(claim.predicate or "")):
-        was_current = is_ended(fact, now) and fact.valid_interval().contains(get_said_time(claim, now))
-        if was_current and fact.polarity == "asserted" and _compare_to_fact(state, claim, fact)[0] in AGREEING:
+        was_current = is_ended(fact, now) and fact.valid_interval().contains(
+            get_said_time(claim, now)
+        )
+        if (
+            was_current
+            and fact.polarity == "asserted"
+            and _compare_to_fact(state, claim, fact)[0] in AGREEING
+        ):
             return decide_none(claim, fact, "history has it already")
     added = make_historical(claim, newer, now) if functional else claim
     return decide_add(added, "it was said before what is held, so it replaces nothing")
@@ -245,20 +350,32 @@ def _decide_outranked(state: CurationState, claim: Claim, higher_trust: Fact) ->
     return decide_quarantine(claim, higher_trust)
 
 
-def _record_contradiction(state: CurationState, claim: Claim, current_facts: Sequence[Fact]) -> Decision:
+def _record_contradiction(
+    state: CurationState, claim: Claim, current_facts: Sequence[Fact]
+) -> Decision:
     """A second value of what cannot change: both stay, and the contradiction is recorded."""
     if higher_trust := [fact for fact in current_facts if not is_trusted_over(claim, fact)]:
         return _decide_outranked(state, claim, higher_trust[0])
     links = [build_contradiction(claim, fact) for fact in current_facts]
-    return decide_add(claim, "what is held cannot change, so both are kept and the contradiction is recorded", *links)
+    return decide_add(
+        claim,
+        "what is held cannot change, so both are kept and the contradiction is recorded",
+        *links,
+    )
 
 
 def _retire_contradicted(state: CurationState, claim: Claim) -> list[Decision]:
     """Memories of another slot that cannot be true beside this claim: who eats meat again is no vegetarian."""
     if claim.predicate == "diet" or not is_eating_meat(claim):
         return []
-    diets = [fact for fact in state.find_facts(claim.subject, ("diet",)) if is_meatless(fact) and not is_ended(fact, state.now)]
-    return [decide_delete(claim, fact, NEGATED) for fact in diets if _can_retire(state, claim, fact)]
+    diets = [
+        fact
+        for fact in state.find_facts(claim.subject, ("diet",))
+        if is_meatless(fact) and not is_ended(fact, state.now)
+    ]
+    return [
+        decide_delete(claim, fact, NEGATED) for fact in diets if _can_retire(state, claim, fact)
+    ]
 
 
 def _can_retire(state: CurationState, claim: Claim, fact: Fact) -> bool:
@@ -272,7 +389,9 @@ def _decide_denied(state: CurationState, claim: Claim) -> list[Decision]:
     """What a denial does: it ends the memory it denies and no other; with none to end, it is a memory itself."""
     predicates = get_sibling_predicates(claim.predicate or "")
     slot_facts = state.find_facts(claim.subject, predicates)
-    present_facts = [fact for fact in slot_facts if fact.polarity == "asserted" and not is_ended(fact, state.now)]
+    present_facts = [
+        fact for fact in slot_facts if fact.polarity == "asserted" and not is_ended(fact, state.now)
+    ]
     exact, wider = _find_denied_facts(state, claim, present_facts)
     if not exact and len(wider) > 1:
         if higher_trust := [fact for fact in wider if not is_trusted_over(claim, fact)]:
@@ -291,10 +410,16 @@ def _decide_denied(state: CurationState, claim: Claim) -> list[Decision]:
     return [decide_add(claim, "nothing held says this")]
 
 
-def _find_denied_facts(state: CurationState, claim: Claim, present_facts: Sequence[Fact]) -> tuple[list[Fact], list[Fact]]:
+def _find_denied_facts(
+    state: CurationState, claim: Claim, present_facts: Sequence[Fact]
+) -> tuple[list[Fact], list[Fact]]:
     """The memories that say exactly what is denied, and those that say more than that."""
     if claim.object is None:
-        return (list(present_facts), []) if _get_semantics(state, claim) is Semantics.FUNCTIONAL else ([], [])
+        return (
+            (list(present_facts), [])
+            if _get_semantics(state, claim) is Semantics.FUNCTIONAL
+            else ([], [])
+        )
     exact, wider = [], []
     for fact in present_facts:
         likeness = _compare_denial(claim, fact)
@@ -322,4 +447,8 @@ def _retire_denied(state: CurationState, claim: Claim, fact: Fact) -> Decision:
         return _decide_outranked(state, claim, fact)
     slot = get_slot(claim.predicate or "")
     remaining = remove_facets(slot, claim, fact) if slot in SLOT_TEMPLATES else None
-    return decide_delete(claim, fact, NEGATED) if remaining is None else decide_update(remaining, fact, "a part of it was denied")
+    return (
+        decide_delete(claim, fact, NEGATED)
+        if remaining is None
+        else decide_update(remaining, fact, "a part of it was denied")
+    )

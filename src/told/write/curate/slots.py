@@ -23,13 +23,22 @@ OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
 
 SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {"has": ("owns",), "owns": ("has",)}
 """Predicates that say the same of the same thing."""
-_SPELLING_PAIRS: Final = (("colour", "color"), ("flavour", "flavor"), ("theatre", "theater"), ("programme", "program"))
+_SPELLING_PAIRS: Final = (
+    ("colour", "color"),
+    ("flavour", "flavor"),
+    ("theatre", "theater"),
+    ("programme", "program"),
+)
 
 LOOSE_PREDICATES: Final = frozenset({"name", "nickname", "owns", "drives", "has"})
 """Predicates whose value says more whenever it has more words, as every `has_…` does: a dog, Rex the black dog."""
 
 MEATLESS_DIETS: Final = frozenset({"vegetarian", "vegan", "meatless", "plant-based"})
-_IMPLIED_DENIALS: Final[Mapping[str, frozenset[str]]] = {"vegetarian": MEATLESS_DIETS, "meatless": MEATLESS_DIETS, "plant-based": MEATLESS_DIETS}
+_IMPLIED_DENIALS: Final[Mapping[str, frozenset[str]]] = {
+    "vegetarian": MEATLESS_DIETS,
+    "meatless": MEATLESS_DIETS,
+    "plant-based": MEATLESS_DIETS,
+}
 _MEAT_PHRASE: Final = lazy_regex(
     r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
     re.IGNORECASE,
@@ -52,7 +61,9 @@ def get_sibling_predicates(name: str) -> tuple[str, ...]:
     """Every predicate that speaks of the same as a predicate: those of its slot, synonyms, and other spellings."""
     slot = get_slot(name)
     rows = (row.name for row in PREDICATES.values() if row.slot == slot)
-    return tuple(dict.fromkeys((name, *rows, *SYNONYMS.get(name, ()), *_get_spelling_variants(name))))
+    return tuple(
+        dict.fromkeys((name, *rows, *SYNONYMS.get(name, ()), *_get_spelling_variants(name)))
+    )
 
 
 def _get_spelling_variants(name: str) -> tuple[str, ...]:
@@ -83,8 +94,14 @@ def is_same_statement(claim: Claim, other: Claim) -> bool:
         return True
     if claim.object is None or other.object is None or claim.polarity != other.polarity:
         return False
-    alike = claim.subject == other.subject and get_slot(claim.predicate or "") == get_slot(other.predicate or "")
-    return alike and compare_wordings(describe_value(claim), describe_value(other)) is not WordingRelation.OTHER
+    alike = claim.subject == other.subject and get_slot(claim.predicate or "") == get_slot(
+        other.predicate or ""
+    )
+    return (
+        alike
+        and compare_wordings(describe_value(claim), describe_value(other))
+        is not WordingRelation.OTHER
+    )
 
 
 def build_lookup_pairs(claim: Claim) -> tuple[tuple[str, str], ...]:
@@ -108,7 +125,9 @@ def is_eating_meat(claim: Claim) -> bool:
 
 def is_explicit_denial(claim: Claim) -> bool:
     """Whether a denial that is marked as a guess is none: who eats meat again has said all there is to say."""
-    return claim.predicate == "diet" and claim.polarity == "negated" and _has_meat_phrase(claim.text)
+    return (
+        claim.predicate == "diet" and claim.polarity == "negated" and _has_meat_phrase(claim.text)
+    )
 
 
 def _has_meat_phrase(text: str) -> bool:
@@ -117,7 +136,11 @@ def _has_meat_phrase(text: str) -> bool:
 
 def is_meatless(fact: Fact) -> bool:
     """Whether a memory says that somebody eats no meat."""
-    return fact.predicate == "diet" and fact.polarity == "asserted" and bool(MEATLESS_DIETS & set(stem_words(fact.object or "")))
+    return (
+        fact.predicate == "diet"
+        and fact.polarity == "asserted"
+        and bool(MEATLESS_DIETS & set(stem_words(fact.object or "")))
+    )
 
 
 def is_implied_denial(claim: Claim, fact: Fact) -> bool:

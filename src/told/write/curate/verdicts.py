@@ -14,7 +14,9 @@ from told.write.curate.slots import get_slot
 from told.write.shape import QUARANTINED, SELF_ID, Decision
 
 CLOCK_TOLERANCE: Final = 60_000_000
-TENTATIVE_MODALITIES: Final = frozenset({"hedged", "planned", "hypothetical", "conditional", "desired", QUARANTINED})
+TENTATIVE_MODALITIES: Final = frozenset(
+    {"hedged", "planned", "hypothetical", "conditional", "desired", QUARANTINED}
+)
 """Modalities of what may turn out otherwise: it stands beside what is stated and never takes its place."""
 NEGATED, SUPERSEDED, EVICTED = "negated", "superseded", "evicted"
 OUTRANKED: Final = "a more trusted source says otherwise"
@@ -47,7 +49,9 @@ def is_ended(item: Claim | Fact, now: int) -> bool:
 def is_tentative(item: Claim | Fact, now: int) -> bool:
     """Whether something is not stated of the present: it is hedged, planned, or only begins."""
     start = item.valid_from if isinstance(item, Fact) else item.valid.start
-    return item.modality in TENTATIVE_MODALITIES or (start is not None and start > max(now, get_said_time(item, now)))
+    return item.modality in TENTATIVE_MODALITIES or (
+        start is not None and start > max(now, get_said_time(item, now))
+    )
 
 
 def is_trusted_over(claim: Claim, fact: Fact) -> bool:
@@ -86,7 +90,12 @@ def decide_delete(claim: Claim, fact: Fact, reason: str) -> Decision:
 def build_contradiction(claim: Claim, fact: Fact) -> Linked:
     """That a claim and a memory cannot both be true, and of what."""
     values = [fact.object or fact.text, claim.object or claim.text]
-    return Linked(SELF_ID, CONTRADICTS, fact.id, meta={"slot": get_slot(claim.predicate or ""), "values": values})
+    return Linked(
+        SELF_ID,
+        CONTRADICTS,
+        fact.id,
+        meta={"slot": get_slot(claim.predicate or ""), "values": values},
+    )
 
 
 def decide_quarantine(claim: Claim, fact: Fact, reason: str = OUTRANKED) -> Decision:

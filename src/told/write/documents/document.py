@@ -52,7 +52,9 @@ def split_sections(text: str) -> tuple[Section, ...]:
     """The sections of a Markdown text, by its headings; what is fenced off as code has none."""
     headings = [(0, ""), *_iter_headings(text)]
     ends = [start for start, _ in headings[1:]] + [len(text)]
-    sections = (Section(title, start, end) for (start, title), end in zip(headings, ends, strict=True))
+    sections = (
+        Section(title, start, end) for (start, title), end in zip(headings, ends, strict=True)
+    )
     return tuple(section for section in sections if text[section.start : section.end].strip())
 
 
@@ -65,7 +67,12 @@ def _iter_headings(text: str) -> Iterator[tuple[int, str]]:
             fence = "" if fence == mark[1] else fence or mark[1]
         elif not fence and _MARKDOWN_HEADING.match(stripped) and (title := stripped.strip("# \t")):
             yield offset, title
-        elif not fence and previous_line.strip() and len(stripped) > 2 and _UNDERLINE.fullmatch(stripped):
+        elif (
+            not fence
+            and previous_line.strip()
+            and len(stripped) > 2
+            and _UNDERLINE.fullmatch(stripped)
+        ):
             yield offset - len(previous_line), previous_line.strip()
         offset, previous_line = offset + len(line), line
 
@@ -85,9 +92,14 @@ def split_parts(document: Document, size: int) -> list[Section]:
         last = sections[-1] if sections else None
         if last is not None and section.end - last.start <= size:
             titles = " · ".join(title for title in (last.title, section.title) if title)
-            sections[-1] = Section(make_snippet(titles, JOINED_TITLES_LIMIT), last.start, section.end)
+            sections[-1] = Section(
+                make_snippet(titles, JOINED_TITLES_LIMIT), last.start, section.end
+            )
         else:
-            sections += [Section(section.title, start, end) for start, end in _split_text(text, section.start, section.end, size)]
+            sections += [
+                Section(section.title, start, end)
+                for start, end in _split_text(text, section.start, section.end, size)
+            ]
     return [part for part in sections if text[part.start : part.end].strip()]
 
 

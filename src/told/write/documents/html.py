@@ -19,7 +19,9 @@ from told.write.documents.plain import decode_text
 SKIPPED_TAGS: Final = frozenset(
     "script style nav template noscript iframe object svg math canvas audio video button select textarea dialog".split()
 )
-VOID_TAGS: Final = frozenset("area base br col embed hr img input link meta source track wbr".split())
+VOID_TAGS: Final = frozenset(
+    "area base br col embed hr img input link meta source track wbr".split()
+)
 RAW_TEXT_TAGS: Final = frozenset("script style textarea title iframe noscript".split())
 OPTIONAL_END_TAGS: Final = frozenset("p li dd dt td th tr".split())
 HEADING_TAGS: Final = frozenset("h1 h2 h3 h4 h5 h6".split())
@@ -30,15 +32,18 @@ BLOCK_TAGS: Final = HEADING_TAGS | ITEM_TAGS | frozenset(
 )  # fmt: skip
 LINK_SCHEMES: Final = ("http://", "https://", "mailto:")
 _HIDDEN_STYLE: Final = lazy_regex(
-    r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d])", re.IGNORECASE
+    r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d])",
+    re.IGNORECASE,
 )
 _CHARSET: Final = lazy_regex(rb"<meta[^>]{0,200}charset=[\"']?([\w-]{2,20})", re.IGNORECASE)
 _TAG_START: Final = lazy_regex(r"</?[a-zA-Z]")
 _TAG: Final = lazy_regex(r"<(/?)([a-zA-Z][^\s/>]*+)((?:[^\"'>]++|\"[^\"]*+\"|'[^']*+')*)>")
-_ATTRIBUTE: Final = lazy_regex(r"([^\s\"'>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++)))?")
+_ATTRIBUTE: Final = lazy_regex(
+    r"([^\s\"'>/=]++)(?:\s*+=\s*+(?:\"([^\"]*+)\"|'([^']*+)'|([^\s\"'>]++)))?"
+)
 
 
-def read_html(data: bytes, limit: int) -> ParsedDocument:  # noqa: ARG001 - the text of a page is no larger than the page
+def read_html(data: bytes, limit: int) -> ParsedDocument:
     """What a reader of the page would see."""
     source, warnings = _decode_html(data)
     builder = _HtmlTextBuilder()
@@ -85,7 +90,9 @@ def tokenize_html(source: str) -> Iterator[HtmlTag | str]:
             yield (html_tag := HtmlTag(tag[2].lower(), bool(tag[1]), _parse_attributes(tag[3])))
             offset = tag.end()
             if html_tag.name in RAW_TEXT_TAGS and not html_tag.is_closing:
-                end = re.compile(rf"</{re.escape(html_tag.name)}(?=[\s/>])", re.IGNORECASE).search(source, offset)
+                end = re.compile(rf"</{re.escape(html_tag.name)}(?=[\s/>])", re.IGNORECASE).search(
+                    source, offset
+                )
                 stop = len(source) if end is None else end.start()
                 yield unescape(source[offset:stop])
                 offset = stop
@@ -103,7 +110,9 @@ def _find_end(source: str, mark: str, start: int) -> int:
 
 
 def _parse_attributes(text: str) -> dict[str, str]:
-    pairs = ((name, double or single or bare) for name, double, single, bare in _ATTRIBUTE.findall(text))
+    pairs = (
+        (name, double or single or bare) for name, double, single, bare in _ATTRIBUTE.findall(text)
+    )
     return {name.lower(): unescape(value) for name, value in pairs}
 
 
@@ -149,7 +158,11 @@ class _HtmlTextBuilder:
     def _skip_hidden(self, tag: HtmlTag) -> None:
         """A tag inside what is hidden, which ends with its own tag, or where a paragraph or a cell ends by itself."""
         same = tag.name == self._hidden_tag
-        if self._hidden_tag in OPTIONAL_END_TAGS and not (same and tag.is_closing) and (same or tag.name in BLOCK_TAGS):
+        if (
+            self._hidden_tag in OPTIONAL_END_TAGS
+            and not (same and tag.is_closing)
+            and (same or tag.name in BLOCK_TAGS)
+        ):
             self._hidden_tag = ""
             self.feed(tag)
         elif same:
@@ -204,4 +217,8 @@ class _HtmlTextBuilder:
 
 def _is_hidden(attributes: Mapping[str, str]) -> bool:
     """Whether whoever looks at the page would not see it."""
-    return "hidden" in attributes or attributes.get("aria-hidden") == "true" or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))
+    return (
+        "hidden" in attributes
+        or attributes.get("aria-hidden") == "true"
+        or bool(_HIDDEN_STYLE.search(attributes.get("style", "")))
+    )

@@ -23,15 +23,19 @@ def read_pdf(data: bytes, limit: int, timeout: float = 60.0) -> ParsedDocument:
         raise ReaderMissing("PDFs are read with pypdf, which is not installed.", hint=INSTALL_HINT)
     result = _run_child(data, limit, timeout)
     if "error" in result:
-        raise MediaError(f"The PDF cannot be read: {make_snippet(str(result['error']), 200).rstrip('.')}.",
-                         hint="Save it again, without a password.")  # fmt: skip
+        raise MediaError(
+            f"The PDF cannot be read: {make_snippet(str(result['error']), 200).rstrip('.')}.",
+            hint="Save it again, without a password.",
+        )
     text, sections = "", []
     for number, page in enumerate(result["pages"], 1):
         if page.strip():
             start = len(text)
             text += f"{page.strip()}\n\n"
             sections.append(Section(f"page {number}", start, len(text)))
-    return ParsedDocument(text, result["title"], tuple(sections), () if sections else (NO_TEXT_WARNING,))
+    return ParsedDocument(
+        text, result["title"], tuple(sections), () if sections else (NO_TEXT_WARNING,)
+    )
 
 
 def _run_child(data: bytes, limit: int, timeout: float) -> dict[str, Any]:
@@ -39,11 +43,15 @@ def _run_child(data: bytes, limit: int, timeout: float) -> dict[str, Any]:
     with as_file(files("told.write.documents").joinpath("pdf_child.py")) as program:
         command = [sys.executable, "-P", str(program), str(limit), str(round(timeout))]
         try:
-            process = subprocess.run(command, input=data, capture_output=True, timeout=timeout, check=False)  # noqa: S603
+            process = subprocess.run(
+                command, input=data, capture_output=True, timeout=timeout, check=False
+            )
         except subprocess.TimeoutExpired as error:
             raise MediaError(f"Reading the PDF took longer than {timeout:g} seconds.") from error
     try:
         result: dict[str, Any] = json.loads(process.stdout)
     except ValueError as error:
-        raise MediaError("The PDF broke its reader; it may be damaged, or made to do that.") from error
+        raise MediaError(
+            "The PDF broke its reader; it may be damaged, or made to do that."
+        ) from error
     return result

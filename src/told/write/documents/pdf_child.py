@@ -46,8 +46,18 @@ def main(limit: int, seconds: int) -> dict[str, object]:
     limit_resources(seconds)
     try:
         return extract_pages(data, limit)
-    except (PyPdfError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, OSError, RuntimeError,
-            AssertionError, MemoryError) as error:  # fmt: skip
+    except (
+        PyPdfError,
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        OSError,
+        RuntimeError,
+        AssertionError,
+        MemoryError,
+    ) as error:
         return {"error": f"{type(error).__name__}: {error}"}
 
 

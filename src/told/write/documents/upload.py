@@ -13,20 +13,22 @@ from told.core.errors import InvalidInput, MediaError, Unsupported
 from told.core.ids import hash_content
 from told.core.query import Receipt
 from told.core.scope import Scope
-from told.core.text import validate_label, format_value
+from told.core.text import format_value, validate_label
 from told.core.when import ALWAYS, Interval
 from told.flow import Flow, call
 from told.write.desk import WriteContext
 from told.write.documents.document import Document, ParsedDocument
 from told.write.documents.ingest import ingest_document
-from told.write.documents.read import ACCEPTED_TYPES, build_document, read_file_bytes, read_document
+from told.write.documents.read import ACCEPTED_TYPES, build_document, read_document, read_file_bytes
 from told.write.documents.screen import screen_document
 from told.write.media.header import read_image_header
 from told.write.media.parts import Image
 from told.write.media.see import ImageContext, read_image
 from told.write.messages import NAME_LIMIT, SOURCE_LIMIT
 
-FETCH_DISABLED_HINT = "Set fetch_urls to let told fetch it, or fetch it yourself and give the bytes."
+FETCH_DISABLED_HINT = (
+    "Set fetch_urls to let told fetch it, or fetch it yourself and give the bytes."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +42,45 @@ class UploadedContent:
 
 
 def upload_document(
-    ctx: WriteContext, scope: Scope, content: Any, image_ctx: ImageContext, *, name: Any = None, source: Any = None,
-    media_type: Any = None, metadata: Mapping[str, Any] = NO_META, valid: Interval = ALWAYS,
+    ctx: WriteContext,
+    scope: Scope,
+    content: Any,
+    image_ctx: ImageContext,
+    *,
+    name: Any = None,
+    source: Any = None,
+    media_type: Any = None,
+    metadata: Mapping[str, Any] = NO_META,
+    valid: Interval = ALWAYS,
     expires: int | None = None,
-) -> Flow[tuple[Receipt, Document]]:  # fmt: skip
+) -> Flow[tuple[Receipt, Document]]:
     """Remember a file, bytes, or what a URL names."""
     loaded = yield from _load_content(content, image_ctx)
     display_name = loaded.name if name is None else validate_label(name, "name", limit=NAME_LIMIT)
     default_source = loaded.source or display_name or hash_content(loaded.data)
-    origin = validate_label(default_source if source is None else source, "source", limit=SOURCE_LIMIT)
-    kind = loaded.media_type if media_type is None else validate_label(media_type, "media_type", limit=NAME_LIMIT)
+    origin = validate_label(
+        default_source if source is None else source, "source", limit=SOURCE_LIMIT
+    )
+    kind = (
+        loaded.media_type
+        if media_type is None
+        else validate_label(media_type, "media_type", limit=NAME_LIMIT)
+    )
     uploaded = replace(loaded, name=display_name, source=origin, media_type=kind)
-    parsed, data = screen_document((yield from _read_content(uploaded, image_ctx)), uploaded.data, ctx.settings.secrets)
+    parsed, data = screen_document(
+        (yield from _read_content(uploaded, image_ctx)), uploaded.data, ctx.settings.secrets
+    )
     receipt = yield from ingest_document(
-        ctx, scope, parsed, source=origin, data=data, name=display_name, metadata=metadata, valid=valid,
+        ctx,
+        scope,
+        parsed,
+        source=origin,
+        data=data,
+        name=display_name,
+        metadata=metadata,
+        valid=valid,
         expires=expires,
-    )  # fmt: skip
+    )
     return receipt, parsed
 
 
@@ -71,7 +96,9 @@ def _load_content(content: Any, image_ctx: ImageContext) -> Flow[UploadedContent
     if image_ctx.fetch is None:
         raise Unsupported("URLs are not fetched.", hint=FETCH_DISABLED_HINT)
     fetched = yield from call(image_ctx.fetch, content, ACCEPTED_TYPES)
-    return UploadedContent(fetched.data, urlsplit(fetched.url).path.rpartition("/")[2], content, fetched.media_type)
+    return UploadedContent(
+        fetched.data, urlsplit(fetched.url).path.rpartition("/")[2], content, fetched.media_type
+    )
 
 
 def _read_content(uploaded: UploadedContent, image_ctx: ImageContext) -> Flow[Document]:
@@ -79,11 +106,22 @@ def _read_content(uploaded: UploadedContent, image_ctx: ImageContext) -> Flow[Do
     image_header = read_image_header(uploaded.data)
     if image_header is None:
         settings = image_ctx.settings
-        return (yield from call(read_document, uploaded.data, uploaded.name, uploaded.media_type, settings=settings))
+        return (
+            yield from call(
+                read_document, uploaded.data, uploaded.name, uploaded.media_type, settings=settings
+            )
+        )
     if len(uploaded.data) > image_ctx.settings.image_limit:
         max_bytes = image_ctx.settings.image_limit
-        raise MediaError(f"The image has {len(uploaded.data):,} bytes; at most {max_bytes:,} are accepted.")
+        raise MediaError(
+            f"The image has {len(uploaded.data):,} bytes; at most {max_bytes:,} are accepted."
+        )
     reading = yield from read_image(Image(1, uploaded.data), image_ctx)
     if reading.blob is None:
         raise MediaError(reading.problems[0])
-    return build_document(ParsedDocument(reading.text, warnings=reading.problems), uploaded.data, image_header.media_type, uploaded.name)
+    return build_document(
+        ParsedDocument(reading.text, warnings=reading.problems),
+        uploaded.data,
+        image_header.media_type,
+        uploaded.name,
+    )

@@ -25,7 +25,9 @@ _WORD_NAMESPACES: Final = (
     "http://purl.oclc.org/ooxml/wordprocessingml/main",
 )
 _TITLE_ELEMENT: Final = "http://purl.org/dc/elements/1.1/ title"
-_HEADING_STYLE: Final = lazy_regex(r"(?:heading|berschrift|titre|titulo|ttulo|rubrik|kop)\s*([1-6])", re.IGNORECASE)
+_HEADING_STYLE: Final = lazy_regex(
+    r"(?:heading|berschrift|titre|titulo|ttulo|rubrik|kop)\s*([1-6])", re.IGNORECASE
+)
 
 
 def is_docx(data: bytes) -> bool:
@@ -44,10 +46,22 @@ def read_docx(data: bytes, limit: int) -> ParsedDocument:
             if len(archive.infolist()) > MAX_MEMBERS:
                 raise TooLarge(f"The document is an archive of more than {MAX_MEMBERS:,} files.")
             body = _read_member(archive, BODY_MEMBER, limit)
-            properties = _read_member(archive, PROPERTIES_MEMBER, limit) if PROPERTIES_MEMBER in archive.namelist() else b""
+            properties = (
+                _read_member(archive, PROPERTIES_MEMBER, limit)
+                if PROPERTIES_MEMBER in archive.namelist()
+                else b""
+            )
     except TooLarge:
         raise
-    except (zipfile.BadZipFile, OSError, RuntimeError, ValueError, NotImplementedError, KeyError, zlib.error) as error:
+    except (
+        zipfile.BadZipFile,
+        OSError,
+        RuntimeError,
+        ValueError,
+        NotImplementedError,
+        KeyError,
+        zlib.error,
+    ) as error:
         hint = "Save it again, without a password."
         raise MediaError(f"The document cannot be unpacked: {error}.", hint=hint) from error
     text = _BodyParser().read_text(body)
@@ -78,7 +92,9 @@ class _XmlParser:
         try:
             parser.Parse(data, True)
         except expat.ExpatError as error:
-            raise MediaError(f"The document's XML is broken: {error}.", hint="Save it again.") from error
+            raise MediaError(
+                f"The document's XML is broken: {error}.", hint="Save it again."
+            ) from error
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
         """An element begins."""
@@ -91,7 +107,9 @@ class _XmlParser:
 
 
 def _refuse_doctype(*_: object) -> None:
-    raise MediaError("The document declares a document type, which no true one does.", hint="It was not read.")
+    raise MediaError(
+        "The document declares a document type, which no true one does.", hint="It was not read."
+    )
 
 
 class _TitleParser(_XmlParser):
@@ -106,11 +124,11 @@ class _TitleParser(_XmlParser):
         self.parse_xml(data)
         return self._title.strip()
 
-    def start_element(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002
+    def start_element(self, name: str, attributes: dict[str, str]) -> None:
         """The title may begin."""
         self._in_title = name == _TITLE_ELEMENT
 
-    def end_element(self, name: str) -> None:  # noqa: ARG002
+    def end_element(self, name: str) -> None:
         """The title ends."""
         self._in_title = False
 
@@ -150,7 +168,13 @@ class _BodyParser(_XmlParser):
                 self._runs.append("\n")
             case "pStyle":
                 level = _HEADING_STYLE.search(value)
-                self._prefix = "#" * int(level[1]) + " " if level else "# " if value.lower() == "title" else self._prefix
+                self._prefix = (
+                    "#" * int(level[1]) + " "
+                    if level
+                    else "# "
+                    if value.lower() == "title"
+                    else self._prefix
+                )
             case "outlineLvl" if not self._prefix and value.isdigit() and int(value) < 6:
                 self._prefix = "#" * (int(value) + 1) + " "
             case "numPr" if not self._prefix:

@@ -13,14 +13,49 @@ from told.core.text import normalise_text
 from told.flow import Flow, gather_flows
 from told.ledger.consume import Failure, catch_failure
 from told.ports import LLM, Usage
-from told.write.extract.brief import ask_llm, render_conversation, fence_as_data, load_prompt, is_fact_source
+from told.write.extract.brief import (
+    ask_llm,
+    fence_as_data,
+    is_fact_source,
+    load_prompt,
+    render_conversation,
+)
 from told.write.extract.facts import LIST_KEYS, MAX_ITEMS, extract_given_facts
 from told.write.extract.graph import normalise_entity_type
 from told.write.extract.ground import GroundingIndex
-from told.write.extract.items import HYPOTHESIS, INFERRED, ITEM_KEYS, STATED, ClaimProposal, SentenceReader, parse_proposal, read_nothing
-from told.write.extract.parse import DUPLICATE, ParsedReply, get_first, to_line, split_duplicates, parse_items, convert_items
-from told.write.extract.settle import GroundingOptions, build_result, validate_proposals, get_speaker_name
-from told.write.shape import RejectedClaim, Entity, ExtractionResult, ExtractedClaim, ExtractionInput, Relation
+from told.write.extract.items import (
+    HYPOTHESIS,
+    INFERRED,
+    ITEM_KEYS,
+    STATED,
+    ClaimProposal,
+    SentenceReader,
+    parse_proposal,
+    read_nothing,
+)
+from told.write.extract.parse import (
+    DUPLICATE,
+    ParsedReply,
+    convert_items,
+    get_first,
+    parse_items,
+    split_duplicates,
+    to_line,
+)
+from told.write.extract.settle import (
+    GroundingOptions,
+    build_result,
+    get_speaker_name,
+    validate_proposals,
+)
+from told.write.shape import (
+    Entity,
+    ExtractedClaim,
+    ExtractionInput,
+    ExtractionResult,
+    RejectedClaim,
+    Relation,
+)
 
 SINGLE, EXHAUSTIVE, DEEP = "single", "exhaustive", "deep"
 DEFAULT_PRIOR: Final = 300
@@ -109,14 +144,25 @@ class ApertureExtractor:
             results, warnings = [(yield from self._run_aperture(inputs, Aperture(SINGLE)))], []
         return _merge_results(inputs, results, warnings, self.options)
 
-    def _run_all_apertures(self, inputs: ExtractionInput) -> Flow[tuple[list[_PassResult], list[str]]]:
+    def _run_all_apertures(
+        self, inputs: ExtractionInput
+    ) -> Flow[tuple[list[_PassResult], list[str]]]:
         """The five apertures side by side; one that fails takes nothing from the others."""
-        outcomes = yield from gather_flows([catch_failure(self._run_aperture(inputs, aperture)) for aperture in APERTURES])
+        outcomes = yield from gather_flows(
+            [catch_failure(self._run_aperture(inputs, aperture)) for aperture in APERTURES]
+        )
         results = [result for result in outcomes if isinstance(result, _PassResult)]
-        failed = [(result, aperture) for result, aperture in zip(outcomes, APERTURES, strict=True) if isinstance(result, Failure)]
+        failed = [
+            (result, aperture)
+            for result, aperture in zip(outcomes, APERTURES, strict=True)
+            if isinstance(result, Failure)
+        ]
         if not results:
             raise failed[0][0].error
-        return results, [f"The aperture {aperture.name} of {self.name} failed: {failure}" for failure, aperture in failed]
+        return results, [
+            f"The aperture {aperture.name} of {self.name} failed: {failure}"
+            for failure, aperture in failed
+        ]
 
     def _run_passes(self, inputs: ExtractionInput) -> Flow[tuple[list[_PassResult], list[str]]]:
         """Pass after pass, each knowing what those before it found, until one finds nothing new."""
@@ -124,32 +170,54 @@ class ApertureExtractor:
         known_texts: dict[str, str] = {}
         for number in range(1, min(max(self.passes, 1), 10) + 1):
             aperture = Aperture(f"pass_{number}")
-            prior = [*(fact.text for fact in inputs.nearby_facts), *known_texts.values()][-self.max_prior :]
+            prior = [*(fact.text for fact in inputs.nearby_facts), *known_texts.values()][
+                -self.max_prior :
+            ]
             outcome = yield from catch_failure(self._run_aperture(inputs, aperture, "deep", prior))
             if isinstance(outcome, Failure):
                 if not results:
                     raise outcome.error
                 return results, [f"Pass {number} of {self.name} failed: {outcome}"]
             results.append(outcome)
-            new_texts = {claim_key(proposal.claim): proposal.claim.text for proposal in outcome.proposals}
+            new_texts = {
+                claim_key(proposal.claim): proposal.claim.text for proposal in outcome.proposals
+            }
             if new_texts.keys() <= known_texts.keys():
                 break
             known_texts |= new_texts
         return results, []
 
     def _run_aperture(
-        self, inputs: ExtractionInput, aperture: Aperture, prompt_name: str = "", prior: Sequence[str] = ()
+        self,
+        inputs: ExtractionInput,
+        aperture: Aperture,
+        prompt_name: str = "",
+        prior: Sequence[str] = (),
     ) -> Flow[_PassResult]:
         """What a model states through one aperture."""
         system = f"{inputs.prompt or load_prompt('triples')}\n\n{load_prompt(f'aperture-{prompt_name or aperture.name}')}"
-        prior_block = f"\n\n{fence_as_data('found', (f'- {text}' for text in prior))}" if prior else ""
-        raw, usage = yield from ask_llm(self.llm, system, render_conversation(inputs) + prior_block, SCHEMA)
-        parsed = parse_items(raw, LIST_KEYS, item_keys=ITEM_KEYS, max_items=self.max_items, label=f"{self.name} ({aperture.name})")
+        prior_block = (
+            f"\n\n{fence_as_data('found', (f'- {text}' for text in prior))}" if prior else ""
+        )
+        raw, usage = yield from ask_llm(
+            self.llm, system, render_conversation(inputs) + prior_block, SCHEMA
+        )
+        parsed = parse_items(
+            raw,
+            LIST_KEYS,
+            item_keys=ITEM_KEYS,
+            max_items=self.max_items,
+            label=f"{self.name} ({aperture.name})",
+        )
         speaker = get_speaker_name(inputs)
 
         def parse_item(item: Any) -> Any:
             parsed_item = parse_proposal(item, speaker, self.reader)
-            return _tag_proposal(parsed_item, item, aperture) if isinstance(parsed_item, ClaimProposal) else parsed_item
+            return (
+                _tag_proposal(parsed_item, item, aperture)
+                if isinstance(parsed_item, ClaimProposal)
+                else parsed_item
+            )
 
         proposals, parsed = convert_items(parsed, raw, parse_item)
         return _PassResult(tuple(proposals), parsed, usage)
@@ -157,7 +225,11 @@ class ApertureExtractor:
 
 def claim_key(claim: Claim) -> str:
     """The content key of a claim: what it says of whom, however sure and however meant."""
-    parts = (claim.subject, claim.predicate, claim.object) if claim.object is not None else (claim.text,)
+    parts = (
+        (claim.subject, claim.predicate, claim.object)
+        if claim.object is not None
+        else (claim.text,)
+    )
     joined = "\x1f".join(normalise_text(part or "") for part in parts)
     return hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -166,31 +238,55 @@ def _tag_proposal(proposal: ClaimProposal, item: Any, aperture: Aperture) -> Cla
     """A proposal with the aperture it came through, its content key, and what else was said of it."""
     literal = get_first(item, "object_lit") if isinstance(item, Mapping) else None
     extras = {
-        "aperture": aperture.name, "key": claim_key(proposal.claim),
+        "aperture": aperture.name,
+        "key": claim_key(proposal.claim),
         "notes": to_line(get_first(item, "notes")) if isinstance(item, Mapping) else None,
         "dt": to_line(get_first(literal, "dt")) if isinstance(literal, Mapping) else None,
-    }  # fmt: skip
-    meta = {**proposal.claim.meta, **{name: value for name, value in extras.items() if value is not None}}
+    }
+    meta = {
+        **proposal.claim.meta,
+        **{name: value for name, value in extras.items() if value is not None},
+    }
     return replace(proposal, claim=replace(aperture.apply_to(proposal.claim), meta=meta))
 
 
 # Put together ---------------------------------------------------------------------------------------------------------
 
 
-def _merge_results(inputs: ExtractionInput, results: Sequence[_PassResult], warnings: Iterable[str], options: GroundingOptions) -> ExtractionResult:
+def _merge_results(
+    inputs: ExtractionInput,
+    results: Sequence[_PassResult],
+    warnings: Iterable[str],
+    options: GroundingOptions,
+) -> ExtractionResult:
     """What all looks found, each statement once; the types of things become entities, ties between things relations."""
-    unique, duplicates = split_duplicates((proposal for result in results for proposal in result.proposals), lambda proposal: claim_key(proposal.claim))
+    unique, duplicates = split_duplicates(
+        (proposal for result in results for proposal in result.proposals),
+        lambda proposal: claim_key(proposal.claim),
+    )
     grounding = GroundingIndex(inputs.turns)
-    type_proposals = [proposal for proposal in unique if proposal.claim.predicate in TYPE_PREDICATES]
-    validated = validate_proposals(inputs, grounding, [proposal for proposal in unique if proposal.claim.predicate not in TYPE_PREDICATES], options)
+    type_proposals = [
+        proposal for proposal in unique if proposal.claim.predicate in TYPE_PREDICATES
+    ]
+    validated = validate_proposals(
+        inputs,
+        grounding,
+        [proposal for proposal in unique if proposal.claim.predicate not in TYPE_PREDICATES],
+        options,
+    )
     entities, ungrounded = _build_entities(type_proposals, grounding)
     rejected = (RejectedClaim(DUPLICATE, proposal.claim.text) for proposal in duplicates)
-    report = sum((result.parsed for result in results), ParsedReply(rejected=(*ungrounded, *rejected), warnings=tuple(warnings)))
+    report = sum(
+        (result.parsed for result in results),
+        ParsedReply(rejected=(*ungrounded, *rejected), warnings=tuple(warnings)),
+    )
     merged = build_result(validated, report, sum((result.usage for result in results), Usage()))
     return replace(merged, entities=entities, relations=_build_relations(unique, validated.claims))
 
 
-def _build_entities(proposals: Iterable[ClaimProposal], grounding: GroundingIndex) -> tuple[tuple[Entity, ...], list[RejectedClaim]]:
+def _build_entities(
+    proposals: Iterable[ClaimProposal], grounding: GroundingIndex
+) -> tuple[tuple[Entity, ...], list[RejectedClaim]]:
     """The things whose type was stated and whose name was said."""
     entities: dict[str, Entity] = {}
     rejected: list[RejectedClaim] = []
@@ -199,16 +295,26 @@ def _build_entities(proposals: Iterable[ClaimProposal], grounding: GroundingInde
         if grounding.find_value(name) is None:
             rejected.append(RejectedClaim("its name is not in what was said", proposal.claim.text))
         else:
-            entities.setdefault(normalise_text(name), Entity(name, normalise_entity_type(proposal.claim.object)))
+            entities.setdefault(
+                normalise_text(name), Entity(name, normalise_entity_type(proposal.claim.object))
+            )
     return tuple(entities.values()), rejected
 
 
-def _build_relations(proposals: Iterable[ClaimProposal], claims: Sequence[ExtractedClaim]) -> tuple[Relation, ...]:
+def _build_relations(
+    proposals: Iterable[ClaimProposal], claims: Sequence[ExtractedClaim]
+) -> tuple[Relation, ...]:
     """The ties between two things, among the claims that stand."""
     entity_keys = {claim_key(item.claim) for item in proposals if item.is_entity}
-    kept = [item for item in claims if item.claim.kind != QUARANTINE and claim_key(item.claim) in entity_keys]
+    kept = [
+        item
+        for item in claims
+        if item.claim.kind != QUARANTINE and claim_key(item.claim) in entity_keys
+    ]
     return tuple(_to_relation(item.claim, item.turn) for item in kept)
 
 
 def _to_relation(claim: Claim, turn: int) -> Relation:
-    return Relation(str(claim.subject), str(claim.predicate), str(claim.object), claim.confidence, turn)
+    return Relation(
+        str(claim.subject), str(claim.predicate), str(claim.object), claim.confidence, turn
+    )

@@ -30,7 +30,9 @@ DATA_NOTICE = (
 @cache
 def load_prompt(name: str) -> str:
     """A prompt of the write path by the name of its page."""
-    return resources.files("told.write").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
+    return (
+        resources.files("told.write").joinpath("prompts", f"{name}.md").read_text("utf-8").strip()
+    )
 
 
 def is_fact_source(turn: InputTurn) -> bool:
@@ -59,23 +61,31 @@ def _render_turns(inputs: ExtractionInput, *, replies: bool) -> Iterable[str]:
     last_date = ""
     for number, turn in enumerate(inputs.turns):
         evidence = turn.evidence
-        moment = to_zone(inputs.now if evidence.said_at is None else evidence.said_at, inputs.zone or None)
+        moment = to_zone(
+            inputs.now if evidence.said_at is None else evidence.said_at, inputs.zone or None
+        )
         if last_date != (date := moment.strftime("%A, %Y-%m-%d")):
             yield f"-- {date} --"
             last_date = date
         name = f" {evidence.name}" if evidence.name else ""
         suffix = " (context only)" if is_fact_source(turn) is replies else ""
         # A line break inside a turn is followed by blanks, so that no turn can look like two.
-        yield f"[{number}] {evidence.role}{name}{suffix}: " + evidence.content.replace("\n", "\n    ")
+        yield f"[{number}] {evidence.role}{name}{suffix}: " + evidence.content.replace(
+            "\n", "\n    "
+        )
 
 
-def ask_llm(llm: LLM, system: str, user: str, schema: Mapping[str, Any] | None = None) -> Flow[tuple[str, Usage]]:
+def ask_llm(
+    llm: LLM, system: str, user: str, schema: Mapping[str, Any] | None = None
+) -> Flow[tuple[str, Usage]]:
     """A model's answer and its cost; a model that is down is an `LLMError`, whatever it raised."""
     reply = yield from catch_failure(call(llm.ask, system, user, schema=schema))
     return _unwrap_reply(llm, reply), get_usage(reply)
 
 
-def ask_llm_with_tools(llm: ToolLLM, system: str, lines: list[ChatLine], tools: list[Tool]) -> Flow[ToolReply]:
+def ask_llm_with_tools(
+    llm: ToolLLM, system: str, lines: list[ChatLine], tools: list[Tool]
+) -> Flow[ToolReply]:
     """A model's next line in a conversation with tools; a model that is down is an `LLMError`."""
     reply = yield from catch_failure(call(llm.tools, system, tuple(lines), tools))
     result = _unwrap_reply(llm, reply)

@@ -39,31 +39,52 @@ def build_extractor(
     options = GroundingOptions(strict=settings.grounding == "strict")
     if name in ("closed", "react") and not list_extractable_kinds(ontology):
         hint = "Give one with kinds that are enabled and not system kinds."
-        raise ConfigError(f"The extractor {name!r} needs an ontology with something to extract.", hint=hint)
+        raise ConfigError(
+            f"The extractor {name!r} needs an ontology with something to extract.", hint=hint
+        )
     match name:
         case "verbatim":
             return VerbatimExtractor()
         case "local":
             return local
         case "closed":
-            return ClosedExtractor(llm, local, reader, options, settings.extract_replies, settings.extract_items)
+            return ClosedExtractor(
+                llm, local, reader, options, settings.extract_replies, settings.extract_items
+            )
         case "graph":
-            return LocalGraphExtractor(local) if llm is None else GraphExtractor(llm, settings.extract_items)
+            return (
+                LocalGraphExtractor(local)
+                if llm is None
+                else GraphExtractor(llm, settings.extract_items)
+            )
         case "facts":
             return FactsExtractor(_require_llm(llm, name), reader, options, settings.extract_items)
         case "apertures" | "exhaustive" | "deep":
             return ApertureExtractor(
-                _require_llm(llm, name), APERTURE_MODES[name], settings.extract_passes, settings.extract_prior, reader, options,
+                _require_llm(llm, name),
+                APERTURE_MODES[name],
+                settings.extract_passes,
+                settings.extract_prior,
+                reader,
+                options,
                 settings.extract_items,
-            )  # fmt: skip
+            )
         case "react":
-            return ReactExtractor(_require_tools(_require_llm(llm, name)), memory_reader, settings.extract_rounds, reader, options)
+            return ReactExtractor(
+                _require_tools(_require_llm(llm, name)),
+                memory_reader,
+                settings.extract_rounds,
+                reader,
+                options,
+            )
     raise build_unknown_error(name)
 
 
 def _require_llm(llm: LLM | None, name: str) -> LLM:
     if llm is None:
-        hint = 'Give one with Memory(llm=...), or use "local", "closed" or "graph", which need none.'
+        hint = (
+            'Give one with Memory(llm=...), or use "local", "closed" or "graph", which need none.'
+        )
         raise ConfigError(f"The extractor {name!r} needs a language model.", hint=hint)
     return llm
 
@@ -71,5 +92,8 @@ def _require_llm(llm: LLM | None, name: str) -> LLM:
 def _require_tools(llm: LLM) -> ToolLLM:
     if not isinstance(llm, ToolLLM):
         hint = 'Use a model with a tools() method, or the extractor "facts".'
-        raise ConfigError(f"The extractor 'react' needs a model that can use tools; {llm.model} cannot.", hint=hint)
+        raise ConfigError(
+            f"The extractor 'react' needs a model that can use tools; {llm.model} cannot.",
+            hint=hint,
+        )
     return llm

@@ -17,7 +17,7 @@ from told.core.lazy import lazy_regex
 from told.core.text import split_sentences
 from told.write.extract.words import extract_search_tokens
 from told.write.local.clean import mask_foreign_text
-from told.write.local.value import is_thing, split_items, trim_value, find_value_end
+from told.write.local.value import find_value_end, is_thing, split_items, trim_value
 
 PLACEHOLDER: Final = lazy_regex(r"(?<![\w'])(?:[XYZ]|\.{3}|\u2026|<[^>]+>|\{[^}]+\})(?![\w'])")
 AFFIRMATION: Final = lazy_regex(
@@ -29,11 +29,16 @@ _FILLERS: Final = (
     "really just only also still actually absolutely truly honestly always so very quite rather totally simply mostly "
     "especially particularly currently now usually today even too definitely certainly mainly pretty".split()
 )
-_FILLER_GAP: Final = rf"(?:\s+(?:{'|'.join(_FILLERS)}|kind\s+of|sort\s+of|a\s+bit|a\s+lot)){{0,4}}\s+"
-_APPROXIMATION: Final = lazy_regex(r"(?:about|around|roughly|nearly|almost|maybe|perhaps|probably|like)\s+", re.IGNORECASE)
+_FILLER_GAP: Final = (
+    rf"(?:\s+(?:{'|'.join(_FILLERS)}|kind\s+of|sort\s+of|a\s+bit|a\s+lot)){{0,4}}\s+"
+)
+_APPROXIMATION: Final = lazy_regex(
+    r"(?:about|around|roughly|nearly|almost|maybe|perhaps|probably|like)\s+", re.IGNORECASE
+)
 _OWN_POSSESSIVE: Final = lazy_regex(r"(?:my|our|your)\s+", re.IGNORECASE)
 _DURATION: Final = lazy_regex(
-    r"an?\s+(?:half[\s-]|quarter[\s-])?(?:second|minute|hour|day|night|week|month|year)s?\b", re.IGNORECASE
+    r"an?\s+(?:half[\s-]|quarter[\s-])?(?:second|minute|hour|day|night|week|month|year)s?\b",
+    re.IGNORECASE,
 )
 _NEGATION: Final = r"(?:don't|do\s+not|didn't|did\s+not|doesn't|no\s+longer|never|not)"
 PRONOUN_FORMS: Final = {
@@ -66,43 +71,88 @@ class ExamplePattern:
     specificity: int
 
 
-def match_examples(examples: Sequence[str], text: str, *, second_person: bool = False) -> list[ExampleMatch]:
+def match_examples(
+    examples: Sequence[str], text: str, *, second_person: bool = False
+) -> list[ExampleMatch]:
     """The values that the statements of a text put into some examples; `second` reads what is said to "you"."""
     plain = text.replace("\u2019", "'") if second_person else mask_foreign_text(text)
-    spans = [(start, end) for start, end in _split_sentence_spans(plain) if not plain[start:end].rstrip().endswith("?")]
+    spans = [
+        (start, end)
+        for start, end in _split_sentence_spans(plain)
+        if not plain[start:end].rstrip().endswith("?")
+    ]
     return list(_match_patterns(examples, plain, spans, second_person=second_person))
 
 
 def match_confirmed(examples: Sequence[str], question: str, answer: str) -> list[ExampleMatch]:
     """The values in what an assistant asked or said, if the answer to it begins with a yes."""
     plain = question.replace("\u2019", "'")
-    return list(_match_patterns(examples, plain, list(_split_sentence_spans(plain)), second_person=True)) if AFFIRMATION.match(answer) else []
+    return (
+        list(
+            _match_patterns(examples, plain, list(_split_sentence_spans(plain)), second_person=True)
+        )
+        if AFFIRMATION.match(answer)
+        else []
+    )
 
 
 def _match_patterns(
     examples: Sequence[str], text: str, spans: Sequence[tuple[int, int]], *, second_person: bool
 ) -> Iterator[ExampleMatch]:
-    for example_pattern in filter(None, (_compile_example(example, second_person) for example in examples)):
+    for example_pattern in filter(
+        None, (_compile_example(example, second_person) for example in examples)
+    ):
         for start, end in spans:
             for match in example_pattern.pattern.finditer(text, start, end):
-                yield from _extract_values(example_pattern, text, match, end, second_person=second_person)
+                yield from _extract_values(
+                    example_pattern, text, match, end, second_person=second_person
+                )
 
 
-def _extract_values(example_pattern: ExamplePattern, text: str, match: re.Match[str], end: int, *, second_person: bool) -> Iterator[ExampleMatch]:
+def _extract_values(
+    example_pattern: ExamplePattern,
+    text: str,
+    match: re.Match[str],
+    end: int,
+    *,
+    second_person: bool,
+) -> Iterator[ExampleMatch]:
     is_negated = match["no"] is not None
     if not example_pattern.has_placeholder:
         plain = " ".join(match["value"].split())
-        yield ExampleMatch(plain, match.start(), match.start("value"), match.end(), is_negated, example_pattern.specificity)
+        yield ExampleMatch(
+            plain,
+            match.start(),
+            match.start("value"),
+            match.end(),
+            is_negated,
+            example_pattern.specificity,
+        )
         return
     start = match.start("value")
     for lead in (_APPROXIMATION, _OWN_POSSESSIVE):
         if lead_match := lead.match(text, start):
             start = lead_match.end()
-    stop = match.end("value") if match["after"] else find_value_end(text, start, _find_comma(text, start, end) if second_person else end)
-    values = [trim_value(text, start, stop, strip_article=False)] if _DURATION.match(text, start) else split_items(text, start, stop)
+    stop = (
+        match.end("value")
+        if match["after"]
+        else find_value_end(text, start, _find_comma(text, start, end) if second_person else end)
+    )
+    values = (
+        [trim_value(text, start, stop, strip_article=False)]
+        if _DURATION.match(text, start)
+        else split_items(text, start, stop)
+    )
     for value in values:
         if is_thing(value.text):
-            yield ExampleMatch(value.text, match.start(), value.start, value.end, is_negated, example_pattern.specificity)
+            yield ExampleMatch(
+                value.text,
+                match.start(),
+                value.start,
+                value.end,
+                is_negated,
+                example_pattern.specificity,
+            )
 
 
 def _find_comma(text: str, start: int, end: int) -> int:
@@ -132,7 +182,11 @@ def _compile_example(example: str, second_person: bool) -> ExamplePattern | None
     lead, tail = _tokenize_example(before), _tokenize_example(rest[0])
     if not lead and not tail:
         return None
-    lead_pattern = _build_lead_pattern(lead, second_person) + _FILLER_GAP if lead else r"(?P<no>(?!))?(?:(?<=^)|(?<=[.,;!]\s))"
+    lead_pattern = (
+        _build_lead_pattern(lead, second_person) + _FILLER_GAP
+        if lead
+        else r"(?P<no>(?!))?(?:(?<=^)|(?<=[.,;!]\s))"
+    )
     tail_pattern = rf"{_FILLER_GAP}{_join_tokens(tail, second_person)}\b" if tail else ""
     value_pattern = r"(?P<value>\S(?:.{0,60}?\S)?)" if tail_pattern else r"(?P<value>\S.*)"
     pattern = rf"(?<![\w']){lead_pattern}{value_pattern}(?P<after>{tail_pattern})"
@@ -144,11 +198,26 @@ def _compile_literal(example: str, second_person: bool) -> ExamplePattern | None
     tokens = _tokenize_example(example)
     start = 1 if tokens and tokens[0].lower() in PRONOUN_FORMS else 0
     rest = " ".join(tokens[start:])
-    informative = {needle.token.form for needle in extract_search_tokens(rest, is_sentence=True)} if rest else frozenset[str]()
-    value_index = next((index for index, token in enumerate(tokens) if index >= start and token.lower() in informative), None)
+    informative = (
+        {needle.token.form for needle in extract_search_tokens(rest, is_sentence=True)}
+        if rest
+        else frozenset[str]()
+    )
+    value_index = next(
+        (
+            index
+            for index, token in enumerate(tokens)
+            if index >= start and token.lower() in informative
+        ),
+        None,
+    )
     if value_index is None:
         return None
-    lead_pattern = _build_lead_pattern(tokens[:value_index], second_person) + _FILLER_GAP if value_index else "(?P<no>(?!))?"
+    lead_pattern = (
+        _build_lead_pattern(tokens[:value_index], second_person) + _FILLER_GAP
+        if value_index
+        else "(?P<no>(?!))?"
+    )
     pattern = rf"(?<![\w']){lead_pattern}(?P<value>{_join_tokens(tokens[value_index:], second_person)})(?![\w'])"
     return ExamplePattern(re.compile(pattern, re.IGNORECASE), False, len(tokens) + 1)
 
@@ -160,7 +229,11 @@ def _tokenize_example(text: str) -> list[str]:
 def _build_lead_pattern(tokens: Sequence[str], second_person: bool) -> str:
     """The words of a form in order, with what may stand between them, and where a denial would."""
     head, *tail = tokens
-    negation = rf"(?P<no>{_FILLER_GAP}{_NEGATION})?" if head.lower() in _SUBJECT_PRONOUNS else "(?P<no>(?!))?"
+    negation = (
+        rf"(?P<no>{_FILLER_GAP}{_NEGATION})?"
+        if head.lower() in _SUBJECT_PRONOUNS
+        else "(?P<no>(?!))?"
+    )
     tail_pattern = f"{_FILLER_GAP}{_join_tokens(tail, second_person)}" if tail else ""
     return f"{_build_token_pattern(head, second_person)}{negation}{tail_pattern}"
 

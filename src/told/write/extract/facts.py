@@ -7,12 +7,17 @@ from typing import Any, Final
 
 from told.flow import Flow
 from told.ports import LLM, Usage
-from told.write.extract.brief import ask_llm, render_conversation, load_prompt, is_fact_source
+from told.write.extract.brief import ask_llm, is_fact_source, load_prompt, render_conversation
 from told.write.extract.ground import GroundingIndex
 from told.write.extract.items import ITEM_KEYS, SentenceReader, parse_proposal, read_nothing
-from told.write.extract.parse import ParsedReply, parse_items, convert_items
-from told.write.extract.settle import GroundingOptions, build_result, validate_proposals, get_speaker_name
-from told.write.shape import ExtractionResult, ExtractionInput
+from told.write.extract.parse import ParsedReply, convert_items, parse_items
+from told.write.extract.settle import (
+    GroundingOptions,
+    build_result,
+    get_speaker_name,
+    validate_proposals,
+)
+from told.write.shape import ExtractionInput, ExtractionResult
 
 MAX_ITEMS: Final = 500
 LIST_KEYS: Final = ("facts", "memories")
@@ -49,16 +54,33 @@ class FactsExtractor:
         if not any(map(is_fact_source, inputs.turns)):
             return ExtractionResult()
         user = f"{render_conversation(inputs)}\n\n{REPLY_FORMAT}"
-        raw, usage = yield from ask_llm(self.llm, inputs.prompt or load_prompt("facts"), user, SCHEMA)
-        parsed = parse_items(raw, LIST_KEYS, item_keys=ITEM_KEYS, max_items=self.max_items, label=self.name)
+        raw, usage = yield from ask_llm(
+            self.llm, inputs.prompt or load_prompt("facts"), user, SCHEMA
+        )
+        parsed = parse_items(
+            raw, LIST_KEYS, item_keys=ITEM_KEYS, max_items=self.max_items, label=self.name
+        )
         speaker = get_speaker_name(inputs)
-        proposals, parsed = convert_items(parsed, raw, lambda item: parse_proposal(item, speaker, self.reader))
-        return build_result(validate_proposals(inputs, GroundingIndex(inputs.turns), proposals, self.options), parsed, usage)
+        proposals, parsed = convert_items(
+            parsed, raw, lambda item: parse_proposal(item, speaker, self.reader)
+        )
+        return build_result(
+            validate_proposals(inputs, GroundingIndex(inputs.turns), proposals, self.options),
+            parsed,
+            usage,
+        )
 
 
 def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
     """Facts that came with what was heard; whoever gave them answers for them, so none is quarantined."""
     speaker = get_speaker_name(inputs)
-    proposals, parsed = convert_items(ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader))
-    validated = validate_proposals(inputs, GroundingIndex(inputs.turns), proposals, GroundingOptions(strict=False, replies=True))
+    proposals, parsed = convert_items(
+        ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader)
+    )
+    validated = validate_proposals(
+        inputs,
+        GroundingIndex(inputs.turns),
+        proposals,
+        GroundingOptions(strict=False, replies=True),
+    )
     return build_result(validated, parsed, Usage())

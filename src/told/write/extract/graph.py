@@ -10,27 +10,49 @@ from told.core.lazy import lazy_regex
 from told.core.text import normalise_text
 from told.flow import Flow
 from told.ports import LLM, ChatLine, Tool, ToolLLM, ToolReply, Usage
-from told.write.extract.brief import ask_llm, render_conversation, get_reply_usage, load_prompt, is_fact_source, ask_llm_with_tools
+from told.write.extract.brief import (
+    ask_llm,
+    ask_llm_with_tools,
+    get_reply_usage,
+    is_fact_source,
+    load_prompt,
+    render_conversation,
+)
 from told.write.extract.ground import DEFAULT_SPEAKER, GroundingIndex
-from told.write.extract.items import resolve_name, normalise_predicate
+from told.write.extract.items import normalise_predicate, resolve_name
 from told.write.extract.parse import (
     DUPLICATE,
     TOO_MANY_ITEMS,
     ParsedReply,
     RejectedItem,
+    convert_items,
     format_item,
     get_first,
-    to_line,
-    split_duplicates,
-    parse_items,
     parse_confidence,
-    convert_items,
+    parse_items,
+    split_duplicates,
+    to_line,
 )
 from told.write.extract.settle import get_speaker_name
-from told.write.shape import RejectedClaim, Entity, ExtractionResult, Extractor, ExtractionInput, Relation
+from told.write.shape import (
+    Entity,
+    ExtractionInput,
+    ExtractionResult,
+    Extractor,
+    RejectedClaim,
+    Relation,
+)
 
 MAX_ITEMS: Final = 300
-ENTITY_TYPES: Final = ("person", "organization", "concept", "location", "event", "technology", "product")
+ENTITY_TYPES: Final = (
+    "person",
+    "organization",
+    "concept",
+    "location",
+    "event",
+    "technology",
+    "product",
+)
 DEFAULT_TYPE: Final = "thing"
 UNKNOWN_ENDPOINT: Final = "one of its ends was not spoken of"
 NAME_NOT_FOUND: Final = "its name is not in what was said"
@@ -46,17 +68,23 @@ _TYPE_ALIASES: Final = {
 _LAST_SEGMENT: Final = lazy_regex(r"[^:/#\s]+$")
 
 
-def _build_list_schema(name: str, description: str, properties: Mapping[str, Any], required: Sequence[str]) -> Mapping[str, Any]:
+def _build_list_schema(
+    name: str, description: str, properties: Mapping[str, Any], required: Sequence[str]
+) -> Mapping[str, Any]:
     item = {"type": "object", "properties": properties, "required": list(required)}
-    return {"type": "object", "required": [name],
-            "properties": {name: {"type": "array", "description": description, "items": item}}}  # fmt: skip
+    return {
+        "type": "object",
+        "required": [name],
+        "properties": {name: {"type": "array", "description": description, "items": item}},
+    }
 
 
 ENTITIES_TOOL: Final = Tool(
     "extract_entities",
     "Write down whom and what the conversation speaks of: people, organizations, concepts, locations, events.",
     _build_list_schema(
-        "entities", "Every entity once.",
+        "entities",
+        "Every entity once.",
         {
             "name": {"type": "string", "description": "Its name as it was said."},
             "type": {"type": "string", "enum": list(ENTITY_TYPES)},
@@ -64,20 +92,24 @@ ENTITIES_TOOL: Final = Tool(
         },
         ("name", "type"),
     ),
-)  # fmt: skip
+)
 RELATIONS_TOOL: Final = Tool(
     "extract_relations",
     "Write down how the entities belong together.",
     _build_list_schema(
-        "relations", "Every relation once.",
+        "relations",
+        "Every relation once.",
         {
             "source": {"type": "string", "description": "The name of the entity it leads from."},
-            "relation": {"type": "string", "description": "Such as works_at, located_in, uses, knows."},
+            "relation": {
+                "type": "string",
+                "description": "Such as works_at, located_in, uses, knows.",
+            },
             "target": {"type": "string", "description": "The name of the entity it leads to."},
         },
         ("source", "relation", "target"),
     ),
-)  # fmt: skip
+)
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object", "required": ["entities", "relations"],
     "properties": {**ENTITIES_TOOL.parameters["properties"], **RELATIONS_TOOL.parameters["properties"]},
@@ -129,11 +161,15 @@ class GraphExtractor:
         if isinstance(self.llm, ToolLLM):
             draft, usage = yield from self._ask_with_tools(self.llm, system, inputs)
         else:
-            raw, usage = yield from ask_llm(self.llm, system, f"{render_conversation(inputs)}\n\n{REPLY_FORMAT}", SCHEMA)
+            raw, usage = yield from ask_llm(
+                self.llm, system, f"{render_conversation(inputs)}\n\n{REPLY_FORMAT}", SCHEMA
+            )
             draft = self._parse_reply(raw, inputs)
         return _check_draft(inputs, draft, usage)
 
-    def _ask_with_tools(self, llm: ToolLLM, system: str, inputs: ExtractionInput) -> Flow[tuple[_GraphDraft, Usage]]:
+    def _ask_with_tools(
+        self, llm: ToolLLM, system: str, inputs: ExtractionInput
+    ) -> Flow[tuple[_GraphDraft, Usage]]:
         """Both tools are offered; a model that names entities only is asked once more for what lies between them."""
         lines = [ChatLine("user", render_conversation(inputs))]
         reply = yield from ask_llm_with_tools(llm, system, lines, [ENTITIES_TOOL, RELATIONS_TOOL])
@@ -141,9 +177,14 @@ class GraphExtractor:
         if not reply.calls:
             return self._parse_reply(reply.text, inputs), usage
         draft = self._parse_tool_calls(reply, inputs)
-        if draft.entities and not any(tool_call.name == RELATIONS_TOOL.name for tool_call in reply.calls):
+        if draft.entities and not any(
+            tool_call.name == RELATIONS_TOOL.name for tool_call in reply.calls
+        ):
             lines.append(ChatLine("assistant", reply.text, reply.calls))
-            lines += [ChatLine("tool", "Noted. Now the relations between them.", call_id=tool_call.id) for tool_call in reply.calls]
+            lines += [
+                ChatLine("tool", "Noted. Now the relations between them.", call_id=tool_call.id)
+                for tool_call in reply.calls
+            ]
             second_reply = yield from ask_llm_with_tools(llm, system, lines, [RELATIONS_TOOL])
             usage += get_reply_usage(second_reply)
             draft = _merge_drafts(draft, self._parse_tool_calls(second_reply, inputs))
@@ -151,13 +192,29 @@ class GraphExtractor:
 
     def _parse_tool_calls(self, reply: ToolReply, inputs: ExtractionInput) -> _GraphDraft:
         """What the calls of a line draw; a call of another tool is left out and reported."""
-        excess = (RejectedClaim(TOO_MANY_ITEMS, f"{len(reply.calls)} calls"),) if len(reply.calls) > self.max_items else ()
+        excess = (
+            (RejectedClaim(TOO_MANY_ITEMS, f"{len(reply.calls)} calls"),)
+            if len(reply.calls) > self.max_items
+            else ()
+        )
         draft = _GraphDraft(parsed=ParsedReply(rejected=excess))
         for tool_call in reply.calls[: self.max_items]:
             if tool_call.name in (ENTITIES_TOOL.name, RELATIONS_TOOL.name):
-                draft = _merge_drafts(draft, self._parse_part(tool_call.arguments, tool_call.name.removeprefix("extract_"), inputs))
+                draft = _merge_drafts(
+                    draft,
+                    self._parse_part(
+                        tool_call.arguments, tool_call.name.removeprefix("extract_"), inputs
+                    ),
+                )
             else:
-                draft = _merge_drafts(draft, _GraphDraft(parsed=ParsedReply(rejected=(RejectedClaim("no such tool", format_item(tool_call.name)),))))
+                draft = _merge_drafts(
+                    draft,
+                    _GraphDraft(
+                        parsed=ParsedReply(
+                            rejected=(RejectedClaim("no such tool", format_item(tool_call.name)),)
+                        )
+                    ),
+                )
         return draft
 
     def _parse_part(self, arguments: object, part: str, inputs: ExtractionInput) -> _GraphDraft:
@@ -167,17 +224,27 @@ class GraphExtractor:
         parsed = ParsedReply(tuple(items[: self.max_items]))
         speaker = get_speaker_name(inputs)
         if part == "entities":
-            entities, parsed = convert_items(parsed, format_item(arguments), lambda item: _parse_entity(item, speaker))
+            entities, parsed = convert_items(
+                parsed, format_item(arguments), lambda item: _parse_entity(item, speaker)
+            )
             return _GraphDraft(tuple(entities), (), parsed)
-        relations, parsed = convert_items(parsed, format_item(arguments), lambda item: _parse_relation(item, speaker))
+        relations, parsed = convert_items(
+            parsed, format_item(arguments), lambda item: _parse_relation(item, speaker)
+        )
         return _GraphDraft((), tuple(relations), parsed)
 
     def _parse_reply(self, raw: object, inputs: ExtractionInput) -> _GraphDraft:
         """The graph of an answer in JSON."""
-        parsed = parse_items(raw, (), item_keys=("entities", "relations"), max_items=self.max_items, label=self.name)
+        parsed = parse_items(
+            raw, (), item_keys=("entities", "relations"), max_items=self.max_items, label=self.name
+        )
         parts = [item for item in parsed.items if isinstance(item, Mapping)]
-        if parsed.items and not any(get_first(part, "entities", "relations") is not None for part in parts):
-            return _GraphDraft(parsed=replace(parsed, unreadable_replies=(*parsed.unreadable_replies, str(raw))))
+        if parsed.items and not any(
+            get_first(part, "entities", "relations") is not None for part in parts
+        ):
+            return _GraphDraft(
+                parsed=replace(parsed, unreadable_replies=(*parsed.unreadable_replies, str(raw)))
+            )
         draft = _GraphDraft(parsed=replace(parsed, items=()))
         for part in parts:
             for name in ("entities", "relations"):
@@ -207,7 +274,11 @@ class LocalGraphExtractor:
 
 
 def _merge_drafts(left: _GraphDraft, right: _GraphDraft) -> _GraphDraft:
-    return _GraphDraft((*left.entities, *right.entities), (*left.relations, *right.relations), left.parsed + right.parsed)
+    return _GraphDraft(
+        (*left.entities, *right.entities),
+        (*left.relations, *right.relations),
+        left.parsed + right.parsed,
+    )
 
 
 def _parse_entity(item: Any, speaker: str) -> Entity | RejectedItem:
@@ -217,40 +288,80 @@ def _parse_entity(item: Any, speaker: str) -> Entity | RejectedItem:
     if name is None:
         return RejectedItem()
     description = to_line(get_first(item, "description"), 500) or ""
-    return Entity(resolve_name(name, speaker), normalise_entity_type(get_first(item, "type", "entity_type", "entitytype")), description)
+    return Entity(
+        resolve_name(name, speaker),
+        normalise_entity_type(get_first(item, "type", "entity_type", "entitytype")),
+        description,
+    )
 
 
 def _parse_relation(item: Any, speaker: str) -> Relation | RejectedItem:
     if isinstance(item, list | tuple) and len(item) == 3:
         item = dict(zip(("source", "relation", "target"), item, strict=True))
-    source, target = (to_line(get_first(item, *names), 200) for names in (("source", "from", "src"), ("target", "to", "dst")))
-    rel = normalise_predicate(to_line(get_first(item, "relation", "relationship", "type"), 100) or "")
+    source, target = (
+        to_line(get_first(item, *names), 200)
+        for names in (("source", "from", "src"), ("target", "to", "dst"))
+    )
+    rel = normalise_predicate(
+        to_line(get_first(item, "relation", "relationship", "type"), 100) or ""
+    )
     if source is None or target is None or not rel:
         return RejectedItem()
-    return Relation(resolve_name(source, speaker), rel, resolve_name(target, speaker), parse_confidence(get_first(item, "confidence")))
+    return Relation(
+        resolve_name(source, speaker),
+        rel,
+        resolve_name(target, speaker),
+        parse_confidence(get_first(item, "confidence")),
+    )
 
 
 def _check_draft(inputs: ExtractionInput, draft: _GraphDraft, usage: Usage) -> ExtractionResult:
     """Of what was drawn, what was spoken of: names that were said, relations between two different ones of them."""
     grounding = GroundingIndex(inputs.turns)
-    speakers = {normalise_text(DEFAULT_SPEAKER), *(normalise_text(turn.evidence.name) for turn in inputs.turns if turn.evidence.name)}
+    speakers = {
+        normalise_text(DEFAULT_SPEAKER),
+        *(normalise_text(turn.evidence.name) for turn in inputs.turns if turn.evidence.name),
+    }
     unique, duplicates = split_duplicates(draft.entities, lambda item: normalise_text(item.name))
-    kept = [item for item in unique if normalise_text(item.name) in speakers or _is_grounded(grounding, item.name)]
+    kept = [
+        item
+        for item in unique
+        if normalise_text(item.name) in speakers or _is_grounded(grounding, item.name)
+    ]
     ends = (end for item in draft.relations for end in (item.src, item.dst))
-    named_ends, _ = split_duplicates((end for end in ends if _is_grounded(grounding, end)), normalise_text)
-    kept += [Entity(end) for end in named_ends if normalise_text(end) not in {normalise_text(item.name) for item in kept}]
+    named_ends, _ = split_duplicates(
+        (end for end in ends if _is_grounded(grounding, end)), normalise_text
+    )
+    kept += [
+        Entity(end)
+        for end in named_ends
+        if normalise_text(end) not in {normalise_text(item.name) for item in kept}
+    ]
     names = {normalise_text(item.name): item.name for item in kept}
-    unique_relations, duplicate_relations = split_duplicates(draft.relations, lambda item: (normalise_text(item.src), item.rel, normalise_text(item.dst)))
+    unique_relations, duplicate_relations = split_duplicates(
+        draft.relations, lambda item: (normalise_text(item.src), item.rel, normalise_text(item.dst))
+    )
     grounded = [_ground_relation(item, names, speakers, grounding) for item in unique_relations]
     rejected = (
         *draft.parsed.rejected,
         *(RejectedClaim(NAME_NOT_FOUND, item.name) for item in unique if item not in kept),
         *(RejectedClaim(DUPLICATE, item.name) for item in duplicates),
-        *(RejectedClaim(DUPLICATE, f"{item.src} {item.rel} {item.dst}") for item in duplicate_relations),
+        *(
+            RejectedClaim(DUPLICATE, f"{item.src} {item.rel} {item.dst}")
+            for item in duplicate_relations
+        ),
         *(item for item in grounded if isinstance(item, RejectedClaim)),
     )
     relations = tuple(item for item in grounded if isinstance(item, Relation))
-    return ExtractionResult((), tuple(kept), relations, rejected, draft.parsed.warnings, draft.parsed.unreadable_replies, usage)
+    return ExtractionResult(
+        (),
+        tuple(kept),
+        relations,
+        rejected,
+        draft.parsed.warnings,
+        draft.parsed.unreadable_replies,
+        usage,
+    )
 
 
 def _is_grounded(grounding: GroundingIndex, name: str) -> bool:
@@ -258,7 +369,12 @@ def _is_grounded(grounding: GroundingIndex, name: str) -> bool:
     return location is not None and not location.unconfirmed
 
 
-def _ground_relation(relation: Relation, known_names: Mapping[str, str], speakers: set[str], grounding: GroundingIndex) -> Relation | RejectedClaim:
+def _ground_relation(
+    relation: Relation,
+    known_names: Mapping[str, str],
+    speakers: set[str],
+    grounding: GroundingIndex,
+) -> Relation | RejectedClaim:
     """The relation with both ends spelt as the entities are, and the turn it was said in."""
     ends = [normalise_text(relation.src), normalise_text(relation.dst)]
     text = f"{relation.src} {relation.rel} {relation.dst}"
@@ -269,5 +385,9 @@ def _ground_relation(relation: Relation, known_names: Mapping[str, str], speaker
     names = [name for name in (relation.src, relation.dst) if normalise_text(name) not in speakers]
     location = grounding.find_value(" ".join(names) or relation.src)
     turn = location.turn if location is not None else grounding.get_fallback_turn()
-    return replace(relation, src=known_names.get(ends[0], relation.src), dst=known_names.get(ends[1], relation.dst), turn=turn)
-
+    return replace(
+        relation,
+        src=known_names.get(ends[0], relation.src),
+        dst=known_names.get(ends[1], relation.dst),
+        turn=turn,
+    )

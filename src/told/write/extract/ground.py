@@ -19,7 +19,15 @@ from told.core.lazy import lazy_regex
 from told.core.text import normalise_text, split_sentences
 from told.core.trust import Trust, trust_of_channel
 from told.write.extract.brief import is_fact_source
-from told.write.extract.words import SearchToken, MatchMode, TextToken, is_token_match, build_initials, extract_search_tokens, tokenize
+from told.write.extract.words import (
+    MatchMode,
+    SearchToken,
+    TextToken,
+    build_initials,
+    extract_search_tokens,
+    is_token_match,
+    tokenize,
+)
 from told.write.messages import InputTurn
 
 MIN_WORD_SHARE: Final = 0.5
@@ -66,7 +74,11 @@ class GroundingIndex:
     def __init__(self, turns: Sequence[InputTurn]) -> None:
         self.turns = turns
         self._tiers = _group_by_trust(turns)
-        self._sentences = [sentence for number, turn in enumerate(turns) for sentence in _split_sentences(number, turn.evidence.content)]
+        self._sentences = [
+            sentence
+            for number, turn in enumerate(turns)
+            for sentence in _split_sentences(number, turn.evidence.content)
+        ]
         self._has_time = [almanac.count_time_words(turn.evidence.content, 1) > 0 for turn in turns]
         self._by_form: dict[str, set[int]] = {}
         self._by_number: dict[str, set[int]] = {}
@@ -79,7 +91,9 @@ class GroundingIndex:
                 if token.value is not None:
                     self._by_number.setdefault(token.value, set()).add(number)
 
-    def find_value(self, value: str, *, exclude: Collection[str] = (), is_sentence: bool = False) -> TextLocation | None:
+    def find_value(
+        self, value: str, *, exclude: Collection[str] = (), is_sentence: bool = False
+    ) -> TextLocation | None:
         """Where a value stands, first in what users said and last in what an assistant said; None if it is nowhere."""
         locations = self._find_locations(value, exclude=exclude, is_sentence=is_sentence)
         return next(locations, None)
@@ -87,18 +101,34 @@ class GroundingIndex:
     def locate_claim(self, claim: Claim) -> TextLocation | None:
         """Where the value of a claim stands: where the most of the claim does, of equals in what users said."""
         query = _build_claim_query(claim)
-        locations = list(self._find_locations(query.value, exclude=query.exclude, is_sentence=query.is_sentence))
-        people_locations = [location for location in locations if is_fact_source(self.turns[location.turn]) and not location.unconfirmed]
+        locations = list(
+            self._find_locations(query.value, exclude=query.exclude, is_sentence=query.is_sentence)
+        )
+        people_locations = [
+            location
+            for location in locations
+            if is_fact_source(self.turns[location.turn]) and not location.unconfirmed
+        ]
         if len(people_locations) < 2:
             return next(iter(locations), None)
-        roots = {token.token.root for token in extract_search_tokens(claim.text, exclude=_get_subject_forms(claim))}
+        roots = {
+            token.token.root
+            for token in extract_search_tokens(claim.text, exclude=_get_subject_forms(claim))
+        }
         return max(people_locations, key=lambda location: len(roots & self._get_roots_at(location)))
 
     def is_claim_at(self, claim: Claim, location: TextLocation) -> bool:
         """Whether the sentences at a place hold the value of a claim, whoever said it."""
         query = _build_claim_query(claim)
-        search_tokens = extract_search_tokens(query.value, exclude=query.exclude, is_sentence=query.is_sentence)
-        return bool(search_tokens) and self._is_supported(search_tokens, self._find_sentences(search_tokens), self._get_sentences_at(location), location.turn)
+        search_tokens = extract_search_tokens(
+            query.value, exclude=query.exclude, is_sentence=query.is_sentence
+        )
+        return bool(search_tokens) and self._is_supported(
+            search_tokens,
+            self._find_sentences(search_tokens),
+            self._get_sentences_at(location),
+            location.turn,
+        )
 
     def locate_quote(self, text: str) -> TextLocation | None:
         """Where a quotation stands, as good as word for word; parts may be left out where it has an ellipsis."""
@@ -111,7 +141,11 @@ class GroundingIndex:
     def find_confirmed_turn(self, location: TextLocation) -> TextLocation | None:
         """The assistant's turn that a turn says yes to, if it does."""
         before = location.turn - 1
-        if before < 0 or is_fact_source(self.turns[before]) or not self._is_agreement(location.turn):
+        if (
+            before < 0
+            or is_fact_source(self.turns[before])
+            or not self._is_agreement(location.turn)
+        ):
             return None
         return TextLocation(before, (0, len(self.turns[before].evidence.content)))
 
@@ -120,7 +154,9 @@ class GroundingIndex:
         people = [tier for tier in self._tiers if is_fact_source(self.turns[tier[-1]])]
         return people[-1][-1] if people else max(len(self.turns) - 1, 0)
 
-    def _find_locations(self, value: str, *, exclude: Collection[str], is_sentence: bool) -> Iterator[TextLocation]:
+    def _find_locations(
+        self, value: str, *, exclude: Collection[str], is_sentence: bool
+    ) -> Iterator[TextLocation]:
         """Where a value stands, in the words of each that there is to trust in turn."""
         if not value.strip():
             return
@@ -131,15 +167,26 @@ class GroundingIndex:
                 yield self._resolve_confirmation(location)
 
     def _get_sentences_at(self, location: TextLocation) -> set[int]:
-        return {number for number, sentence in enumerate(self._sentences) if _has_overlap(sentence, location)}
+        return {
+            number
+            for number, sentence in enumerate(self._sentences)
+            if _has_overlap(sentence, location)
+        }
 
     def _get_roots_at(self, location: TextLocation) -> set[str]:
-        return {token.root for number in self._get_sentences_at(location) for token in self._sentences[number].tokens}
+        return {
+            token.root
+            for number in self._get_sentences_at(location)
+            for token in self._sentences[number].tokens
+        }
 
     def _is_agreement(self, turn: int) -> bool:
         """Whether a turn is one in which a user says yes."""
         evidence = self.turns[turn].evidence
-        return trust_of_channel(evidence.role, evidence.sort) is Trust.USER and _AFFIRMATION.match(evidence.content) is not None
+        return (
+            trust_of_channel(evidence.role, evidence.sort) is Trust.USER
+            and _AFFIRMATION.match(evidence.content) is not None
+        )
 
     def _resolve_confirmation(self, location: TextLocation) -> TextLocation:
         """An assistant's words become those of a user who says yes right after them; other words are what they are."""
@@ -163,7 +210,9 @@ class GroundingIndex:
                 return TextLocation(sentence.turn, (sentence.start, sentence.end))
         return None
 
-    def _find_window(self, search_tokens: list[SearchToken], tier: Sequence[int]) -> TextLocation | None:
+    def _find_window(
+        self, search_tokens: list[SearchToken], tier: Sequence[int]
+    ) -> TextLocation | None:
         """The fewest sentences in a row that hold it; failing that, the best one if the turns hold it together."""
         sentence_sets, tier_turns = self._find_sentences(search_tokens), frozenset(tier)
         best_match: tuple[float, int, TextLocation] | None = None
@@ -176,38 +225,77 @@ class GroundingIndex:
                     break
                 window = set(range(begin, end))
                 score = sum(not window.isdisjoint(sentence_set) for sentence_set in sentence_sets)
-                if self._is_supported(search_tokens, sentence_sets, window, turn) and (best_match is None or (score, begin - end) > best_match[:2]):
-                    location = TextLocation(turn, (self._sentences[begin].start, self._sentences[end - 1].end))
+                if self._is_supported(search_tokens, sentence_sets, window, turn) and (
+                    best_match is None or (score, begin - end) > best_match[:2]
+                ):
+                    location = TextLocation(
+                        turn, (self._sentences[begin].start, self._sentences[end - 1].end)
+                    )
                     best_match = (score, begin - end, location)
-        return best_match[2] if best_match else self._find_scattered(search_tokens, sentence_sets, tier) if is_fact_source(self.turns[tier[0]]) else None
+        return (
+            best_match[2]
+            if best_match
+            else self._find_scattered(search_tokens, sentence_sets, tier)
+            if is_fact_source(self.turns[tier[0]])
+            else None
+        )
 
-    def _find_scattered(self, search_tokens: list[SearchToken], sentence_sets: list[set[int]], tier: Sequence[int]) -> TextLocation | None:
+    def _find_scattered(
+        self, search_tokens: list[SearchToken], sentence_sets: list[set[int]], tier: Sequence[int]
+    ) -> TextLocation | None:
         """The sentence with most of it, where all of it was said, but not in one place."""
         tier_turns = frozenset(tier)
-        everything = {number for number, candidate in enumerate(self._sentences) if candidate.turn in tier_turns}
+        everything = {
+            number
+            for number, candidate in enumerate(self._sentences)
+            if candidate.turn in tier_turns
+        }
         if not self._is_supported(search_tokens, sentence_sets, everything, *tier):
             return None
-        number = max(everything, key=lambda candidate: (sum(candidate in sentence_set for sentence_set in sentence_sets), candidate))
+        number = max(
+            everything,
+            key=lambda candidate: (
+                sum(candidate in sentence_set for sentence_set in sentence_sets),
+                candidate,
+            ),
+        )
         candidate = self._sentences[number]
         return TextLocation(candidate.turn, (candidate.start, candidate.end))
 
-    def _is_supported(self, search_tokens: list[SearchToken], sentence_sets: list[set[int]], window: set[int], *turns: int) -> bool:
+    def _is_supported(
+        self,
+        search_tokens: list[SearchToken],
+        sentence_sets: list[set[int]],
+        window: set[int],
+        *turns: int,
+    ) -> bool:
         """Whether sentences hold all numbers, dates and names, and at least half of what is no number."""
         has_time = any(self._has_time[turn] for turn in turns)
         present = [
             not window.isdisjoint(sentence_set) or (token.mode is MatchMode.DATE and has_time)
             for token, sentence_set in zip(search_tokens, sentence_sets, strict=True)
         ]
-        if not all(is_present or token.mode is MatchMode.WORD for token, is_present in zip(search_tokens, present, strict=True)):
+        if not all(
+            is_present or token.mode is MatchMode.WORD
+            for token, is_present in zip(search_tokens, present, strict=True)
+        ):
             return False
-        word_presence = [is_present for token, is_present in zip(search_tokens, present, strict=True) if token.mode in (MatchMode.WORD, MatchMode.NAME)]
-        return any(word_presence or present) and sum(word_presence) >= MIN_WORD_SHARE * len(word_presence)
+        word_presence = [
+            is_present
+            for token, is_present in zip(search_tokens, present, strict=True)
+            if token.mode in (MatchMode.WORD, MatchMode.NAME)
+        ]
+        return any(word_presence or present) and sum(word_presence) >= MIN_WORD_SHARE * len(
+            word_presence
+        )
 
     def _find_sentences(self, search_tokens: list[SearchToken]) -> list[set[int]]:
         """For every needle the sentences that hold it; other spellings count where the word itself is nowhere."""
         short_forms = build_initials(search_tokens)
         return [
-            self._by_form.get(token.token.form) or self._find_similar(token) or self._by_form.get(short_form, set())
+            self._by_form.get(token.token.form)
+            or self._find_similar(token)
+            or self._by_form.get(short_form, set())
             for token, short_form in zip(search_tokens, short_forms, strict=True)
         ]
 
@@ -219,16 +307,26 @@ class GroundingIndex:
         key = (form, search_token.mode)
         if key not in self._similar_cache:
             same_letter = (self._by_letter.get(letter, {}) for letter in dict.fromkeys(form[:2]))
-            forms = (other for tokens_by_form in same_letter for other, token in tokens_by_form.items() if is_token_match(search_token, token))
-            self._similar_cache[key] = self._find_substring(form).union(*(self._by_form[other] for other in forms))
+            forms = (
+                other
+                for tokens_by_form in same_letter
+                for other, token in tokens_by_form.items()
+                if is_token_match(search_token, token)
+            )
+            self._similar_cache[key] = self._find_substring(form).union(
+                *(self._by_form[other] for other in forms)
+            )
         return self._similar_cache[key]
-
 
     def _find_substring(self, form: str) -> set[int]:
         """The sentences that have a word of a script without spaces somewhere in a longer run."""
         if form < FIRST_UNSPACED_CHAR:
             return set()
-        return {number for number, sentence in enumerate(self._sentences) if form in almanac.fold_text(sentence.plain)}
+        return {
+            number
+            for number, sentence in enumerate(self._sentences)
+            if form in almanac.fold_text(sentence.plain)
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +359,11 @@ def _group_by_trust(turns: Sequence[InputTurn]) -> list[Sequence[int]]:
 
 
 def _has_overlap(sentence: _IndexedSentence, location: TextLocation) -> bool:
-    return sentence.turn == location.turn and sentence.start < location.span[1] and location.span[0] < sentence.end
+    return (
+        sentence.turn == location.turn
+        and sentence.start < location.span[1]
+        and location.span[0] < sentence.end
+    )
 
 
 def _split_sentences(turn: int, content: str) -> list[_IndexedSentence]:
@@ -271,7 +373,11 @@ def _split_sentences(turn: int, content: str) -> list[_IndexedSentence]:
     for sentence in split_sentences(content):
         start = content.index(sentence, position)
         position = start + len(sentence)
-        indexed.append(_IndexedSentence(turn, start, position, normalise_text(sentence), tuple(tokenize(sentence))))
+        indexed.append(
+            _IndexedSentence(
+                turn, start, position, normalise_text(sentence), tuple(tokenize(sentence))
+            )
+        )
     return indexed
 
 
@@ -280,7 +386,9 @@ def _find_quote(parts: Sequence[str], content: str) -> tuple[int, int] | None:
     tokens = tokenize(content)
     spans: list[tuple[int, int]] = []
     for part in parts:
-        span = _align_tokens([SearchToken(token, MatchMode.NAME) for token in tokenize(part)], tokens)
+        span = _align_tokens(
+            [SearchToken(token, MatchMode.NAME) for token in tokenize(part)], tokens
+        )
         if span is None:
             return None
         spans.append(span)
@@ -289,12 +397,17 @@ def _find_quote(parts: Sequence[str], content: str) -> tuple[int, int] | None:
     return spans[0][0], spans[-1][1]
 
 
-def _align_tokens(search_tokens: list[SearchToken], tokens: list[TextToken]) -> tuple[int, int] | None:
+def _align_tokens(
+    search_tokens: list[SearchToken], tokens: list[TextToken]
+) -> tuple[int, int] | None:
     """Where words follow each other as sought, with at most one in five another one."""
     best, span = 0, None
     for begin in range(max(len(tokens) - len(search_tokens), 0) + 1):
         run = tokens[begin : begin + len(search_tokens)]
-        matching = sum(is_token_match(search_token, token) for search_token, token in zip(search_tokens, run, strict=False))
+        matching = sum(
+            is_token_match(search_token, token)
+            for search_token, token in zip(search_tokens, run, strict=False)
+        )
         if matching > best and matching >= MIN_QUOTE_SHARE * len(search_tokens):
             best, span = matching, (run[0].start, run[-1].end)
     return span

@@ -9,14 +9,25 @@ from typing import Any, Final, TypeAlias
 from told.core.entry import Claim
 from told.core.lazy import lazy_regex
 from told.core.predicates import FAVOURITE_PREFIX, lookup_predicate
-from told.write.extract.parse import RejectedItem, get_first, parse_flag, to_line, parse_confidence
+from told.write.extract.parse import RejectedItem, get_first, parse_confidence, parse_flag, to_line
 
 SentenceReader: TypeAlias = Callable[[str], Claim | None]
 """Reads one sentence in the third person as a claim with subject, predicate and object, if it can."""
 
 STATED, INFERRED, HYPOTHESIS = "stated", "inferred", "hypothesis_only"
 ASSERTED, NEGATED = "asserted", "negated"
-TEXT_KEYS: Final = ("fact", "text", "memory", "statement", "claim", "sentence", "content", "description", "data", "abstract")
+TEXT_KEYS: Final = (
+    "fact",
+    "text",
+    "memory",
+    "statement",
+    "claim",
+    "sentence",
+    "content",
+    "description",
+    "data",
+    "abstract",
+)
 SUBJECT_KEYS: Final = ("subject", "s", "entity", "source")
 PREDICATE_KEYS: Final = ("predicate", "p", "relation", "property", "attribute")
 OBJECT_KEYS: Final = ("object", "o", "object_iri", "object_lit", "value", "target")
@@ -24,7 +35,9 @@ QUOTE_KEYS: Final = ("evidence", "quote", "evidence_quote", "span", "source_text
 CONFIDENCE_KEYS: Final = ("confidence", "score", "probability", "certainty")
 ITEM_KEYS: Final = (*TEXT_KEYS[:7], "subject", "predicate", "object_iri", "object_lit")
 
-_SPEAKER_NAMES: Final = frozenset("user speaker i me you self myself agent:you person:user person:speaker".split())
+_SPEAKER_NAMES: Final = frozenset(
+    "user speaker i me you self myself agent:you person:user person:speaker".split()
+)
 _NOUN_PREDICATES: Final = frozenset(
     """name nickname pronouns age timezone email phone relationship_status diet height weight budget team manager
     birthday native_language reply_style habit goal has_name occupation profession job hobby title role""".split()
@@ -65,7 +78,11 @@ def claim_from_sentence(text: str, reader: SentenceReader) -> Claim:
     """What a sentence claims: read if it can be, else as it stands."""
     stripped = strip_full_stop(text)
     parsed = reader(stripped)
-    return Claim(stripped) if parsed is None else replace(parsed, text=stripped, span=None, evidence=None)
+    return (
+        Claim(stripped)
+        if parsed is None
+        else replace(parsed, text=stripped, span=None, evidence=None)
+    )
 
 
 def render_triple(subject: str, predicate_name: str, value: str, *, negated: bool = False) -> str:
@@ -116,17 +133,23 @@ def parse_proposal(item: Any, speaker: str, reader: SentenceReader) -> ClaimProp
     return _parse_object(item, speaker, reader) if isinstance(item, Mapping) else RejectedItem()
 
 
-def _parse_list(item: list[Any] | tuple[Any, ...], speaker: str, reader: SentenceReader) -> ClaimProposal | RejectedItem:
+def _parse_list(
+    item: list[Any] | tuple[Any, ...], speaker: str, reader: SentenceReader
+) -> ClaimProposal | RejectedItem:
     parts = [to_line(part) for part in item]
     match parts:
         case [str(text)]:
             return ClaimProposal(claim_from_sentence(text, reader))
         case [str(subject), str(predicate_name), str(value)]:
-            return _parse_object({"subject": subject, "predicate": predicate_name, "object": value}, speaker, reader)
+            return _parse_object(
+                {"subject": subject, "predicate": predicate_name, "object": value}, speaker, reader
+            )
     return RejectedItem()
 
 
-def _parse_object(item: Mapping[str, Any], speaker: str, reader: SentenceReader) -> ClaimProposal | RejectedItem:
+def _parse_object(
+    item: Mapping[str, Any], speaker: str, reader: SentenceReader
+) -> ClaimProposal | RejectedItem:
     quote = to_line(get_first(item, *QUOTE_KEYS)) or ""
     text = to_line(get_first(item, *TEXT_KEYS))
     triple = parse_triple(item, speaker)
@@ -136,12 +159,17 @@ def _parse_object(item: Mapping[str, Any], speaker: str, reader: SentenceReader)
         claim = claim_from_sentence(text, reader)
     else:
         return triple
-    return ClaimProposal(_apply_qualifiers(claim, item), quote, to_line(get_first(item, "object_iri")) is not None)
+    return ClaimProposal(
+        _apply_qualifiers(claim, item), quote, to_line(get_first(item, "object_iri")) is not None
+    )
 
 
 def parse_triple(item: Mapping[str, Any], speaker: str) -> Claim | RejectedItem:
     """The triple an object holds: a subject, a predicate, and exactly one object."""
-    subject, predicate_name = to_line(get_first(item, *SUBJECT_KEYS)), to_line(get_first(item, *PREDICATE_KEYS))
+    subject, predicate_name = (
+        to_line(get_first(item, *SUBJECT_KEYS)),
+        to_line(get_first(item, *PREDICATE_KEYS)),
+    )
     iri, literal = get_first(item, "object_iri"), get_first(item, "object_lit")
     if subject is None or predicate_name is None:
         return RejectedItem()
@@ -150,14 +178,27 @@ def parse_triple(item: Mapping[str, Any], speaker: str) -> Claim | RejectedItem:
     value = to_line(_unwrap_literal(get_first(item, *OBJECT_KEYS)))
     if value is None:
         return RejectedItem("no object")
-    return claim_from_triple(resolve_name(subject, speaker), normalise_predicate(predicate_name), resolve_name(value, speaker) if iri is not None else value)
+    return claim_from_triple(
+        resolve_name(subject, speaker),
+        normalise_predicate(predicate_name),
+        resolve_name(value, speaker) if iri is not None else value,
+    )
 
 
-def claim_from_triple(subject: str, predicate_name: str, value: str, *, negated: bool = False) -> Claim:
+def claim_from_triple(
+    subject: str, predicate_name: str, value: str, *, negated: bool = False
+) -> Claim:
     """A claim made of a triple."""
     polarity = NEGATED if negated else ASSERTED
     text = render_triple(subject, predicate_name, value, negated=negated)
-    return Claim(text, lookup_predicate(predicate_name).kind, subject, predicate_name, value, polarity=polarity)
+    return Claim(
+        text,
+        lookup_predicate(predicate_name).kind,
+        subject,
+        predicate_name,
+        value,
+        polarity=polarity,
+    )
 
 
 def _unwrap_literal(value: Any) -> Any:
@@ -174,6 +215,8 @@ def _apply_qualifiers(claim: Claim, item: Mapping[str, Any]) -> Claim:
         modality = HYPOTHESIS
     polarity = str(get_first(item, "polarity")).strip().casefold()
     return replace(
-        claim, modality=modality, confidence=parse_confidence(get_first(item, *CONFIDENCE_KEYS), claim.confidence),
+        claim,
+        modality=modality,
+        confidence=parse_confidence(get_first(item, *CONFIDENCE_KEYS), claim.confidence),
         polarity=polarity if polarity in (ASSERTED, NEGATED) else claim.polarity,
-    )  # fmt: skip
+    )

@@ -12,7 +12,7 @@ from typing import Any, Final, TypeVar
 
 from told.core.errors import InvalidInput
 from told.core.lazy import lazy_regex
-from told.core.text import JsonReply, to_plain_str, parse_reply, format_value, make_snippet
+from told.core.text import JsonReply, format_value, make_snippet, parse_reply, to_plain_str
 from told.write.shape import RejectedClaim
 
 T = TypeVar("T")
@@ -49,9 +49,11 @@ class ParsedReply:
     def __add__(self, other: ParsedReply) -> ParsedReply:
         """Both; a fault that came twice is one."""
         return ParsedReply(
-            self.items + other.items, self.rejected + other.rejected,
-            tuple(dict.fromkeys(self.unreadable_replies + other.unreadable_replies)), self.warnings + other.warnings,
-        )  # fmt: skip
+            self.items + other.items,
+            self.rejected + other.rejected,
+            tuple(dict.fromkeys(self.unreadable_replies + other.unreadable_replies)),
+            self.warnings + other.warnings,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,9 @@ class RejectedItem:
 # Answers --------------------------------------------------------------------------------------------------------------
 
 
-def parse_items(raw: object, keys: Sequence[str], *, item_keys: Sequence[str], max_items: int, label: str) -> ParsedReply:
+def parse_items(
+    raw: object, keys: Sequence[str], *, item_keys: Sequence[str], max_items: int, label: str
+) -> ParsedReply:
     """The items of an answer: a list, or a list inside an object under one of the keys.
 
     An object that has one of the `marks` is itself an item. What broke off loses its unfinished end only.
@@ -73,33 +77,56 @@ def parse_items(raw: object, keys: Sequence[str], *, item_keys: Sequence[str], m
     if not isinstance(raw, str):
         return ParsedReply(unreadable_replies=(format_value(raw),))
     reply = _parse_reply(raw)
-    items = None if reply is None else _find_items(reply.value, (*keys, *_WRAPPERS), item_keys, MAX_DEPTH)
+    items = (
+        None
+        if reply is None
+        else _find_items(reply.value, (*keys, *_WRAPPERS), item_keys, MAX_DEPTH)
+    )
     is_truncated = reply is not None and (reply.truncated or len(raw) > REPLY_LIMIT)
     if items is None or (is_truncated and not items):
         return ParsedReply(unreadable_replies=(raw[:REPLY_LIMIT],))
     if not items and (last_block := _find_last_fenced(raw)) is not None:
         return parse_items(last_block, keys, item_keys=item_keys, max_items=max_items, label=label)
-    warnings = [f"The answer of {label} broke off; the {len(items)} items before that were kept."] if is_truncated else []
+    warnings = (
+        [f"The answer of {label} broke off; the {len(items)} items before that were kept."]
+        if is_truncated
+        else []
+    )
     if len(items) > max_items:
         warnings.append(f"{label} gave {len(items)} items; the first {max_items} were read.")
-    excess = tuple(RejectedClaim(TOO_MANY_ITEMS, format_item(item)) for item in items[max_items : max_items + 1])
+    excess = tuple(
+        RejectedClaim(TOO_MANY_ITEMS, format_item(item))
+        for item in items[max_items : max_items + 1]
+    )
     return ParsedReply(tuple(items[:max_items]), excess, (), tuple(warnings))
 
 
-def convert_items(parsed: ParsedReply, raw: object, convert: Callable[[Any], T | RejectedItem]) -> tuple[list[T], ParsedReply]:
+def convert_items(
+    parsed: ParsedReply, raw: object, convert: Callable[[Any], T | RejectedItem]
+) -> tuple[list[T], ParsedReply]:
     """The items as something; those that are not go to the dropped, and if all are malformed the answer is a fault."""
     converted: list[T] = []
     rejected: list[RejectedClaim] = []
     for item in parsed.items:
         result = convert(item)
         if isinstance(result, RejectedItem):
-            rejected.append(result.rejected_claim or RejectedClaim(result.reason, format_item(item)))
+            rejected.append(
+                result.rejected_claim or RejectedClaim(result.reason, format_item(item))
+            )
         else:
             converted.append(result)
-    is_malformed = bool(rejected) and not converted and all(rejected_claim.reason == MALFORMED for rejected_claim in rejected)
+    is_malformed = (
+        bool(rejected)
+        and not converted
+        and all(rejected_claim.reason == MALFORMED for rejected_claim in rejected)
+    )
     reply = raw[:REPLY_LIMIT] if isinstance(raw, str) else format_value(raw)
-    unreadable_replies = (*parsed.unreadable_replies, reply) if is_malformed else parsed.unreadable_replies
-    return converted, ParsedReply(parsed.items, (*parsed.rejected, *rejected), unreadable_replies, parsed.warnings)
+    unreadable_replies = (
+        (*parsed.unreadable_replies, reply) if is_malformed else parsed.unreadable_replies
+    )
+    return converted, ParsedReply(
+        parsed.items, (*parsed.rejected, *rejected), unreadable_replies, parsed.warnings
+    )
 
 
 def _parse_reply(raw: str) -> JsonReply | None:
@@ -116,12 +143,16 @@ def _find_last_fenced(raw: str) -> str | None:
     return last if last is not None and last.strip() not in ("", "[]", "{}") else None
 
 
-def _find_items(value: object, keys: Sequence[str], item_keys: Sequence[str], depth: int) -> list[Any] | None:
+def _find_items(
+    value: object, keys: Sequence[str], item_keys: Sequence[str], depth: int
+) -> list[Any] | None:
     """The items in a value; an empty object holds none, anything that cannot be understood is None."""
     if isinstance(value, list):
         return _unwrap_list(value, keys, item_keys, depth)
     if isinstance(value, str):
-        inner = _parse_reply(value) if depth and value.lstrip().startswith(("[", "{", '"')) else None
+        inner = (
+            _parse_reply(value) if depth and value.lstrip().startswith(("[", "{", '"')) else None
+        )
         return None if inner is None else _find_items(inner.value, keys, item_keys, depth - 1)
     if not isinstance(value, dict) or not depth:
         return None
@@ -132,11 +163,15 @@ def _find_items(value: object, keys: Sequence[str], item_keys: Sequence[str], de
         return [value]
     if all(name.isdecimal() for name in members):
         return list(value.values())
-    candidates = (_find_items(members[key], keys, item_keys, depth - 1) for key in keys if key in members)
+    candidates = (
+        _find_items(members[key], keys, item_keys, depth - 1) for key in keys if key in members
+    )
     return next((items for items in candidates if items is not None), None)
 
 
-def _unwrap_list(items: list[Any], keys: Sequence[str], item_keys: Sequence[str], depth: int) -> list[Any]:
+def _unwrap_list(
+    items: list[Any], keys: Sequence[str], item_keys: Sequence[str], depth: int
+) -> list[Any]:
     """The items of a list, or of the lists that stand in its members, such as the choices of an API."""
     if not depth or not items or not all(isinstance(item, dict) for item in items):
         return items
@@ -168,7 +203,9 @@ def to_line(value: object, limit: int = TEXT_LIMIT) -> str | None:
     if isinstance(value, str) and len(value) > limit * 4:
         return None
     try:
-        text = " ".join(_strip_invisible(to_plain_str(value) if isinstance(value, str) else str(value)).split())
+        text = " ".join(
+            _strip_invisible(to_plain_str(value) if isinstance(value, str) else str(value)).split()
+        )
         text.encode()
     except ValueError:  # half a character, or a number with more digits than Python agrees to write
         return None

@@ -15,18 +15,47 @@ from told.core.kind import Field, Kind, WriteMode
 from told.core.lazy import lazy_regex
 from told.core.query import AccessCount
 from told.core.scope import Scope
-from told.core.text import normalise_text, split_sentences, make_snippet
+from told.core.text import make_snippet, normalise_text, split_sentences
 from told.core.when import format_iso
 from told.flow import Flow
 from told.ports import ChatLine, Tool, ToolCall, ToolLLM, ToolReply, Usage
-from told.write.extract.brief import render_conversation, get_reply_usage, fence_as_data, format_memories, load_prompt, is_fact_source, ask_llm_with_tools
+from told.write.extract.brief import (
+    ask_llm_with_tools,
+    fence_as_data,
+    format_memories,
+    get_reply_usage,
+    is_fact_source,
+    load_prompt,
+    render_conversation,
+)
 from told.write.extract.closed import VALUE, ConceptValue, build_claim, list_extractable_kinds
 from told.write.extract.ground import GroundingIndex
-from told.write.extract.items import ASSERTED, NEGATED, ClaimProposal, SentenceReader, claim_from_sentence, read_nothing
-from told.write.extract.parse import REPLY_LIMIT, ParsedReply, format_item, get_first, parse_flag, to_line, parse_items, parse_confidence
-from told.write.extract.settle import GroundingOptions, build_result, validate_proposals, get_speaker_name
-from told.write.extract.shelf import StaticMemoryReader, MemoryReader
-from told.write.shape import RejectedClaim, ExtractionResult, ExtractionInput
+from told.write.extract.items import (
+    ASSERTED,
+    NEGATED,
+    ClaimProposal,
+    SentenceReader,
+    claim_from_sentence,
+    read_nothing,
+)
+from told.write.extract.parse import (
+    REPLY_LIMIT,
+    ParsedReply,
+    format_item,
+    get_first,
+    parse_confidence,
+    parse_flag,
+    parse_items,
+    to_line,
+)
+from told.write.extract.settle import (
+    GroundingOptions,
+    build_result,
+    get_speaker_name,
+    validate_proposals,
+)
+from told.write.extract.shelf import MemoryReader, StaticMemoryReader
+from told.write.shape import ExtractionInput, ExtractionResult, RejectedClaim
 
 MAX_ROUNDS: Final = 6
 MAX_CALLS: Final = 50
@@ -39,11 +68,17 @@ READ_TOOLS: Final = ("read", "list", "relations", "access_stats")
 ALREADY_KNOWN: Final = "already known"
 NO_SUCH_MEMORY: Final = "There is no memory with that id here."
 _TEXT_FIELDS: Final = ("content", "abstract", VALUE, "steps", "overview")
-_NON_META_FIELDS: Final = frozenset(("confidence", "evidence", "evidence_quote", "polarity", "content"))
+_NON_META_FIELDS: Final = frozenset(
+    ("confidence", "evidence", "evidence_quote", "polarity", "content")
+)
 _SUMMARY_FIELDS: Final = frozenset(("abstract", "overview"))
 """Fields that speak of all sentences of a memory, and so of none of them."""
-_NOTHING_NEW: Final = lazy_regex(r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE)
-_CONTENT_HINT: Final = " Only what this conversation says of it; what is held already is added by itself."
+_NOTHING_NEW: Final = lazy_regex(
+    r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE
+)
+_CONTENT_HINT: Final = (
+    " Only what this conversation says of it; what is held already is added by itself."
+)
 _INVALID_TOOL_CHARS: Final = lazy_regex(r"[^a-zA-Z0-9_-]")
 
 _ID_SCHEMA: Final = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
@@ -68,26 +103,44 @@ def get_tool_name(kind: Kind) -> str:
 
 def build_tools(kinds: Sequence[Kind]) -> list[Tool]:
     """The tools for looking, and one for writing each kind."""
-    return [*_READ_TOOL_SPECS, *(Tool(get_tool_name(kind), _describe_kind(kind), _build_parameters(kind)) for kind in kinds)]
+    return [
+        *_READ_TOOL_SPECS,
+        *(
+            Tool(get_tool_name(kind), _describe_kind(kind), _build_parameters(kind))
+            for kind in kinds
+        ),
+    ]
 
 
 def _describe_kind(kind: Kind) -> str:
     examples = "".join(f' Such as: "{example}"' for example in kind.examples[:2])
-    return f"Write down a memory of the kind {kind.name}: {' '.join(kind.description.split())}{examples}"[:1000]
+    return f"Write down a memory of the kind {kind.name}: {' '.join(kind.description.split())}{examples}"[
+        :1000
+    ]
 
 
 def _build_parameters(kind: Kind) -> Mapping[str, Any]:
     properties = {field_spec.name: _build_property(field_spec) for field_spec in kind.fields}
     properties |= {
-        "evidence": {"type": "string", "description": "The words that say so, copied from the conversation."},
-        "polarity": {"type": "string", "enum": [ASSERTED, NEGATED], "description": "negated if it no longer holds."},
+        "evidence": {
+            "type": "string",
+            "description": "The words that say so, copied from the conversation.",
+        },
+        "polarity": {
+            "type": "string",
+            "enum": [ASSERTED, NEGATED],
+            "description": "negated if it no longer holds.",
+        },
     }
     required = [field_spec.name for field_spec in kind.fields if field_spec.required]
     return {"type": "object", "properties": properties, "required": [*required, "evidence"]}
 
 
 def _build_property(field_spec: Field) -> Mapping[str, Any]:
-    schema = {"type": str(field_spec.type), "description": f"{field_spec.description}{_CONTENT_HINT if field_spec.name == 'content' else ''}"}
+    schema = {
+        "type": str(field_spec.type),
+        "description": f"{field_spec.description}{_CONTENT_HINT if field_spec.name == 'content' else ''}",
+    }
     return schema | ({"enum": list(field_spec.enum)} if field_spec.enum else {})
 
 
@@ -140,24 +193,48 @@ class _ToolSession:
 
     def _write_memory(self, kind: Kind, arguments: Mapping[str, Any]) -> str:
         """Take a memory the model wants to write down, or say what is wrong with it."""
-        values = {field_spec.name: _coerce_value(field_spec, get_first(arguments, field_spec.name.casefold())) for field_spec in kind.fields}
-        missing = [field_spec.name for field_spec in kind.fields if field_spec.required and values[field_spec.name] is None]
-        text = next((str(values[name]) for name in _TEXT_FIELDS if values.get(name) is not None), None)
+        values = {
+            field_spec.name: _coerce_value(
+                field_spec, get_first(arguments, field_spec.name.casefold())
+            )
+            for field_spec in kind.fields
+        }
+        missing = [
+            field_spec.name
+            for field_spec in kind.fields
+            if field_spec.required and values[field_spec.name] is None
+        ]
+        text = next(
+            (str(values[name]) for name in _TEXT_FIELDS if values.get(name) is not None), None
+        )
         if text is None or missing:
             problem = f"missing or of the wrong type: {', '.join(missing) or 'content'}"
-            self.rejected.append(RejectedClaim(problem, f"{kind.name} {format_item(dict(arguments))}"))
+            self.rejected.append(
+                RejectedClaim(problem, f"{kind.name} {format_item(dict(arguments))}")
+            )
             return f"Not written: {problem}."
         quote = to_line(get_first(arguments, "evidence", "evidence_quote")) or ""
         claims = _build_claims(kind, text, values, arguments, self.speaker, self.reader)
-        fresh = [claim for claim in claims if claim.polarity == NEGATED or normalise_text(claim.text) not in self.known_texts]
-        self.rejected += [RejectedClaim(ALREADY_KNOWN, claim.text) for claim in claims if claim not in fresh]
+        fresh = [
+            claim
+            for claim in claims
+            if claim.polarity == NEGATED or normalise_text(claim.text) not in self.known_texts
+        ]
+        self.rejected += [
+            RejectedClaim(ALREADY_KNOWN, claim.text) for claim in claims if claim not in fresh
+        ]
         self.known_texts |= {normalise_text(claim.text) for claim in fresh}
         self.proposals += [ClaimProposal(claim, quote) for claim in fresh]
         return "Written down." if fresh else "Not written: it is already held."
 
 
 def _build_claims(
-    kind: Kind, text: str, values: Mapping[str, Any], arguments: Mapping[str, Any], speaker: str, reader: SentenceReader
+    kind: Kind,
+    text: str,
+    values: Mapping[str, Any],
+    arguments: Mapping[str, Any],
+    speaker: str,
+    reader: SentenceReader,
 ) -> list[Claim]:
     """What a memory of a kind claims: a document with a key is one, a profile as much as it has sentences."""
     is_negated = str(get_first(arguments, "polarity")).strip().casefold() == NEGATED
@@ -165,18 +242,31 @@ def _build_claims(
     if kind.key == VALUE:
         concept_value = ConceptValue(kind.name, text, NEGATED if is_negated else ASSERTED, "")
         return [replace(build_claim(concept_value, kind, speaker, reader), confidence=confidence)]
-    parts = split_sentences(text) if kind.write is WriteMode.MERGE else [text if kind.is_keyed else " ".join(text.split())]
+    parts = (
+        split_sentences(text)
+        if kind.write is WriteMode.MERGE
+        else [text if kind.is_keyed else " ".join(text.split())]
+    )
     excluded = _NON_META_FIELDS if len(parts) == 1 else _NON_META_FIELDS | _SUMMARY_FIELDS
-    meta = {name: value for name, value in values.items() if value is not None and name not in excluded}
-    claims = [claim_from_sentence(part, read_nothing if kind.is_keyed else reader) for part in parts]
+    meta = {
+        name: value for name, value in values.items() if value is not None and name not in excluded
+    }
+    claims = [
+        claim_from_sentence(part, read_nothing if kind.is_keyed else reader) for part in parts
+    ]
     return [
         replace(
-            claim, kind=kind.name,
-            subject=speaker if claim.subject is None and kind.write is WriteMode.MERGE else claim.subject,
-            polarity=NEGATED if is_negated else claim.polarity, confidence=confidence, meta={**claim.meta, **meta},
+            claim,
+            kind=kind.name,
+            subject=speaker
+            if claim.subject is None and kind.write is WriteMode.MERGE
+            else claim.subject,
+            polarity=NEGATED if is_negated else claim.polarity,
+            confidence=confidence,
+            meta={**claim.meta, **meta},
         )
         for claim in claims
-    ]  # fmt: skip
+    ]
 
 
 def _coerce_value(field_spec: Field, raw: Any) -> Any:
@@ -202,23 +292,34 @@ def _coerce_text(raw: Any) -> str | None:
 
 def _coerce_number(raw: Any, *, is_integer: bool) -> int | float | None:
     try:
-        number = float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else nan
+        number = (
+            float(raw) if isinstance(raw, str | int | float) and not isinstance(raw, bool) else nan
+        )
         return None if not isfinite(number) else int(number) if is_integer else number
     except (ValueError, OverflowError):
         return None
 
 
 def _format_fact(fact: Fact, width: int) -> str:
-    row = {"id": fact.id, "kind": fact.kind, "memory": make_snippet(fact.text, width), "since": format_iso(fact.updated_at)[:10]}
+    row = {
+        "id": fact.id,
+        "kind": fact.kind,
+        "memory": make_snippet(fact.text, width),
+        "since": format_iso(fact.updated_at)[:10],
+    }
     return json.dumps(row, ensure_ascii=False)
 
 
 def _format_link(link: Link) -> str:
-    return json.dumps({"from": link.src, "relation": link.rel, "to": link.dst, "weight": link.weight})
+    return json.dumps(
+        {"from": link.src, "relation": link.rel, "to": link.dst, "weight": link.weight}
+    )
 
 
 def _format_access(access: AccessCount) -> str:
-    return json.dumps({"recalls": access.count, "last": format_iso(access.last) if access.count else None})
+    return json.dumps(
+        {"recalls": access.count, "last": format_iso(access.last) if access.count else None}
+    )
 
 
 # The extractor --------------------------------------------------------------------------------------------------------
@@ -249,26 +350,51 @@ class ReactExtractor:
         kinds = list_extractable_kinds(inputs.ontology)
         if not kinds or not any(map(is_fact_source, inputs.turns)):
             return ExtractionResult()
-        memory_reader = self.memory_reader(inputs.scope) if self.memory_reader is not None else StaticMemoryReader(inputs.nearby_facts)
+        memory_reader = (
+            self.memory_reader(inputs.scope)
+            if self.memory_reader is not None
+            else StaticMemoryReader(inputs.nearby_facts)
+        )
         known_texts = {normalise_text(fact.text) for fact in inputs.nearby_facts}
         kinds_by_tool = {get_tool_name(kind): kind for kind in kinds}
-        session = _ToolSession(inputs, memory_reader, kinds_by_tool, get_speaker_name(inputs), self.reader, known_texts)
+        session = _ToolSession(
+            inputs, memory_reader, kinds_by_tool, get_speaker_name(inputs), self.reader, known_texts
+        )
         usage, parsed = yield from self._run_rounds(session, build_tools(kinds))
-        validated = validate_proposals(inputs, GroundingIndex(inputs.turns), session.proposals, self.options)
-        return build_result(validated, parsed + ParsedReply(rejected=tuple(session.rejected)), usage)
+        validated = validate_proposals(
+            inputs, GroundingIndex(inputs.turns), session.proposals, self.options
+        )
+        return build_result(
+            validated, parsed + ParsedReply(rejected=tuple(session.rejected)), usage
+        )
 
-    def _run_rounds(self, session: _ToolSession, tools: list[Tool]) -> Flow[tuple[Usage, ParsedReply]]:
+    def _run_rounds(
+        self, session: _ToolSession, tools: list[Tool]
+    ) -> Flow[tuple[Usage, ParsedReply]]:
         inputs, usage = session.inputs, Usage()
-        lines = [ChatLine("user", f"{render_conversation(inputs)}\n\nAlready held:\n{fence_as_data('held', format_memories(inputs.nearby_facts))}")]
+        lines = [
+            ChatLine(
+                "user",
+                f"{render_conversation(inputs)}\n\nAlready held:\n{fence_as_data('held', format_memories(inputs.nearby_facts))}",
+            )
+        ]
         for number in range(self.rounds):
-            reply = yield from ask_llm_with_tools(self.llm, inputs.prompt or load_prompt("react"), lines, tools)
+            reply = yield from ask_llm_with_tools(
+                self.llm, inputs.prompt or load_prompt("react"), lines, tools
+            )
             usage += get_reply_usage(reply)
             calls = reply.calls or _parse_written_calls(reply)
             if not calls:
-                return usage, ParsedReply() if number or _is_nothing_new(reply.text) else ParsedReply(unreadable_replies=(reply.text[:REPLY_LIMIT],))
+                return usage, ParsedReply() if number or _is_nothing_new(
+                    reply.text
+                ) else ParsedReply(unreadable_replies=(reply.text[:REPLY_LIMIT],))
             lines.append(ChatLine("assistant", reply.text[:REPLY_LIMIT], calls))
             for index, tool_call in enumerate(calls):
-                result = (yield from session.call_tool(tool_call)) if index < MAX_CALLS else "Not done: too many tools in one step."
+                result = (
+                    (yield from session.call_tool(tool_call))
+                    if index < MAX_CALLS
+                    else "Not done: too many tools in one step."
+                )
                 lines.append(ChatLine("tool", result, call_id=tool_call.id))
             if session.is_done:
                 return usage, ParsedReply()
@@ -278,18 +404,33 @@ class ReactExtractor:
 def _is_nothing_new(text: str) -> bool:
     """Whether a model says in words that nothing is new."""
     stripped = text.strip()
-    return stripped in ("[]", "{}") or (len(stripped) <= SHORT_REPLY_LIMIT and _NOTHING_NEW.search(stripped) is not None)
+    return stripped in ("[]", "{}") or (
+        len(stripped) <= SHORT_REPLY_LIMIT and _NOTHING_NEW.search(stripped) is not None
+    )
 
 
 def _parse_written_calls(reply: ToolReply) -> tuple[ToolCall, ...]:
     """Calls a model wrote down as text instead of making them."""
     if "{" not in reply.text:
         return ()
-    parsed_items = parse_items(reply.text, ("calls", "tool_calls"), item_keys=("name", "tool"), max_items=MAX_CALLS, label="").items
+    parsed_items = parse_items(
+        reply.text,
+        ("calls", "tool_calls"),
+        item_keys=("name", "tool"),
+        max_items=MAX_CALLS,
+        label="",
+    ).items
     items = [item for item in parsed_items if isinstance(item, Mapping)]
-    calls = [(to_line(get_first(item, "name", "tool")), get_first(item, "arguments", "parameters", "input")) for item in items]
+    calls = [
+        (
+            to_line(get_first(item, "name", "tool")),
+            get_first(item, "arguments", "parameters", "input"),
+        )
+        for item in items
+    ]
     return tuple(
         ToolCall(f"text-{number}", name, arguments if isinstance(arguments, Mapping) else {})
         for number, (name, arguments) in enumerate(calls)
-        if name is not None and (name in (*READ_TOOLS, DONE_TOOL) or name.startswith(WRITE_TOOL_PREFIX))
+        if name is not None
+        and (name in (*READ_TOOLS, DONE_TOOL) or name.startswith(WRITE_TOOL_PREFIX))
     )

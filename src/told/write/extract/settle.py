@@ -15,7 +15,13 @@ from told.write.extract.ground import DEFAULT_SPEAKER, GroundingIndex, TextLocat
 from told.write.extract.items import HYPOTHESIS, INFERRED, ClaimProposal
 from told.write.extract.parse import DUPLICATE, ParsedReply, split_duplicates
 from told.write.messages import InputTurn
-from told.write.shape import QUARANTINED, RejectedClaim, ExtractionResult, ExtractedClaim, ExtractionInput
+from told.write.shape import (
+    QUARANTINED,
+    ExtractedClaim,
+    ExtractionInput,
+    ExtractionResult,
+    RejectedClaim,
+)
 
 USER_ROLE: Final = "user"
 UNGROUNDED: Final = "its value is not in what was said"
@@ -41,10 +47,14 @@ class ValidationResult:
     rejected: tuple[RejectedClaim, ...] = ()
 
 
-def build_result(validated: ValidationResult, parsed: ParsedReply, usage: Usage) -> ExtractionResult:
+def build_result(
+    validated: ValidationResult, parsed: ParsedReply, usage: Usage
+) -> ExtractionResult:
     """Claims in their places, with everything that is to be said of the answer they came from."""
     rejected = (*parsed.rejected, *validated.rejected)
-    return ExtractionResult(validated.claims, (), (), rejected, parsed.warnings, parsed.unreadable_replies, usage)
+    return ExtractionResult(
+        validated.claims, (), (), rejected, parsed.warnings, parsed.unreadable_replies, usage
+    )
 
 
 def get_speaker_name(inputs: ExtractionInput) -> str:
@@ -53,9 +63,16 @@ def get_speaker_name(inputs: ExtractionInput) -> str:
     return names.pop() or DEFAULT_SPEAKER if len(names) == 1 else DEFAULT_SPEAKER
 
 
-def validate_proposals(inputs: ExtractionInput, grounding: GroundingIndex, proposals: Iterable[ClaimProposal], options: GroundingOptions) -> ValidationResult:
+def validate_proposals(
+    inputs: ExtractionInput,
+    grounding: GroundingIndex,
+    proposals: Iterable[ClaimProposal],
+    options: GroundingOptions,
+) -> ValidationResult:
     """Every proposal as a claim in its place, or why it is none."""
-    unique, duplicates = split_duplicates(proposals, lambda proposal: (normalise_text(proposal.claim.text), proposal.claim.polarity))
+    unique, duplicates = split_duplicates(
+        proposals, lambda proposal: (normalise_text(proposal.claim.text), proposal.claim.polarity)
+    )
     rejected = [RejectedClaim(DUPLICATE, proposal.claim.text) for proposal in duplicates]
     claims: list[ExtractedClaim] = []
     for proposal in unique:
@@ -67,27 +84,48 @@ def validate_proposals(inputs: ExtractionInput, grounding: GroundingIndex, propo
     return ValidationResult(tuple(claims), tuple(rejected))
 
 
-def _validate_proposal(inputs: ExtractionInput, grounding: GroundingIndex, proposal: ClaimProposal, options: GroundingOptions) -> ExtractedClaim | RejectedClaim:
+def _validate_proposal(
+    inputs: ExtractionInput,
+    grounding: GroundingIndex,
+    proposal: ClaimProposal,
+    options: GroundingOptions,
+) -> ExtractedClaim | RejectedClaim:
     quote_location = grounding.locate_quote(proposal.quote) if proposal.quote else None
     location = _locate_proposal(grounding, proposal, quote_location)
     if location is None:
         turn = quote_location.turn if quote_location else grounding.get_fallback_turn()
-        claim = attach_source(proposal.claim, inputs.turns[turn], quote_location.span if quote_location else None)
-        return ExtractedClaim(quarantine_claim(claim, UNGROUNDED) if options.strict else _mark_ungrounded(claim), turn)
+        claim = attach_source(
+            proposal.claim, inputs.turns[turn], quote_location.span if quote_location else None
+        )
+        return ExtractedClaim(
+            quarantine_claim(claim, UNGROUNDED) if options.strict else _mark_ungrounded(claim), turn
+        )
     if location.unconfirmed and not options.replies:
         return RejectedClaim(ASSISTANT_ONLY, proposal.claim.text, location.turn)
-    return ExtractedClaim(attach_source(proposal.claim, inputs.turns[location.turn], location.span), location.turn)
+    return ExtractedClaim(
+        attach_source(proposal.claim, inputs.turns[location.turn], location.span), location.turn
+    )
 
 
-def _locate_proposal(grounding: GroundingIndex, proposal: ClaimProposal, quote_location: TextLocation | None) -> TextLocation | None:
+def _locate_proposal(
+    grounding: GroundingIndex, proposal: ClaimProposal, quote_location: TextLocation | None
+) -> TextLocation | None:
     """Where the claim's value was said; the quotation is the place if the value is in its turn or was said yes to."""
     claim = proposal.claim
     if quote_location is not None and not quote_location.unconfirmed:
-        candidates = [location for location in (quote_location, grounding.find_confirmed_turn(quote_location)) if location is not None]
+        candidates = [
+            location
+            for location in (quote_location, grounding.find_confirmed_turn(quote_location))
+            if location is not None
+        ]
         if any(grounding.is_claim_at(claim, location) for location in candidates):
             return quote_location
     location = grounding.locate_claim(claim)
-    if location is None and claim.modality in (INFERRED, HYPOTHESIS) and claim.subject not in (None, DEFAULT_SPEAKER):
+    if (
+        location is None
+        and claim.modality in (INFERRED, HYPOTHESIS)
+        and claim.subject not in (None, DEFAULT_SPEAKER)
+    ):
         return grounding.find_value(str(claim.subject))
     return location
 
@@ -97,9 +135,13 @@ def attach_source(claim: Claim, turn: InputTurn, span: tuple[int, int] | None) -
     evidence = turn.evidence
     return replace(
         _name_subject(claim, evidence.name if evidence.role == USER_ROLE else None),
-        span=span, role=evidence.role, actor=evidence.name, said_at=evidence.said_at, source=evidence.source,
+        span=span,
+        role=evidence.role,
+        actor=evidence.name,
+        said_at=evidence.said_at,
+        source=evidence.source,
         valid=turn.valid if claim.valid == ALWAYS else claim.valid,
-    )  # fmt: skip
+    )
 
 
 def _name_subject(claim: Claim, name: str | None) -> Claim:
@@ -107,7 +149,11 @@ def _name_subject(claim: Claim, name: str | None) -> Claim:
     if name is None or claim.subject not in (None, DEFAULT_SPEAKER):
         return claim
     head, rest = claim.text[: len(DEFAULT_SPEAKER)], claim.text[len(DEFAULT_SPEAKER) :]
-    text = f"{name}{rest}" if head == DEFAULT_SPEAKER and rest[:1] in (" ", "'", "\u2019") else claim.text
+    text = (
+        f"{name}{rest}"
+        if head == DEFAULT_SPEAKER and rest[:1] in (" ", "'", "\u2019")
+        else claim.text
+    )
     return replace(claim, text=text, subject=claim.subject and name)
 
 

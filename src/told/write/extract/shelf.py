@@ -8,7 +8,7 @@ from typing import Protocol
 
 from told.core.fact import QUARANTINE, UNLISTED_KINDS, Fact, Link
 from told.core.filter import parse_filter
-from told.core.query import LATEST, AsOf, FactQuery, AccessCount
+from told.core.query import LATEST, AccessCount, AsOf, FactQuery
 from told.core.scope import Scope
 from told.flow import Flow, call
 from told.ports import Store
@@ -42,11 +42,17 @@ class StoreMemoryReader:
     def read_memory(self, id: str) -> Flow[Fact | None]:
         """The memory of this id, if the scope covers it and it is not in doubt."""
         fact = yield from call(self.store.get_fact, self.scope.account, id)
-        return fact if fact is not None and fact.kind != QUARANTINE and self.scope.covers(fact.scope) else None
+        return (
+            fact
+            if fact is not None and fact.kind != QUARANTINE and self.scope.covers(fact.scope)
+            else None
+        )
 
     def list_memories(self, kind: str) -> Flow[Sequence[Fact]]:
         """The newest of a kind, oldest first."""
-        query = FactQuery(self.scope, AsOf(LATEST, self.now), parse_filter({"kind": kind} if kind else None))
+        query = FactQuery(
+            self.scope, AsOf(LATEST, self.now), parse_filter({"kind": kind} if kind else None)
+        )
         facts = yield from call(self.store.find_facts, query)
         return [fact for fact in facts if fact.kind not in UNLISTED_KINDS][-self.limit :]
 
@@ -81,7 +87,7 @@ class StaticMemoryReader:
         return [fact for fact in self.facts if kind in ("", fact.kind)]
         yield  # a flow, though it asks for nothing
 
-    def list_links(self, id: str) -> Flow[Sequence[Link]]:  # noqa: ARG002 - a shelf without links
+    def list_links(self, id: str) -> Flow[Sequence[Link]]:
         """None are known."""
         return ()
         yield  # a flow, though it asks for nothing

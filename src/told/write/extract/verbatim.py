@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from told.core.entry import Claim
 from told.flow import Flow
 from told.write.messages import InputTurn
-from told.write.shape import ExtractionResult, ExtractedClaim, ExtractionInput
+from told.write.shape import ExtractedClaim, ExtractionInput, ExtractionResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class VerbatimExtractor:
     name: str = "verbatim"
     local: bool = True
 
-    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:  # noqa: ARG002 - nothing is taken from it
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """No claims."""
         return ExtractionResult()
         yield  # a flow, though it asks for nothing
@@ -33,14 +33,27 @@ class KindExtractor:
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
         """A claim for each turn in which its speaker says anything."""
-        numbered_turns = ((number, turn) for number, turn in enumerate(inputs.turns) if turn.evidence.content)
-        return ExtractionResult(tuple(ExtractedClaim(_turn_to_claim(turn, self.kind), number) for number, turn in numbered_turns))
+        numbered_turns = (
+            (number, turn) for number, turn in enumerate(inputs.turns) if turn.evidence.content
+        )
+        return ExtractionResult(
+            tuple(
+                ExtractedClaim(_turn_to_claim(turn, self.kind), number)
+                for number, turn in numbered_turns
+            )
+        )
         yield  # a flow, though it asks for nothing
 
 
 def _turn_to_claim(turn: InputTurn, kind: str) -> Claim:
     evidence = turn.evidence
     return Claim(
-        evidence.content, kind, valid=turn.valid, span=(0, len(evidence.content)), role=evidence.role, actor=evidence.name,
-        said_at=evidence.said_at, source=evidence.source,
-    )  # fmt: skip
+        evidence.content,
+        kind,
+        valid=turn.valid,
+        span=(0, len(evidence.content)),
+        role=evidence.role,
+        actor=evidence.name,
+        said_at=evidence.said_at,
+        source=evidence.source,
+    )

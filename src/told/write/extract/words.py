@@ -22,10 +22,18 @@ _DIGITS: Final = lazy_regex(r"\d+(?:[.,]\d+)*")
 _YEAR: Final = lazy_regex(r"(?:1[89]|20)\d\d")
 _MIN_SHARED_PREFIX: Final = 5
 _MAX_ENDING: Final = 4
-_ROOT_SYNONYMS: Final = {"kid": "child", "mom": "mother", "mum": "mother", "dad": "father", "hubby": "husband"}
+_ROOT_SYNONYMS: Final = {
+    "kid": "child",
+    "mom": "mother",
+    "mum": "mother",
+    "dad": "father",
+    "hubby": "husband",
+}
 _AGE_WORDS: Final = frozenset(("year", "yr", "old", "age"))
 _COMMON_VERBS: Final = "loves enjoys hates moved called named said feels thinks".split()
-_UNINFORMATIVE_ROOTS: Final = frozenset(stem_word(word) for name in (*PREDICATES, *_COMMON_VERBS) for word in name.split("_"))
+_UNINFORMATIVE_ROOTS: Final = frozenset(
+    stem_word(word) for name in (*PREDICATES, *_COMMON_VERBS) for word in name.split("_")
+)
 
 
 class MatchMode(Enum):
@@ -67,7 +75,9 @@ def _build_token(text: str, start: int, end: int) -> TextToken:
     plain = almanac.fold_text(raw) or raw
     form = _POSSESSIVE.sub("", plain) or plain
     root = stem_word(form)
-    return TextToken(start, end, form, _ROOT_SYNONYMS.get(root, root), parse_number(form), raw[0].isupper())
+    return TextToken(
+        start, end, form, _ROOT_SYNONYMS.get(root, root), parse_number(form), raw[0].isupper()
+    )
 
 
 @lru_cache(maxsize=1 << 12)
@@ -82,7 +92,9 @@ def parse_number(form: str) -> str | None:
     return None if value is None else str(value)
 
 
-def extract_search_tokens(text: str, *, exclude: Collection[str] = (), is_sentence: bool = False) -> list[SearchToken]:
+def extract_search_tokens(
+    text: str, *, exclude: Collection[str] = (), is_sentence: bool = False
+) -> list[SearchToken]:
     """The words of a text that tell something, without those that are left out and the stop-words.
 
     In a `sentence` the first word is no name only because it begins with a capital letter, and the verbs that most
@@ -90,15 +102,26 @@ def extract_search_tokens(text: str, *, exclude: Collection[str] = (), is_senten
     """
     tokens = tokenize(text)
     has_date = any(_is_date(token) for token in tokens)
-    content_tokens = [token for token in tokens if token.form not in exclude and token.form not in STOP_WORDS]
+    content_tokens = [
+        token for token in tokens if token.form not in exclude and token.form not in STOP_WORDS
+    ]
     uninformative = (_UNINFORMATIVE_ROOTS | _AGE_WORDS) if is_sentence else _AGE_WORDS
-    informative = [token for token in content_tokens if token.root not in uninformative] or content_tokens or tokens
-    return [SearchToken(token, _get_match_mode(token, is_sentence and token.start == 0, has_date)) for token in informative]
+    informative = (
+        [token for token in content_tokens if token.root not in uninformative]
+        or content_tokens
+        or tokens
+    )
+    return [
+        SearchToken(token, _get_match_mode(token, is_sentence and token.start == 0, has_date))
+        for token in informative
+    ]
 
 
 def _get_match_mode(token: TextToken, is_leading: bool, has_date: bool) -> MatchMode:
     value = token.value
-    if has_date and (_is_date(token) or (value is not None and value.isdecimal() and int(value) <= 31)):
+    if has_date and (
+        _is_date(token) or (value is not None and value.isdecimal() and int(value) <= 31)
+    ):
         return MatchMode.DATE
     if value is not None:
         return MatchMode.NUMBER
@@ -106,7 +129,9 @@ def _get_match_mode(token: TextToken, is_leading: bool, has_date: bool) -> Match
 
 
 def _is_date(token: TextToken) -> bool:
-    return _YEAR.fullmatch(token.form) is not None or (token.is_capitalised and token.form in almanac.CALENDAR_NAMES)
+    return _YEAR.fullmatch(token.form) is not None or (
+        token.is_capitalised and token.form in almanac.CALENDAR_NAMES
+    )
 
 
 def is_token_match(search_token: SearchToken, token: TextToken) -> bool:
@@ -118,7 +143,9 @@ def is_token_match(search_token: SearchToken, token: TextToken) -> bool:
         return wanted.value is not None and wanted.value == token.value
     if token.value is not None or wanted.value is not None:
         return False
-    if wanted.root == token.root or is_within_edits(wanted.form, token.form, get_max_typos(wanted.form)):
+    if wanted.root == token.root or is_within_edits(
+        wanted.form, token.form, get_max_typos(wanted.form)
+    ):
         return True
     return search_token.mode is MatchMode.WORD and _has_same_root(wanted.root, token.root)
 
@@ -130,7 +157,10 @@ def get_max_typos(form: str) -> int:
 
 def _has_same_root(left: str, right: str) -> bool:
     """Whether two words begin alike and only their endings differ: "allergic" and "allergy"."""
-    shared = next((n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    shared = next(
+        (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+        min(len(left), len(right)),
+    )
     return shared >= _MIN_SHARED_PREFIX and max(len(left), len(right)) - shared <= _MAX_ENDING
 
 
@@ -158,7 +188,9 @@ def is_within_edits(left: str, right: str, max_edits: int) -> bool:
 def build_initials(search_tokens: list[SearchToken]) -> list[str]:
     """For every needle how the names in a row it belongs to are written in short: "sf" for both of San Francisco."""
     short_forms: list[str] = []
-    for is_name, run in groupby(search_tokens, key=lambda search_token: search_token.mode is MatchMode.NAME):
+    for is_name, run in groupby(
+        search_tokens, key=lambda search_token: search_token.mode is MatchMode.NAME
+    ):
         letters = [search_token.token.form[0] for search_token in run]
         short_forms += ["".join(letters) if is_name and len(letters) > 1 else ""] * len(letters)
     return short_forms

@@ -11,8 +11,8 @@ from told.write.local.people import parse_household
 from told.write.local.render import add_article, build_sentence
 from told.write.local.said import FRAGMENT_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Referent, parse_subject, capitalise_name
-from told.write.local.tables import get_pattern, load_sections, expand_macros
+from told.write.local.speaker import Referent, capitalise_name, parse_subject
+from told.write.local.tables import expand_macros, get_pattern, load_sections
 from told.write.local.verb import parse_verb
 
 _MAX_WORDS = 12
@@ -43,11 +43,19 @@ def parse_answer(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
 def _parse_own_favourite(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
     """What "mine is Kotlin" says when somebody has just named a favourite of theirs."""
     own_match = get_pattern("answers.mine").match(ctx.text)
-    their_match = get_pattern("answers.theirs").search(question[-_TAIL_LENGTH:]) if own_match else None
+    their_match = (
+        get_pattern("answers.theirs").search(question[-_TAIL_LENGTH:]) if own_match else None
+    )
     if own_match and their_match:
         value = parse_value(ctx.text, own_match.start("value"), own_match.end("value"), "thing")
         if value is not None:
-            yield build_favourite(ctx.speaker, their_match["topic"].lower(), value, own_match.start("value"), value.end)
+            yield build_favourite(
+                ctx.speaker,
+                their_match["topic"].lower(),
+                value,
+                own_match.start("value"),
+                value.end,
+            )
 
 
 def _parse_answer_values(ctx: TurnContext, head: str, topic: str) -> Iterator[RuleClaim]:
@@ -56,20 +64,40 @@ def _parse_answer_values(ctx: TurnContext, head: str, topic: str) -> Iterator[Ru
     start = filler.end() if filler else 0
     end_match = get_pattern("answers.sentence_end").search(ctx.text, start)
     end = end_match.start() if end_match else len(ctx.text)
-    if (end_match and end_match[0] == "?") or len(ctx.text[start:end].split()) > _MAX_WORDS or _is_sentence(ctx, start, end):
+    if (
+        (end_match and end_match[0] == "?")
+        or len(ctx.text[start:end].split()) > _MAX_WORDS
+        or _is_sentence(ctx, start, end)
+    ):
         return
     if value_type == "people":
-        yield from parse_household(ctx, Clause(start, end, lead=start), Referent(ctx.speaker, is_speaker=True), start)
+        yield from parse_household(
+            ctx, Clause(start, end, lead=start), Referent(ctx.speaker, is_speaker=True), start
+        )
         return
-    for value in parse_values(ctx.text, start, end) if value_type == "things" else [parse_value(ctx.text, start, end, value_type)]:
+    for value in (
+        parse_values(ctx.text, start, end)
+        if value_type == "things"
+        else [parse_value(ctx.text, start, end, value_type)]
+    ):
         if value is None:
             continue
         if topic:
             yield build_favourite(ctx.speaker, topic.lower(), value, value.start, value.end)
             continue
         shown = capitalise_name(value.text) if value_type == "name" else value.text
-        text = build_sentence(ctx.speaker, phrase.replace("{a}", add_article(shown)).replace("{}", shown))
-        yield RuleClaim(ctx.speaker, predicate, shown, text, value.start, value.end, confidence=FRAGMENT_CONFIDENCE)
+        text = build_sentence(
+            ctx.speaker, phrase.replace("{a}", add_article(shown)).replace("{}", shown)
+        )
+        yield RuleClaim(
+            ctx.speaker,
+            predicate,
+            shown,
+            text,
+            value.start,
+            value.end,
+            confidence=FRAGMENT_CONFIDENCE,
+        )
 
 
 def _is_sentence(ctx: TurnContext, start: int, end: int) -> bool:

@@ -9,12 +9,20 @@ from functools import cache
 from typing import Final
 
 from told.write.local import dates, people
-from told.write.local.render import add_article, build_sentence, to_third_person, format_interval
+from told.write.local.render import add_article, build_sentence, format_interval, to_third_person
 from told.write.local.said import ASSERTED, NEGATED, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
 from told.write.local.speaker import DEFAULT_SPEAKER, Referent, capitalise_name
 from told.write.local.tables import get_pattern, load_sections
-from told.write.local.value import VALUE_CHECKS, ValueSpan, is_name, is_thing, split_items, trim_value, find_value_end
+from told.write.local.value import (
+    VALUE_CHECKS,
+    ValueSpan,
+    find_value_end,
+    is_name,
+    is_thing,
+    split_items,
+    trim_value,
+)
 
 _VAGUE_TOPICS: Final = frozenset("thing things part one way of person is".split())
 
@@ -62,9 +70,15 @@ def _find_owner(ctx: TurnContext, match: re.Match[str]) -> str | None:
     if match["kin"]:
         return f"{ctx.speaker}'s {match['kin'].split(None, 1)[1].lower()}"
     if match["named"]:
-        return capitalise_name(match["named"]) if is_name(match["named"], require_known=True) else None
+        return (
+            capitalise_name(match["named"]) if is_name(match["named"], require_known=True) else None
+        )
     if match["the"]:
-        return ctx.speaker if (match["noun"] or "").lower().endswith(("deadline", "due date")) else None
+        return (
+            ctx.speaker
+            if (match["noun"] or "").lower().endswith(("deadline", "due date"))
+            else None
+        )
     return ctx.last_referent.name if ctx.last_referent is not None else None
 
 
@@ -76,11 +90,15 @@ def build_favourite(owner: str, topic: str, value: ValueSpan, start: int, end: i
     return RuleClaim(owner, f"favourite_{slug}", value.text, text, start, end)
 
 
-def _parse_attribute_values(ctx: TurnContext, clause: Clause, match: re.Match[str], owner: str) -> Iterator[RuleClaim]:
+def _parse_attribute_values(
+    ctx: TurnContext, clause: Clause, match: re.Match[str], owner: str
+) -> Iterator[RuleClaim]:
     """The attribute with each value that stands behind it."""
     is_negated = bool(match.groupdict().get("no"))
     if match["topic"]:
-        is_plural = match["topic"].lower().endswith("s") and not match["topic"].lower().endswith("ss")
+        is_plural = match["topic"].lower().endswith("s") and not match["topic"].lower().endswith(
+            "ss"
+        )
         value = parse_value(ctx.text, match.end(), clause.end, "whole" if is_plural else "thing")
         if value and match["topic"].lower().split()[0] not in _VAGUE_TOPICS and not is_negated:
             yield build_favourite(owner, match["topic"].lower(), value, clause.start, value.end)
@@ -89,24 +107,36 @@ def _parse_attribute_values(ctx: TurnContext, clause: Clause, match: re.Match[st
     row = _load_attributes()[noun]
     is_plural = row.value_type == "things"
     start, end = match.end(), clause.end
-    for value in parse_values(ctx.text, start, end) if is_plural else [parse_value(ctx.text, start, end, row.value_type)]:
+    for value in (
+        parse_values(ctx.text, start, end)
+        if is_plural
+        else [parse_value(ctx.text, start, end, row.value_type)]
+    ):
         if value is None or (is_negated and row.predicate == "goal"):
             continue
         if noun == "name" and match.groupdict().get("kin"):
             relation = owner.rpartition(" ")[2]
             ctx.last_referent = Referent(capitalise_name(value.text), relation=relation)
-            yield people.build_relation_claim(ctx.speaker, relation, capitalise_name(value.text), clause.start, value.end)
+            yield people.build_relation_claim(
+                ctx.speaker, relation, capitalise_name(value.text), clause.start, value.end
+            )
         else:
-            yield _date_deadline(ctx, _build_attribute_claim(owner, noun, row, value, clause.start, is_negated))
+            yield _date_deadline(
+                ctx, _build_attribute_claim(owner, noun, row, value, clause.start, is_negated)
+            )
 
 
-def _build_attribute_claim(owner: str, noun: str, row: _Attribute, value: ValueSpan, start: int, is_negated: bool) -> RuleClaim:
+def _build_attribute_claim(
+    owner: str, noun: str, row: _Attribute, value: ValueSpan, start: int, is_negated: bool
+) -> RuleClaim:
     shown = capitalise_name(value.text) if row.value_type == "name" else value.text
     polarity = NEGATED if is_negated else ASSERTED
     phrase = row.phrase.replace("{a}", add_article(shown)).replace("{}", to_third_person(shown))
     if not phrase:
         verb = ("are" if noun.endswith("s") else "is") + (" not" if is_negated else "")
-        infinitive = " to" if row.value_type == "vp" and not shown.split()[0].endswith("ing") else ""
+        infinitive = (
+            " to" if row.value_type == "vp" and not shown.split()[0].endswith("ing") else ""
+        )
         text = f"{owner}'s {noun} {verb}{infinitive} {to_third_person(shown)}"
     else:
         text = build_sentence(owner, phrase, polarity)
@@ -118,7 +148,11 @@ def _date_deadline(ctx: TurnContext, claim: RuleClaim) -> RuleClaim:
     if claim.predicate != "deadline":
         return claim
     time = dates.find_time(claim.object, 0, len(claim.object), ctx.speech_time, is_future=True)
-    return replace(claim, text=f"{claim.subject}'s deadline is {time.interval}", valid=time.interval) if time else claim
+    return (
+        replace(claim, text=f"{claim.subject}'s deadline is {time.interval}", valid=time.interval)
+        if time
+        else claim
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- values
@@ -126,7 +160,11 @@ def _date_deadline(ctx: TurnContext, claim: RuleClaim) -> RuleClaim:
 
 def parse_values(text: str, start: int, end: int) -> list[ValueSpan]:
     """The things that are listed at a place."""
-    return [item for item in split_items(text, start, find_value_end(text, start, end)) if is_thing(item.text)]
+    return [
+        item
+        for item in split_items(text, start, find_value_end(text, start, end))
+        if is_thing(item.text)
+    ]
 
 
 def parse_value(text: str, start: int, end: int, value_type: str) -> ValueSpan | None:
@@ -137,7 +175,13 @@ def parse_value(text: str, start: int, end: int, value_type: str) -> ValueSpan |
     if value_type == "date":
         return dates.match_day(text, start, end)
     stop = find_value_end(text, start, end)
-    value = trim_value(text, start, stop if value_type == "whole" else _find_value_comma(text, start, stop, keep=value_type == "place"))
+    value = trim_value(
+        text,
+        start,
+        stop
+        if value_type == "whole"
+        else _find_value_comma(text, start, stop, keep=value_type == "place"),
+    )
     if value_type == "name":
         value = _trim_name(value)
     return value if value.text and _is_of_type(value_type, value, text[start:stop]) else None
@@ -148,7 +192,9 @@ def _is_of_type(value_type: str, value: ValueSpan, source_text: str) -> bool:
         case "proper":
             return value.text[:1].isupper() and len(value.text.split()) <= 4
         case "model":
-            return value.text[:1].isupper() or (source_text.lower().startswith(("a ", "an ")) and is_thing(value.text, 4))
+            return value.text[:1].isupper() or (
+                source_text.lower().startswith(("a ", "an ")) and is_thing(value.text, 4)
+            )
         case "vp":
             return len(value.text.split()) >= 2 and VALUE_CHECKS["vp"](value.text)
     return VALUE_CHECKS[value_type](value.text)
@@ -157,7 +203,13 @@ def _is_of_type(value_type: str, value: ValueSpan, source_text: str) -> bool:
 def _trim_name(value: ValueSpan) -> ValueSpan:
     """A name ends before what is no part of one."""
     end_match = get_pattern("attributes.name_end").search(value.text)
-    return value if end_match is None else ValueSpan(value.text[: end_match.start()], value.start, value.start + end_match.start())
+    return (
+        value
+        if end_match is None
+        else ValueSpan(
+            value.text[: end_match.start()], value.start, value.start + end_match.start()
+        )
+    )
 
 
 def _find_value_comma(text: str, start: int, end: int, *, keep: bool) -> int:
@@ -176,14 +228,32 @@ def parse_appointment(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     match = get_pattern("attributes.appointment").match(ctx.text, clause.start, clause.end)
     if match is None or not _has_date_at(ctx, match.end(), clause.end):
         return
-    time = dates.find_time(ctx.text, max(clause.start, match.end() - len(" on ")), clause.end, ctx.speech_time, is_future=True)
+    time = dates.find_time(
+        ctx.text,
+        max(clause.start, match.end() - len(" on ")),
+        clause.end,
+        ctx.speech_time,
+        is_future=True,
+    )
     if time is not None:
         noun = match["noun"].strip()
         text = f"{ctx.speaker} has {add_article(to_third_person(noun))}{format_interval(time.interval)}"
-        yield RuleClaim(ctx.speaker, "plans", noun, text, clause.start, time.end, modality="planned", valid=time.interval)
+        yield RuleClaim(
+            ctx.speaker,
+            "plans",
+            noun,
+            text,
+            clause.start,
+            time.end,
+            modality="planned",
+            valid=time.interval,
+        )
 
 
 def _has_date_at(ctx: TurnContext, start: int, end: int) -> bool:
     """Whether a time stands right here, rather than somewhere behind."""
     day = dates.match_day(ctx.text, start, end)
-    return day is not None or dates.find_time(ctx.text, start, min(end, start + 12), ctx.speech_time) is not None
+    return (
+        day is not None
+        or dates.find_time(ctx.text, start, min(end, start + 12), ctx.speech_time) is not None
+    )

@@ -11,7 +11,15 @@ from typing import Final
 from told.write.local.tables import get_pattern
 
 _PUNCTUATION_TABLE: Final = str.maketrans("\u2018\u2019\u02bc`\u00a0\u2009\t", "''''   ")
-_MASKED_PATTERNS: Final = ("fenced", "inline", "quoted_line", "address", "task", "role_play", "made_up")
+_MASKED_PATTERNS: Final = (
+    "fenced",
+    "inline",
+    "quoted_line",
+    "address",
+    "task",
+    "role_play",
+    "made_up",
+)
 MAX_TURN_CHARS: Final = 6000
 """How many characters of a turn are read; what is longer is a document, not somebody speaking of themselves."""
 

@@ -47,7 +47,9 @@ def match_day(text: str, start: int, end: int) -> ValueSpan | None:
     return ValueSpan(match["value"], *match.span("value")) if match else None
 
 
-def find_time(text: str, start: int, end: int, speech_time: SpeechTime, *, is_future: bool = False) -> TimeMention | None:
+def find_time(
+    text: str, start: int, end: int, speech_time: SpeechTime, *, is_future: bool = False
+) -> TimeMention | None:
     """The first time a stretch names; `ahead` reads a bare weekday, month or day as the next one."""
     for match in get_pattern("dates.expression").finditer(text, start, end):
         lead = get_pattern("dates.lead").match(match["date"])
@@ -56,12 +58,16 @@ def find_time(text: str, start: int, end: int, speech_time: SpeechTime, *, is_fu
         if (interval := _resolve_expression(expression, speech_time, is_future)) is not None:
             return TimeMention(interval, marker.lower(), *match.span())
     lasting_match = get_pattern("dates.lasting").search(text, start, end)
-    if lasting_match and (interval := speech_time.resolve(f"{lasting_match['n']} {lasting_match['unit']} ago")):
+    if lasting_match and (
+        interval := speech_time.resolve(f"{lasting_match['n']} {lasting_match['unit']} ago")
+    ):
         return TimeMention(interval, "since", *lasting_match.span())
     return None
 
 
-def _resolve_expression(expression: str, speech_time: SpeechTime, is_future: bool) -> Interval | None:
+def _resolve_expression(
+    expression: str, speech_time: SpeechTime, is_future: bool
+) -> Interval | None:
     bare = re.sub(r"^(?:in|on)\s+", "", expression, flags=re.IGNORECASE)
     if match := get_pattern("dates.ordinal").fullmatch(bare):
         return _resolve_day_of_month(int(match["day"]), speech_time, is_future)
@@ -74,10 +80,18 @@ def _resolve_expression(expression: str, speech_time: SpeechTime, is_future: boo
     if get_pattern("dates.bare").fullmatch(bare):
         return speech_time.resolve(f"next {bare}")
     interval = speech_time.resolve(expression)
-    if interval is None or interval.end is None or interval.end > to_us(speech_time.now) or not get_pattern("dates.month").search(expression):
+    if (
+        interval is None
+        or interval.end is None
+        or interval.end > to_us(speech_time.now)
+        or not get_pattern("dates.month").search(expression)
+    ):
         return interval
     years = (speech_time.resolve(f"{bare} {speech_time.now.year + offset}") for offset in (0, 1))
-    return next((year for year in years if year and year.end and year.end > to_us(speech_time.now)), interval)
+    return next(
+        (year for year in years if year and year.end and year.end > to_us(speech_time.now)),
+        interval,
+    )
 
 
 def _resolve_day_of_month(day: int, speech_time: SpeechTime, is_future: bool) -> Interval | None:

@@ -21,7 +21,9 @@ _PREDICATES_BY_TYPE: Final = {
     "concept": """likes dislikes prefers interested_in skilled_in learning speaks plays allergic_to has_condition diet
         works_in studies""",
 }
-TYPE_BY_PREDICATE: Final[Mapping[str, str]] = {predicate: sort for sort, names in _PREDICATES_BY_TYPE.items() for predicate in names.split()}
+TYPE_BY_PREDICATE: Final[Mapping[str, str]] = {
+    predicate: sort for sort, names in _PREDICATES_BY_TYPE.items() for predicate in names.split()
+}
 _NAMED_TYPES: Final = frozenset(("person", "event", "thing"))
 """What is an entity only if it has a name."""
 _MAX_WORDS: Final = 4
@@ -41,8 +43,13 @@ def build_graph(
             entities.append(Entity(claim.object, "person"))
         object_type = _get_object_type(claim)
         if object_type is not None and claim.polarity == ASSERTED:
-            entities += [Entity(source, "person"), Entity(claim.object, object_type, claim.meta.get("relation", ""))]
-            relations.append(Relation(source, claim.predicate, claim.object, claim.confidence, turn))
+            entities += [
+                Entity(source, "person"),
+                Entity(claim.object, object_type, claim.meta.get("relation", "")),
+            ]
+            relations.append(
+                Relation(source, claim.predicate, claim.object, claim.confidence, turn)
+            )
     return dedupe_entities(entities), _dedupe_relations(relations)
 
 
@@ -63,7 +70,9 @@ def _dedupe_relations(relations: Iterable[Relation]) -> tuple[Relation, ...]:
 
 def _get_object_type(claim: RuleClaim) -> str | None:
     object_type = TYPE_BY_PREDICATE.get(claim.predicate)
-    if len(claim.object.split()) > _MAX_WORDS or (object_type in _NAMED_TYPES and not claim.object[:1].isupper()):
+    if len(claim.object.split()) > _MAX_WORDS or (
+        object_type in _NAMED_TYPES and not claim.object[:1].isupper()
+    ):
         return None
     return object_type
 
@@ -75,7 +84,11 @@ def find_colleagues(text: str, turn: int) -> tuple[tuple[Entity, ...], tuple[Rel
     first_names = load_words("FIRST_NAMES")
     for match in get_pattern("graph.colleague").finditer(text):
         person, employer = match["who"], match["where"].rstrip(".")
-        if is_name(person, require_known=True) and person.split()[0].lower() in first_names and employer.lower() not in first_names:
+        if (
+            is_name(person, require_known=True)
+            and person.split()[0].lower() in first_names
+            and employer.lower() not in first_names
+        ):
             entities += [Entity(person, "person"), Entity(employer, "organization")]
             relations.append(Relation(person, "works_at", employer, _COLLEAGUE_CONFIDENCE, turn))
     return tuple(entities), tuple(relations)

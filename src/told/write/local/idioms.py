@@ -11,7 +11,7 @@ from typing import Final
 
 from told.core.lazy import cached_property, lazy_regex
 from told.write.local.spelling import RewrittenText, apply_changes
-from told.write.local.tables import get_pattern, load_sections, expand_macros
+from told.write.local.tables import expand_macros, get_pattern, load_sections
 
 _SLOT: Final = lazy_regex(r"\{([xyn])\}")
 _SLOT_PATTERNS: Final = {"x": "idioms.thing", "y": "idioms.thing", "n": "idioms.name"}
@@ -57,7 +57,9 @@ def rewrite_idioms(text: str) -> RewrittenText:
     text_words = set(get_pattern("idioms.word").findall(text.lower()))
     candidates = dict.fromkeys(idiom for key in text_words & table.keys() for idiom in table[key])
     changes: list[tuple[int, int, str]] = []
-    for change in sorted(candidate_change for idiom in candidates for candidate_change in idiom.find_changes(text)):
+    for change in sorted(
+        candidate_change for idiom in candidates for candidate_change in idiom.find_changes(text)
+    ):
         if not changes or change[0] >= changes[-1][1]:
             changes.append(change)
     return apply_changes(text, changes) if changes else RewrittenText(text, text)

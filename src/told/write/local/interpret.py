@@ -6,14 +6,20 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from told.write.local import attributes, people, projects, requests
-from told.write.local.bare import parse_booking, parse_bare_clause
+from told.write.local.bare import parse_bare_clause, parse_booking
 from told.write.local.doings import parse_livelihood
 from told.write.local.due import parse_due
 from told.write.local.said import ASSERTED, HEDGED_CONFIDENCE, NEGATED, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import ClauseSubject, Referent, parse_relative, parse_subject, capitalise_name
+from told.write.local.speaker import (
+    ClauseSubject,
+    Referent,
+    capitalise_name,
+    parse_relative,
+    parse_subject,
+)
 from told.write.local.tables import get_pattern, load_words
-from told.write.local.verb import ING, VerbFeatures, ParsedVerb, parse_verb
+from told.write.local.verb import ING, ParsedVerb, VerbFeatures, parse_verb
 from told.write.local.verbal import parse_verb_clause
 
 _CLAUSE_PARSERS = (
@@ -52,10 +58,14 @@ def _parse_statement(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
         is_gone = people.is_deceased(ctx.text, subject.verb_start, clause.end)
         end = subject.name_start + len(subject.name)
         name, polarity = capitalise_name(subject.name), NEGATED if is_gone else ASSERTED
-        yield people.build_relation_claim(ctx.speaker, subject.referent.relation, name, clause.start, end, polarity)
+        yield people.build_relation_claim(
+            ctx.speaker, subject.referent.relation, name, clause.start, end, polarity
+        )
         if is_gone:
             return
-    elif (pet_noun := subject.referent.relation) in load_words("PETS") and people.is_deceased(ctx.text, subject.verb_start, clause.end):
+    elif (pet_noun := subject.referent.relation) in load_words("PETS") and people.is_deceased(
+        ctx.text, subject.verb_start, clause.end
+    ):
         yield people.build_pet_loss(ctx.speaker, pet_noun, clause.start, subject.verb_start)
         return
     if verb := _find_verb(ctx, clause, subject):
@@ -66,8 +76,14 @@ def _find_verb(ctx: TurnContext, clause: Clause, subject: ClauseSubject) -> Pars
     """The verb of a clause; one that goes on with what somebody is has left out its own."""
     verb = parse_verb(ctx.text, subject.verb_start, clause.end)
     is_finite = verb is None or verb.features.tense != ING
-    if clause.is_continuation and is_finite and get_pattern("sentence.states").match(ctx.text, subject.verb_start, clause.end):
-        adverb_match = get_pattern("sentence.meanwhiles").match(ctx.text, subject.verb_start, clause.end)
+    if (
+        clause.is_continuation
+        and is_finite
+        and get_pattern("sentence.states").match(ctx.text, subject.verb_start, clause.end)
+    ):
+        adverb_match = get_pattern("sentence.meanwhiles").match(
+            ctx.text, subject.verb_start, clause.end
+        )
         complement_start = adverb_match.end() if adverb_match else subject.verb_start
         return ParsedVerb("be", VerbFeatures(), complement_start, complement_start)
     return verb
@@ -78,7 +94,11 @@ def _find_subject(ctx: TurnContext, clause: Clause) -> ClauseSubject | None:
     subject = parse_subject(ctx.text, clause.start, clause.end, ctx.speaker, ctx.last_referent)
     if subject and (introduced := ctx.people.get(subject.referent.name)):
         subject = replace(subject, referent=introduced)
-    if subject and not (subject.referent.is_speaker or subject.referent.relation or parse_verb(ctx.text, subject.verb_start, clause.end)):
+    if subject and not (
+        subject.referent.is_speaker
+        or subject.referent.relation
+        or parse_verb(ctx.text, subject.verb_start, clause.end)
+    ):
         subject = None  # a capital alone makes no person: Allergic to nuts
     if subject is None and clause.is_continuation and ctx.subject is not None:
         return ClauseSubject(ctx.subject, clause.start)
@@ -90,4 +110,6 @@ def parse_relative_clauses(ctx: TurnContext, start: int, end: int) -> Iterator[R
     for match in get_pattern("people.who").finditer(ctx.text, start, end):
         referent = parse_relative(match, ctx.speaker).referent
         if verb := parse_verb(ctx.text, match.end(), end):
-            yield from parse_verb_clause(ctx, Clause(match.start(), end, lead=match.start()), referent, verb)
+            yield from parse_verb_clause(
+                ctx, Clause(match.start(), end, lead=match.start()), referent, verb
+            )

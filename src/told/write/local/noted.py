@@ -10,14 +10,14 @@ from typing import Final
 
 from told.write.local import dates
 from told.write.local.attributes import build_favourite
-from told.write.local.people import get_relation_predicate, build_relation_claim
+from told.write.local.people import build_relation_claim, get_relation_predicate
 from told.write.local.render import add_article, build_sentence, to_third_person
 from told.write.local.said import FRAGMENT_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
-from told.write.local.speaker import Referent, parse_subject, capitalise_name
-from told.write.local.tables import get_pattern, load_sections, expand_macros, load_words
+from told.write.local.speaker import Referent, capitalise_name, parse_subject
+from told.write.local.tables import expand_macros, get_pattern, load_sections, load_words
 from told.write.local.value import ValueSpan, is_name, is_place, trim_value
-from told.write.local.verb import VerbFeatures, ParsedVerb, parse_verb
+from told.write.local.verb import ParsedVerb, VerbFeatures, parse_verb
 from told.write.local.verbal import apply_verb_rules, parse_notes
 
 _MAX_ITEM_WORDS: Final = 8
@@ -42,9 +42,10 @@ def _load_headings() -> dict[str, _Heading]:
     return {
         noun: _parse_heading(noun, row)
         for file in ("attributes.txt", "notes.txt")
-        for nouns, (row, *_) in load_sections(file).items() if not nouns.startswith("~")
+        for nouns, (row, *_) in load_sections(file).items()
+        if not nouns.startswith("~")
         for noun in nouns.split("|")
-    }  # fmt: skip
+    }
 
 
 def _parse_heading(noun: str, row: str) -> _Heading:
@@ -55,37 +56,63 @@ def _parse_heading(noun: str, row: str) -> _Heading:
 @cache
 def _load_pattern_headings() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
     """The headings that are said in many ways."""
-    headings = ((section, row) for section, (row, *_) in load_sections("notes.txt").items() if section.startswith("~"))
-    return tuple((re.compile(expand_macros(section[1:]), re.IGNORECASE), _parse_heading("", row)) for section, row in headings)
+    headings = (
+        (section, row)
+        for section, (row, *_) in load_sections("notes.txt").items()
+        if section.startswith("~")
+    )
+    return tuple(
+        (re.compile(expand_macros(section[1:]), re.IGNORECASE), _parse_heading("", row))
+        for section, row in headings
+    )
 
 
 def _find_heading(heading_text: str) -> _Heading:
     """The heading that was written."""
     plain = re.sub(r"\s+", " ", heading_text.lower())
     exact = _load_headings().get(plain)
-    return exact or next(heading for heading_pattern, heading in _load_pattern_headings() if heading_pattern.fullmatch(plain))
+    return exact or next(
+        heading
+        for heading_pattern, heading in _load_pattern_headings()
+        if heading_pattern.fullmatch(plain)
+    )
 
 
 @cache
 def _build_heading_pattern() -> re.Pattern[str]:
     """A heading of a note: at the beginning of a line or behind another note."""
-    plain = (re.escape(noun).replace(r"\ ", r"\s+") for noun in sorted(_load_headings(), key=len, reverse=True))
-    nouns = "|".join([*(heading_pattern.pattern for heading_pattern, _ in _load_pattern_headings()), *plain])
+    plain = (
+        re.escape(noun).replace(r"\ ", r"\s+")
+        for noun in sorted(_load_headings(), key=len, reverse=True)
+    )
+    nouns = "|".join(
+        [*(heading_pattern.pattern for heading_pattern, _ in _load_pattern_headings()), *plain]
+    )
     before, after = (get_pattern(f"noted.{side}").pattern for side in ("before", "after"))
     topic = get_pattern("attributes.favourite").pattern
-    return re.compile(rf"(?:{before})(?:(?P<key>{nouns})|{topic})(?:{after})", re.IGNORECASE | re.MULTILINE)
+    return re.compile(
+        rf"(?:{before})(?:(?P<key>{nouns})|{topic})(?:{after})", re.IGNORECASE | re.MULTILINE
+    )
 
 
 def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
     """What the notes of a turn say; they are blanked, so that nobody reads them twice."""
-    if get_pattern("noted.likely").search(ctx.text) is None or get_pattern("noted.not_mine").search(ctx.text):
+    if get_pattern("noted.likely").search(ctx.text) is None or get_pattern("noted.not_mine").search(
+        ctx.text
+    ):
         return
     text = ctx.text
     matches = list(_build_heading_pattern().finditer(text))
-    is_weak = len(matches) == 1 and bool(matches[0]["key"]) and _find_heading(matches[0]["key"]).is_weak
+    is_weak = (
+        len(matches) == 1 and bool(matches[0]["key"]) and _find_heading(matches[0]["key"]).is_weak
+    )
     for match, next_match in zip(matches, [*matches[1:], None], strict=bool(matches)):
         limit = len(text) if next_match is None else next_match.start()
-        claims = [] if is_weak else list(_parse_labelled_note(ctx, match, _find_note_end(text, match.end(), limit)))
+        claims = (
+            []
+            if is_weak
+            else list(_parse_labelled_note(ctx, match, _find_note_end(text, match.end(), limit)))
+        )
         if claims:
             start, end = match.start(), max(claim.end for claim in claims)
             ctx.text = ctx.text[:start] + re.sub(r"\S", " ", text[start:end]) + ctx.text[end:]
@@ -114,10 +141,21 @@ def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleC
     """What the points below a trip plan; those with a day of their own are read as sentences."""
     for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
-        if get_pattern("noted.going").fullmatch(point["point"]) and not dates.find_time(ctx.text, start, end, ctx.speech_time):
+        if get_pattern("noted.going").fullmatch(point["point"]) and not dates.find_time(
+            ctx.text, start, end, ctx.speech_time
+        ):
             value = trim_value(ctx.text, start, end, strip_article=False)
             text = f"{ctx.speaker} plans {to_third_person(value.text)}"
-            yield RuleClaim(ctx.speaker, "plans", value.text, text, start, value.end, modality="planned", confidence=FRAGMENT_CONFIDENCE)
+            yield RuleClaim(
+                ctx.speaker,
+                "plans",
+                value.text,
+                text,
+                start,
+                value.end,
+                modality="planned",
+                confidence=FRAGMENT_CONFIDENCE,
+            )
 
 
 def _find_note_end(text: str, start: int, limit: int) -> int:
@@ -133,10 +171,16 @@ def _find_note_end(text: str, start: int, limit: int) -> int:
 
 
 def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> Iterator[RuleClaim]:
-    value_start, note_start = match.end(), match.start() + len(match[0]) - len(match[0].lstrip(" \t\n.;|,\u2022-*"))
+    value_start, note_start = (
+        match.end(),
+        match.start() + len(match[0]) - len(match[0].lstrip(" \t\n.;|,\u2022-*")),
+    )
     if match["topic"]:
         values = list(_split_note_items(ctx.text, value_start, end))
-        yield from (build_favourite(ctx.speaker, match["topic"].lower(), value, note_start, value.end) for value in values[:1])
+        yield from (
+            build_favourite(ctx.speaker, match["topic"].lower(), value, note_start, value.end)
+            for value in values[:1]
+        )
         return
     heading = _find_heading(match["key"])
     if match["said"] and heading.noun and heading.noun not in load_words("SPOKEN_HEADINGS"):
@@ -145,7 +189,9 @@ def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> It
         yield replace(claim, start=note_start, confidence=FRAGMENT_CONFIDENCE)
 
 
-def _parse_note_values(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
+def _parse_note_values(
+    ctx: TurnContext, heading: _Heading, start: int, end: int
+) -> Iterator[RuleClaim]:
     if get_pattern("noted.none").match(ctx.text, start, end):
         return
     match heading.value_type:
@@ -157,7 +203,11 @@ def _parse_note_values(ctx: TurnContext, heading: _Heading, start: int, end: int
                 yield _build_note_claim(ctx, heading, value)
         case "things":
             for item in _split_note_items(ctx.text, start, end):
-                yield _build_denial(ctx, item) if _is_denied_item(heading, item) else _build_note_claim(ctx, heading, item)
+                yield (
+                    _build_denial(ctx, item)
+                    if _is_denied_item(heading, item)
+                    else _build_note_claim(ctx, heading, item)
+                )
         case "job":
             yield from _parse_job(ctx, heading, start, end)
         case _:
@@ -169,12 +219,19 @@ def _parse_note_values(ctx: TurnContext, heading: _Heading, start: int, end: int
 def _build_note_claim(ctx: TurnContext, heading: _Heading, value: ValueSpan) -> RuleClaim:
     shown = capitalise_name(value.text) if heading.value_type == "name" else value.text
     phrase = heading.phrase.replace("{a}", add_article(shown)).replace("{}", to_third_person(shown))
-    text = build_sentence(ctx.speaker, phrase) if phrase else f"{ctx.speaker}'s {heading.noun} is {to_third_person(shown)}"
+    text = (
+        build_sentence(ctx.speaker, phrase)
+        if phrase
+        else f"{ctx.speaker}'s {heading.noun} is {to_third_person(shown)}"
+    )
     return RuleClaim(ctx.speaker, heading.predicate, shown, text, value.start, value.end)
 
 
 def _is_denied_item(heading: _Heading, item: ValueSpan) -> bool:
-    return heading.predicate in ("diet", "likes", "avoids") and get_pattern("noted.no").match(item.text) is not None
+    return (
+        heading.predicate in ("diet", "likes", "avoids")
+        and get_pattern("noted.no").match(item.text) is not None
+    )
 
 
 def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
@@ -182,7 +239,14 @@ def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
     match = get_pattern("noted.no").match(item.text)
     start = item.start + (match.end() if match else 0)
     value = ValueSpan(ctx.text[start : item.end], start, item.end)
-    return RuleClaim(ctx.speaker, "avoids", value.text, f"{ctx.speaker} avoids {to_third_person(value.text)}", start, item.end)
+    return RuleClaim(
+        ctx.speaker,
+        "avoids",
+        value.text,
+        f"{ctx.speaker} avoids {to_third_person(value.text)}",
+        start,
+        item.end,
+    )
 
 
 def _parse_job(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
@@ -190,7 +254,11 @@ def _parse_job(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Ite
     value = trim_value(ctx.text, start, end)
     verb = ParsedVerb("be", VerbFeatures(), value.start, value.start)
     clause = Clause(value.start, value.end, lead=value.start)
-    rule_claims = [claim for claim in apply_verb_rules(ctx, clause, Referent(ctx.speaker, is_speaker=True), verb) if claim.predicate != "name"]
+    rule_claims = [
+        claim
+        for claim in apply_verb_rules(ctx, clause, Referent(ctx.speaker, is_speaker=True), verb)
+        if claim.predicate != "name"
+    ]
     if rule_claims:
         yield from rule_claims
     elif item := next(_split_note_items(ctx.text, start, end), None):
@@ -206,28 +274,49 @@ def _parse_people(ctx: TurnContext, heading: _Heading, start: int, end: int) -> 
     for item in _split_note_items(ctx.text, start, end, keep_brackets=True):
         if match := get_pattern("noted.person").fullmatch(item.text):
             noun = (match["noun"] or match["sort"] or "").lower()
-            last_relation = _singularise(noun) if noun and heading.predicate == "any" else last_relation
+            last_relation = (
+                _singularise(noun) if noun and heading.predicate == "any" else last_relation
+            )
             yield from _parse_person(ctx, heading, item, match, noun or last_relation)
 
 
-def _parse_person(ctx: TurnContext, heading: _Heading, item: ValueSpan, match: re.Match[str], relation: str) -> Iterator[RuleClaim]:
+def _parse_person(
+    ctx: TurnContext, heading: _Heading, item: ValueSpan, match: re.Match[str], relation: str
+) -> Iterator[RuleClaim]:
     """Somebody by name, or so many of them: "Tom (5)", "a cat named Luna", "two brothers", "2"."""
-    name, noun = match["named"] or match["name"] or "", (match["noun"] or match["sort"] or "").lower()
+    name, noun = (
+        match["named"] or match["name"] or "",
+        (match["noun"] or match["sort"] or "").lower(),
+    )
     if heading.predicate == "any":
         heading = replace(heading, predicate=get_relation_predicate(relation))
         relation = _singularise(relation)
     if name and is_name(name, require_known=not match["named"]):
         end = item.start + max(match.end("named"), match.end("name"))
-        predicate = heading.predicate if get_relation_predicate(relation) != heading.predicate else ""
+        predicate = (
+            heading.predicate if get_relation_predicate(relation) != heading.predicate else ""
+        )
         claim = build_relation_claim(ctx.speaker, relation, capitalise_name(name), item.start, end)
         yield replace(claim, predicate=predicate) if predicate else claim
         yield from _parse_bracket(ctx, item, Referent(capitalise_name(name), relation=relation))
     elif noun or match["count"]:
         end = item.start + max(match.end("count"), match.end("noun"))
         value = item.text[: end - item.start]
-        shown = value if noun else f"{value} {heading.noun if heading.noun.endswith(('s', 'children')) else relation}"
+        shown = (
+            value
+            if noun
+            else f"{value} {heading.noun if heading.noun.endswith(('s', 'children')) else relation}"
+        )
         text = f"{ctx.speaker} has {add_article(shown)}"
-        yield RuleClaim(ctx.speaker, heading.predicate, value, text, item.start, end, meta={"relation": relation})
+        yield RuleClaim(
+            ctx.speaker,
+            heading.predicate,
+            value,
+            text,
+            item.start,
+            end,
+            meta={"relation": relation},
+        )
 
 
 def _parse_bracket(ctx: TurnContext, item: ValueSpan, referent: Referent) -> Iterator[RuleClaim]:
@@ -238,17 +327,25 @@ def _parse_bracket(ctx: TurnContext, item: ValueSpan, referent: Referent) -> Ite
     start, end = match.span("note")
     verb = parse_verb(ctx.text, start, end) or ParsedVerb("be", VerbFeatures(), start, start)
     clause = Clause(start, end, lead=start)
-    yield from (claim for claim in apply_verb_rules(ctx, clause, referent, verb) if claim.predicate != "name")
+    yield from (
+        claim
+        for claim in apply_verb_rules(ctx, clause, referent, verb)
+        if claim.predicate != "name"
+    )
 
 
 def _singularise(noun: str) -> str:
-    return {"children": "child", "kids": "child", "siblings": "sibling"}.get(noun, noun.removesuffix("s"))
+    return {"children": "child", "kids": "child", "siblings": "sibling"}.get(
+        noun, noun.removesuffix("s")
+    )
 
 
 # --------------------------------------------------------------------------------------------------------------- values
 
 
-def _split_note_items(text: str, position: int, end: int, *, keep_brackets: bool = False) -> Iterator[ValueSpan]:
+def _split_note_items(
+    text: str, position: int, end: int, *, keep_brackets: bool = False
+) -> Iterator[ValueSpan]:
     """The items of a note, without what stands in brackets behind them unless that is wanted."""
     count = 0
     cuts = [*get_pattern("noted.comma").finditer(text, position, end), None]
@@ -259,12 +356,25 @@ def _split_note_items(text: str, position: int, end: int, *, keep_brackets: bool
         bracket = text.find("(", position, stop)
         lead = get_pattern("noted.lead").match(text, position, stop)
         start = lead.end() if lead and not keep_brackets else position
-        item = trim_value(text, start, stop if keep_brackets or bracket <= position else bracket, strip_article=not keep_brackets)
+        item = trim_value(
+            text,
+            start,
+            stop if keep_brackets or bracket <= position else bracket,
+            strip_article=not keep_brackets,
+        )
         if cut is not None:
             position = cut.end()
-        if item.text.lower() in load_words("EMPTY") or not item.text or get_pattern("noted.times").fullmatch(item.text):
+        if (
+            item.text.lower() in load_words("EMPTY")
+            or not item.text
+            or get_pattern("noted.times").fullmatch(item.text)
+        ):
             continue
-        if len(item.text.split()) > _MAX_ITEM_WORDS or count >= _MAX_ITEMS or get_pattern("noted.own_sentence").match(item.text):
+        if (
+            len(item.text.split()) > _MAX_ITEM_WORDS
+            or count >= _MAX_ITEMS
+            or get_pattern("noted.own_sentence").match(item.text)
+        ):
             return
         count += 1
         yield item
@@ -281,7 +391,11 @@ def _parse_single_value(text: str, value_type: str, start: int, end: int) -> Val
     comma = value.text.find(",")
     if comma > 0 and value_type != "place":
         value = ValueSpan(value.text[:comma], value.start, value.start + comma)
-    return value if len(value.text.split()) <= _MAX_ITEM_WORDS and _is_note_value(value_type, value.text) else None
+    return (
+        value
+        if len(value.text.split()) <= _MAX_ITEM_WORDS and _is_note_value(value_type, value.text)
+        else None
+    )
 
 
 def _is_note_value(value_type: str, value: str) -> bool:

@@ -8,14 +8,20 @@ from typing import Final
 
 from told.core.when import to_us
 from told.write.local import dates
-from told.write.local.people import parse_household, get_relation_predicate
+from told.write.local.people import get_relation_predicate, parse_household
 from told.write.local.render import add_article, format_interval
-from told.write.local.said import FRAGMENT_CONFIDENCE, NEGATED, STATED_CONFIDENCE, RuleClaim, TurnContext
+from told.write.local.said import (
+    FRAGMENT_CONFIDENCE,
+    NEGATED,
+    STATED_CONFIDENCE,
+    RuleClaim,
+    TurnContext,
+)
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Referent
-from told.write.local.tables import load_predicates, get_pattern, load_words
+from told.write.local.tables import get_pattern, load_predicates, load_words
 from told.write.local.value import ValueSpan, is_place, trim_value
-from told.write.local.verb import VerbFeatures, ParsedVerb, parse_verb
+from told.write.local.verb import ParsedVerb, VerbFeatures, parse_verb
 from told.write.local.verbal import apply_verb_rules
 
 MENTION_CONFIDENCE: Final = 0.75
@@ -71,14 +77,18 @@ def _parse_things(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
     for name in ("passing.brand", "passing.thing", "passing.kept"):
         for match in get_pattern(name).finditer(ctx.text, start, end):
             value = trim_value(ctx.text, *match.span("thing"))
-            yield _build_mention(ctx, "owns", value, f"has {add_article(value.text)}", match.start())
+            yield _build_mention(
+                ctx, "owns", value, f"has {add_article(value.text)}", match.start()
+            )
 
 
 def _parse_pets(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     for match in get_pattern("passing.pet").finditer(ctx.text, start, end):
         group = next(name for name in ("pet", "walked", "house") if match[name])
         noun = match[group]
-        if noun.lower() not in load_words("ALSO_FOOD") and not get_pattern("passing.put_down").search(ctx.text, start, end):
+        if noun.lower() not in load_words("ALSO_FOOD") and not get_pattern(
+            "passing.put_down"
+        ).search(ctx.text, start, end):
             value = ValueSpan(noun, *match.span(group))
             yield _build_mention(ctx, "has_pet", value, f"has {add_article(noun)}", match.start())
 
@@ -88,23 +98,37 @@ def _parse_family(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
         group = next(name for name in ("kin", "kids", "me_and", "and_i", "gift") if match[name])
         noun = match[group]
         value = ValueSpan(noun, *match.span(group))
-        yield _build_mention(ctx, get_relation_predicate(noun), value, f"has {add_article(noun)}", match.start())
+        yield _build_mention(
+            ctx, get_relation_predicate(noun), value, f"has {add_article(noun)}", match.start()
+        )
 
 
 def _parse_ailment(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     if match := get_pattern("passing.ailment").search(ctx.text, start, end):
         value = ValueSpan(match["ailment"], *match.span("ailment"))
         yield RuleClaim(
-            ctx.speaker, "has_condition", value.text, f"{ctx.speaker}'s {value.text}", match.start(), value.end,
+            ctx.speaker,
+            "has_condition",
+            value.text,
+            f"{ctx.speaker}'s {value.text}",
+            match.start(),
+            value.end,
             confidence=STATED_CONFIDENCE,
-        )  # fmt: skip
+        )
 
 
 def _parse_papers(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     if match := get_pattern("passing.papers").search(ctx.text, start, end):
         value = trim_value(ctx.text, *match.span("paper"))
         paper_text = trim_value(ctx.text, *match.span("said")).text
-        yield RuleClaim(ctx.speaker, "has", value.text, f"{ctx.speaker}'s {paper_text}", match.start(), match.end("said"))
+        yield RuleClaim(
+            ctx.speaker,
+            "has",
+            value.text,
+            f"{ctx.speaker}'s {paper_text}",
+            match.start(),
+            match.end("said"),
+        )
 
 
 def _parse_speaker_patterns(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -124,7 +148,14 @@ def _parse_avoided_food(ctx: TurnContext, start: int, end: int) -> Iterator[Rule
 def _parse_kin_job(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     if match := get_pattern("passing.kin_at").search(ctx.text, start, end):
         relative = f"{ctx.speaker}'s {match['kin'].lower()}"
-        yield RuleClaim(relative, "works_at", match["org"], f"{relative} works at {match['org']}", match.start(), match.end("org"))
+        yield RuleClaim(
+            relative,
+            "works_at",
+            match["org"],
+            f"{relative} works at {match['org']}",
+            match.start(),
+            match.end("org"),
+        )
 
 
 def _parse_cancelled_plan(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -136,13 +167,18 @@ def _parse_cancelled_plan(ctx: TurnContext, start: int, end: int) -> Iterator[Ru
 
 def _parse_languages(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     for match in get_pattern("passing.language").finditer(ctx.text, start, end):
-        value = ValueSpan(match["language"] or match["home"], *match.span("language" if match["language"] else "home"))
+        value = ValueSpan(
+            match["language"] or match["home"],
+            *match.span("language" if match["language"] else "home"),
+        )
         yield _build_mention(ctx, "speaks", value, f"speaks {value.text}", match.start())
 
 
 def _parse_companions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     if match := get_pattern("passing.with").search(ctx.text, start, end):
-        yield from parse_household(ctx, Clause(match.start(), end), Referent(ctx.speaker, is_speaker=True), match.end())
+        yield from parse_household(
+            ctx, Clause(match.start(), end), Referent(ctx.speaker, is_speaker=True), match.end()
+        )
 
 
 def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -153,7 +189,16 @@ def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCl
         time = dates.find_time(ctx.text, start, end, ctx.speech_time)
         valid = time.interval if time else ctx.default_interval
         text = f"{possession} {value.text}{format_interval(valid)}"
-        yield RuleClaim(possession, "happened", value.text, text, match.start(), value.end, confidence=MENTION_CONFIDENCE, valid=valid)
+        yield RuleClaim(
+            possession,
+            "happened",
+            value.text,
+            text,
+            match.start(),
+            value.end,
+            confidence=MENTION_CONFIDENCE,
+            valid=valid,
+        )
 
 
 def _parse_trip(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -174,7 +219,12 @@ def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
     """As what the speaker asks: "which visa do I need as a Dutch citizen?", "… at 30 weeks pregnant like me"."""
     for match in get_pattern("passing.as_one").finditer(ctx.text, start, end):
         complement_start = match.start("one")
-        yield from _parse_about_speaker(ctx, ParsedVerb("be", VerbFeatures(), complement_start, complement_start), match.start(), match.end("one"))
+        yield from _parse_about_speaker(
+            ctx,
+            ParsedVerb("be", VerbFeatures(), complement_start, complement_start),
+            match.start(),
+            match.end("one"),
+        )
 
 
 def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -183,15 +233,28 @@ def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[Ru
         return
     for match in get_pattern("passing.as_one_with").finditer(ctx.text, start, end):
         complement_start = match.start("one")
-        verb = ParsedVerb("have", VerbFeatures(), complement_start, complement_start) if match["with"] else parse_verb(ctx.text, complement_start, match.end())
-        yield from _parse_about_speaker(ctx, verb, match.start(), match.end(), extra_predicates=("likes", "dislikes", "avoids", "owns"))
+        verb = (
+            ParsedVerb("have", VerbFeatures(), complement_start, complement_start)
+            if match["with"]
+            else parse_verb(ctx.text, complement_start, match.end())
+        )
+        yield from _parse_about_speaker(
+            ctx,
+            verb,
+            match.start(),
+            match.end(),
+            extra_predicates=("likes", "dislikes", "avoids", "owns"),
+        )
 
 
 def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """When somebody works, said before where: "I work night shifts at the warehouse"."""
     if match := get_pattern("passing.shifts").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
-        yield replace(_build_mention(ctx, "habit", value, f"works {value.text}", match.start()), confidence=STATED_CONFIDENCE)
+        yield replace(
+            _build_mention(ctx, "habit", value, f"works {value.text}", match.start()),
+            confidence=STATED_CONFIDENCE,
+        )
 
 
 def _parse_medicine(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -205,7 +268,10 @@ def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """What else somebody uses: "mostly Rust at work but Python for the data bits"."""
     if match := get_pattern("passing.tool").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
-        yield replace(_build_mention(ctx, "uses", value, f"uses {value.text}", match.start("value")), confidence=FRAGMENT_CONFIDENCE)
+        yield replace(
+            _build_mention(ctx, "uses", value, f"uses {value.text}", match.start("value")),
+            confidence=FRAGMENT_CONFIDENCE,
+        )
 
 
 def _parse_upcoming(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -213,21 +279,59 @@ def _parse_upcoming(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClai
     match = get_pattern("passing.coming_up").search(ctx.text, start, end)
     if match and get_pattern("passing.own_need").match(ctx.text, start, match.start()) is None:
         return
-    time = dates.find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True) if match else None
-    if match and time and (time.interval.end is None or time.interval.end > to_us(ctx.speech_time.now)):
+    time = (
+        dates.find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True)
+        if match
+        else None
+    )
+    if (
+        match
+        and time
+        and (time.interval.end is None or time.interval.end > to_us(ctx.speech_time.now))
+    ):
         value = ValueSpan(match["value"], *match.span("value"))
         text = f"{ctx.speaker} has {add_article(value.text)}{format_interval(time.interval)}"
         yield RuleClaim(
-            ctx.speaker, "plans", value.text, text, match.start(), value.end,
-            modality="planned", confidence=FRAGMENT_CONFIDENCE, valid=time.interval,
-        )  # fmt: skip
+            ctx.speaker,
+            "plans",
+            value.text,
+            text,
+            match.start(),
+            value.end,
+            modality="planned",
+            confidence=FRAGMENT_CONFIDENCE,
+            valid=time.interval,
+        )
 
 
-def _parse_about_speaker(ctx: TurnContext, verb: ParsedVerb | None, start: int, end: int, *, extra_predicates: tuple[str, ...] = ()) -> Iterator[RuleClaim]:
+def _parse_about_speaker(
+    ctx: TurnContext,
+    verb: ParsedVerb | None,
+    start: int,
+    end: int,
+    *,
+    extra_predicates: tuple[str, ...] = (),
+) -> Iterator[RuleClaim]:
     clause = Clause(start, end, lead=start)
-    claims = apply_verb_rules(ctx, clause, Referent(ctx.speaker, is_speaker=True), verb) if verb else ()
-    yield from (claim for claim in claims if claim.predicate in load_predicates("CONFIDED") or claim.predicate in extra_predicates)
+    claims = (
+        apply_verb_rules(ctx, clause, Referent(ctx.speaker, is_speaker=True), verb) if verb else ()
+    )
+    yield from (
+        claim
+        for claim in claims
+        if claim.predicate in load_predicates("CONFIDED") or claim.predicate in extra_predicates
+    )
 
 
-def _build_mention(ctx: TurnContext, predicate: str, value: ValueSpan, phrase: str, start: int) -> RuleClaim:
-    return RuleClaim(ctx.speaker, predicate, value.text, f"{ctx.speaker} {phrase}", start, value.end, confidence=MENTION_CONFIDENCE)
+def _build_mention(
+    ctx: TurnContext, predicate: str, value: ValueSpan, phrase: str, start: int
+) -> RuleClaim:
+    return RuleClaim(
+        ctx.speaker,
+        predicate,
+        value.text,
+        f"{ctx.speaker} {phrase}",
+        start,
+        value.end,
+        confidence=MENTION_CONFIDENCE,
+    )

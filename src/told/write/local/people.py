@@ -28,7 +28,9 @@ _TRIVIAL_PREDICATES: Final = frozenset(("has", "manager", "has_colleague", "has_
 def _singularise(noun: str) -> str:
     """One of them: kid for kids."""
     lowered = noun.lower()
-    return {"children": "child", "puppies": "puppy", "mice": "mouse"}.get(lowered, lowered.removesuffix("s"))
+    return {"children": "child", "puppies": "puppy", "mice": "mouse"}.get(
+        lowered, lowered.removesuffix("s")
+    )
 
 
 def get_relation_predicate(noun: str) -> str:
@@ -36,47 +38,85 @@ def get_relation_predicate(noun: str) -> str:
     lowered = noun.lower()
     if lowered.removesuffix("s") in _CHILD_NOUNS or lowered.endswith("old"):
         return "has_child"
-    return load_relatives().get(lowered) or load_relatives().get(lowered.removesuffix("s")) or "has_pet"
+    return (
+        load_relatives().get(lowered)
+        or load_relatives().get(lowered.removesuffix("s"))
+        or "has_pet"
+    )
 
 
-def parse_household(ctx: TurnContext, clause: Clause, referent: Referent, start: int, denial: str = "") -> Iterator[RuleClaim]:
+def parse_household(
+    ctx: TurnContext, clause: Clause, referent: Referent, start: int, denial: str = ""
+) -> Iterator[RuleClaim]:
     """The people and pets somebody has, by name where they are named; a denial is "no" or "no longer"."""
     if not get_pattern("people.counted").match(ctx.text, start, clause.end):
         return
     for match in get_pattern("people.owned").finditer(ctx.text, start, clause.end):
         other_owner = get_pattern("people.no_owner").match(ctx.text, match.end("noun"), clause.end)
-        if other_owner or not load_words("NO_OWNING").isdisjoint(match["adjective"].lower().split()):
+        if other_owner or not load_words("NO_OWNING").isdisjoint(
+            match["adjective"].lower().split()
+        ):
             continue
         denial = denial or ("no" if match["count"].lower() in ("no", "any") else "")
         named_claims = [] if denial else list(_parse_named_members(match, referent, clause))
         yield from named_claims or _parse_unnamed_members(ctx, match, referent, clause, denial)
 
 
-def _parse_named_members(match: re.Match[str], referent: Referent, clause: Clause) -> Iterator[RuleClaim]:
+def _parse_named_members(
+    match: re.Match[str], referent: Referent, clause: Clause
+) -> Iterator[RuleClaim]:
     group = "names" if match["names"] else "beside"
-    names = list(_NAME_PATTERN.finditer(_BRACKETS.sub(lambda bracket: " " * len(bracket[0]), match[group] or "")))
+    names = list(
+        _NAME_PATTERN.finditer(
+            _BRACKETS.sub(lambda bracket: " " * len(bracket[0]), match[group] or "")
+        )
+    )
     singular = _singularise(match["noun"])
     if all(is_name(name[0]) for name in names):
         for name in names:
             text = f"{referent.name} has {add_article(singular)} named {capitalise_name(name[0])}"
             end = match.start(group) + name.end()
             meta = {"relation": singular}
-            yield RuleClaim(referent.name, get_relation_predicate(singular), capitalise_name(name[0]), text, clause.start, end, meta=meta)
+            yield RuleClaim(
+                referent.name,
+                get_relation_predicate(singular),
+                capitalise_name(name[0]),
+                text,
+                clause.start,
+                end,
+                meta=meta,
+            )
 
 
-def _parse_unnamed_members(ctx: TurnContext, match: re.Match[str], referent: Referent, clause: Clause, denial: str) -> Iterator[RuleClaim]:
+def _parse_unnamed_members(
+    ctx: TurnContext, match: re.Match[str], referent: Referent, clause: Clause, denial: str
+) -> Iterator[RuleClaim]:
     noun, count = match["noun"], match["count"].lower()
     predicate = get_relation_predicate(noun)
     is_single = bool(denial) or count in _SINGULAR_COUNTS
-    value = f"{match['adjective']}{noun}" if is_single else ctx.text[match.start("count") : match.end("noun")]
-    denied_phrase = f"does not have {add_article(value)}" if count in ("a", "an") else f"has no {value}"
-    verb_phrase = {"no": denied_phrase, "no longer": f"no longer has {add_article(value)}"}.get(denial, f"has {add_article(value)}")
+    value = (
+        f"{match['adjective']}{noun}"
+        if is_single
+        else ctx.text[match.start("count") : match.end("noun")]
+    )
+    denied_phrase = (
+        f"does not have {add_article(value)}" if count in ("a", "an") else f"has no {value}"
+    )
+    verb_phrase = {"no": denied_phrase, "no longer": f"no longer has {add_article(value)}"}.get(
+        denial, f"has {add_article(value)}"
+    )
     if denial or predicate not in _TRIVIAL_PREDICATES:
         polarity = NEGATED if denial else ASSERTED
         meta = {"relation": _singularise(noun)}
         end = match.end("noun")
-        text = build_sentence(referent.name, f"={verb_phrase}") if denial else build_sentence(referent.name, f"have {add_article(value)}")
-        yield RuleClaim(referent.name, predicate, value, text, clause.start, end, polarity, meta=meta)
+        text = (
+            build_sentence(referent.name, f"={verb_phrase}")
+            if denial
+            else build_sentence(referent.name, f"have {add_article(value)}")
+        )
+        yield RuleClaim(
+            referent.name, predicate, value, text, clause.start, end, polarity, meta=meta
+        )
 
 
 # --------------------------------------------------------------------------------------------------------- named beside
@@ -91,14 +131,28 @@ def parse_named_relatives(ctx: TurnContext, start: int, end: int) -> Iterator[Ru
         is_former = match["adjective"].strip().lower() in ("ex", "ex-", "late", "former")
         is_plural = relation.endswith("s") and relation in load_relatives()
         if is_name(name, require_known=True) and not is_former and not is_plural:
-            yield build_relation_claim(ctx.speaker, relation, capitalise_name(name), match.start(), match.start("name") + len(name))
+            yield build_relation_claim(
+                ctx.speaker,
+                relation,
+                capitalise_name(name),
+                match.start(),
+                match.start("name") + len(name),
+            )
 
 
 def find_introduced(text: str) -> dict[str, Referent]:
     """Everybody whose relation a text tells beside their name, so that the name alone says who is meant."""
-    matches = (match for name in ("people.beside", "people.theirs") for match in get_pattern(name).finditer(text))
+    matches = (
+        match
+        for name in ("people.beside", "people.theirs")
+        for match in get_pattern(name).finditer(text)
+    )
     names = ((match["name"].partition(" ")[0], match["relation"].lower()) for match in matches)
-    return {name: Referent(name, relation=relation) for name, relation in names if is_name(name, require_known=True)}
+    return {
+        name: Referent(name, relation=relation)
+        for name, relation in names
+        if is_name(name, require_known=True)
+    }
 
 
 def parse_name_lists(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -109,13 +163,25 @@ def parse_name_lists(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
         for name in _NAME_PATTERN.finditer(match[group]):
             stop = match.start(group) + name.end()
             if is_name(name[0], require_known=True):
-                yield build_relation_claim(ctx.speaker, relation, capitalise_name(name[0]), match.start(), stop)
+                yield build_relation_claim(
+                    ctx.speaker, relation, capitalise_name(name[0]), match.start(), stop
+                )
     for match in get_pattern("people.several").finditer(ctx.text, start, end):
-        names = list(_NAME_PATTERN.finditer(_BRACKETS.sub(lambda bracket: " " * len(bracket[0]), match["names"])))
+        names = list(
+            _NAME_PATTERN.finditer(
+                _BRACKETS.sub(lambda bracket: " " * len(bracket[0]), match["names"])
+            )
+        )
         if len(names) > 1 and all(is_name(name[0], require_known=True) for name in names):
             for name in names:
                 stop = match.start("names") + name.end()
-                yield build_relation_claim(ctx.speaker, _singularise(match["relation"]), capitalise_name(name[0]), match.start(), stop)
+                yield build_relation_claim(
+                    ctx.speaker,
+                    _singularise(match["relation"]),
+                    capitalise_name(name[0]),
+                    match.start(),
+                    stop,
+                )
 
 
 def parse_relatives_of_others(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -125,7 +191,11 @@ def parse_relatives_of_others(ctx: TurnContext, start: int, end: int) -> Iterato
     for match in get_pattern("people.their_own").finditer(ctx.text, start, end):
         relation, name = match["kin"].lower(), capitalise_name(match["name"])
         if is_name(name, require_known=True):
-            owner = capitalise_name(match["called"]) if match["called"] else f"{ctx.speaker}'s {match['relation'].lower()}"
+            owner = (
+                capitalise_name(match["called"])
+                if match["called"]
+                else f"{ctx.speaker}'s {match['relation'].lower()}"
+            )
             yield build_relation_claim(owner, relation, name, match.start(), match.end("name"))
 
 
@@ -133,7 +203,13 @@ def parse_pet_name(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
     """A pet whose name is told behind it: "a puppy, she's called Momo"."""
     for match in get_pattern("people.pet_called").finditer(ctx.text, start, end):
         if is_name(match["name"]):
-            yield build_relation_claim(ctx.speaker, match["noun"].lower(), capitalise_name(match["name"]), match.start(), match.end())
+            yield build_relation_claim(
+                ctx.speaker,
+                match["noun"].lower(),
+                capitalise_name(match["name"]),
+                match.start(),
+                match.end(),
+            )
 
 
 def parse_separation(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -142,10 +218,14 @@ def parse_separation(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
         group = next(name for name in ("kin", "name", "kin_", "name_") if match[name])
         value = match[group]
         text = f"{ctx.speaker} is no longer with {value if group.startswith('name') else f'their {value}'}"
-        yield RuleClaim(ctx.speaker, "has_partner", value, text, match.start(), match.end(group), NEGATED)
+        yield RuleClaim(
+            ctx.speaker, "has_partner", value, text, match.start(), match.end(group), NEGATED
+        )
 
 
-def build_relation_claim(speaker: str, relation: str, name: str, start: int, end: int, polarity: str = ASSERTED) -> RuleClaim:
+def build_relation_claim(
+    speaker: str, relation: str, name: str, start: int, end: int, polarity: str = ASSERTED
+) -> RuleClaim:
     """A named person or pet of somebody's."""
     predicate = get_relation_predicate(relation)
     shown = "child" if relation in _CHILD_RELATIONS or relation.endswith("old") else relation
@@ -154,18 +234,30 @@ def build_relation_claim(speaker: str, relation: str, name: str, start: int, end
         text = f"{speaker} no longer has {add_article(shown)} named {name}"
     elif predicate in _UNIQUE_PREDICATES:
         text = f"{speaker}'s {relation} is {name}"
-    return RuleClaim(speaker, predicate, name, text, start, end, polarity, meta={"relation": relation})
+    return RuleClaim(
+        speaker, predicate, name, text, start, end, polarity, meta={"relation": relation}
+    )
 
 
 def build_pet_loss(speaker: str, pet: str, start: int, end: int) -> RuleClaim:
     """A pet that died without having been named."""
-    return RuleClaim(speaker, "has_pet", pet, f"{speaker} no longer has {add_article(pet)}", start, end, NEGATED)
+    return RuleClaim(
+        speaker, "has_pet", pet, f"{speaker} no longer has {add_article(pet)}", start, end, NEGATED
+    )
 
 
-def parse_is_mine(ctx: TurnContext, clause: Clause, referent: Referent, start: int) -> RuleClaim | None:
+def parse_is_mine(
+    ctx: TurnContext, clause: Clause, referent: Referent, start: int
+) -> RuleClaim | None:
     """What "Anna is my wife" says."""
     match = get_pattern("people.is_mine").match(ctx.text, start, clause.end)
-    return build_relation_claim(ctx.speaker, match["relation"].lower(), referent.name, clause.start, match.end()) if match else None
+    return (
+        build_relation_claim(
+            ctx.speaker, match["relation"].lower(), referent.name, clause.start, match.end()
+        )
+        if match
+        else None
+    )
 
 
 def is_deceased(text: str, start: int, end: int) -> bool:

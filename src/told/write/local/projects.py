@@ -9,7 +9,7 @@ from told.write.local.render import add_article
 from told.write.local.said import FRAGMENT_CONFIDENCE, RuleClaim, TurnContext
 from told.write.local.sentence import Clause
 from told.write.local.tables import get_pattern
-from told.write.local.value import ValueSpan, is_thing, split_items, trim_value, find_value_end
+from told.write.local.value import ValueSpan, find_value_end, is_thing, split_items, trim_value
 
 _OWN_PARTS: Final = frozenset("project app codebase stack backend frontend".split())
 """Parts that are the speaker's own even if they say "the"."""
@@ -26,25 +26,47 @@ def parse_project(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     if stack_match := get_pattern("projects.all").match(text, clause.start, clause.end):
         for item in _split_things(text, stack_match.start("value"), clause.end):
             sentence = f"{ctx.speaker}'s project uses {item.text}"
-            yield RuleClaim(ctx.speaker, "project_uses", item.text, sentence, clause.start, item.end)
+            yield RuleClaim(
+                ctx.speaker, "project_uses", item.text, sentence, clause.start, item.end
+            )
         return
     match = get_pattern("projects.frame").match(text, clause.start, clause.end)
     if match is None or (match["own"] or "").lower() + match["part"].lower()[-5:] == "mystack":
         return  # one's own stack is what one uses
     if match["the"] and match["part"].lower() not in _OWN_PARTS:
         return
-    value = trim_value(text, match.start("value"), find_value_end(text, match.start("value"), clause.end))
+    value = trim_value(
+        text, match.start("value"), find_value_end(text, match.start("value"), clause.end)
+    )
     if not is_thing(value.text.partition(",")[0], _MAX_THING_WORDS):
         return
     if (match["uses"] or "").lower() == "is" and not _is_product(match["part"], value):
         return
     part = f"{ctx.speaker}'s {(match['adjective'] + match['part']).lower()}"
     if match["needs"]:
-        shown = add_article(value.text) if text[value.start - 2 : value.start] in ("a ", "n ") else value.text
-        yield RuleClaim(ctx.speaker, "project_needs", value.text, f"{part} needs {shown}", clause.start, value.end)
+        shown = (
+            add_article(value.text)
+            if text[value.start - 2 : value.start] in ("a ", "n ")
+            else value.text
+        )
+        yield RuleClaim(
+            ctx.speaker,
+            "project_needs",
+            value.text,
+            f"{part} needs {shown}",
+            clause.start,
+            value.end,
+        )
         return
     for item in _split_things(text, value.start, value.end):
-        yield RuleClaim(ctx.speaker, "project_uses", item.text, f"{part} uses {item.text}", clause.start, item.end)
+        yield RuleClaim(
+            ctx.speaker,
+            "project_uses",
+            item.text,
+            f"{part} uses {item.text}",
+            clause.start,
+            item.end,
+        )
 
 
 def parse_project_parts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
@@ -55,16 +77,37 @@ def parse_project_parts(ctx: TurnContext, start: int, end: int) -> Iterator[Rule
     for match in (*part_matches, *host_matches):
         for item in _split_things(ctx.text, *match.span("value")):
             text = f"{ctx.speaker}'s project uses {item.text}"
-            yield RuleClaim(ctx.speaker, "project_uses", item.text, text, match.start(), item.end, confidence=FRAGMENT_CONFIDENCE)
+            yield RuleClaim(
+                ctx.speaker,
+                "project_uses",
+                item.text,
+                text,
+                match.start(),
+                item.end,
+                confidence=FRAGMENT_CONFIDENCE,
+            )
 
 
 def parse_project_name(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """The name of what was just spoken of: "… a reminder app. It's called Drip"."""
     match = get_pattern("projects.called").search(ctx.text, start, end)
-    if match and (match["own"] or get_pattern("projects.mine").search(ctx.text, max(0, start - _NAME_LOOKBACK), match.start())):
+    if match and (
+        match["own"]
+        or get_pattern("projects.mine").search(
+            ctx.text, max(0, start - _NAME_LOOKBACK), match.start()
+        )
+    ):
         name = match["own"] or match["name"]
         text = f"{ctx.speaker} works on {name}"
-        yield RuleClaim(ctx.speaker, "works_on", name, text, match.start(), match.end(), confidence=FRAGMENT_CONFIDENCE)
+        yield RuleClaim(
+            ctx.speaker,
+            "works_on",
+            name,
+            text,
+            match.start(),
+            match.end(),
+            confidence=FRAGMENT_CONFIDENCE,
+        )
 
 
 def _split_things(text: str, start: int, end: int) -> Iterator[ValueSpan]:

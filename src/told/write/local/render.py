@@ -26,12 +26,18 @@ def conjugate_third_person(verb: str) -> str:
 
 def to_third_person(value: str) -> str:
     """A value as it reads when somebody else says it: my job becomes their job."""
-    return get_pattern("render.own").sub(lambda word: word[0] if word[0] == "US" else _THIRD_PERSON_WORDS[word[0].lower()], value)
+    return get_pattern("render.own").sub(
+        lambda word: word[0] if word[0] == "US" else _THIRD_PERSON_WORDS[word[0].lower()], value
+    )
 
 
 def add_article(value: str) -> str:
     """The value with its indefinite article, unless it is several things, a title, or has one already."""
-    if get_pattern("render.determined").match(value) or get_pattern("render.title").match(value) or _is_plural(value):
+    if (
+        get_pattern("render.determined").match(value)
+        or get_pattern("render.title").match(value)
+        or _is_plural(value)
+    ):
         return value
     return f"{'an' if get_pattern('render.open_sound').match(value) else 'a'} {value}"
 
@@ -42,7 +48,12 @@ def _is_plural(value: str) -> bool:
 
 
 def build_sentence(
-    subject: str, phrase: str, polarity: str = "asserted", *, is_former: bool = False, is_ended: bool = False
+    subject: str,
+    phrase: str,
+    polarity: str = "asserted",
+    *,
+    is_former: bool = False,
+    is_ended: bool = False,
 ) -> str:
     """A subject and a phrase as one sentence; a phrase that begins with = stands as it is."""
     is_negated = polarity == "negated"
@@ -71,7 +82,11 @@ def _conjugate(verb: str, subject: str) -> str:
 
 def format_interval(interval: Interval) -> str:
     """A time behind an event: on a day, in a month or year, between two days."""
-    if interval.precision not in ("day", "month", "year") or interval.start is None or interval.end is None:
+    if (
+        interval.precision not in ("day", "month", "year")
+        or interval.start is None
+        or interval.end is None
+    ):
         return ""
     first, slash, last = str(interval).partition("/")
     if slash:

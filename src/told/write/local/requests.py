@@ -21,7 +21,9 @@ def parse_nickname(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     match = call_match or get_pattern("requests.called").match(ctx.text, start, end)
     if match and match["name"].lower() not in load_words("NO_NICKNAMES") and is_name(match["name"]):
         name = capitalise_name(match["name"])
-        yield RuleClaim(ctx.speaker, "nickname", name, f"{ctx.speaker} goes by {name}", start, match.end("name"))
+        yield RuleClaim(
+            ctx.speaker, "nickname", name, f"{ctx.speaker} goes by {name}", start, match.end("name")
+        )
 
 
 def parse_reply_style(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
@@ -29,11 +31,15 @@ def parse_reply_style(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     if style_match := get_pattern("requests.wanted").match(ctx.text, clause.start, clause.end):
         style = style_match["style"]
         text = f"{ctx.speaker} wants {style}"
-        yield RuleClaim(ctx.speaker, "reply_style", style, text, clause.start, style_match.end("style"))
+        yield RuleClaim(
+            ctx.speaker, "reply_style", style, text, clause.start, style_match.end("style")
+        )
         return
     for start in dict.fromkeys((clause.start, clause.lead)):
         order_match = get_pattern("requests.order").match(ctx.text, start, clause.end)
-        if order_match and get_pattern("requests.styled").match(ctx.text, order_match.start("verb"), clause.end):
+        if order_match and get_pattern("requests.styled").match(
+            ctx.text, order_match.start("verb"), clause.end
+        ):
             yield from _parse_order(ctx, order_match.start("verb"), clause.end)
             return
 
@@ -50,13 +56,19 @@ def parse_contact(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     for channel in ("email", "phone") if match else ():
         if match and match[channel]:
             text = f"{ctx.speaker}'s {channel} is {match[channel]}"
-            yield RuleClaim(ctx.speaker, channel, match[channel], text, clause.start, match.end(channel))
+            yield RuleClaim(
+                ctx.speaker, channel, match[channel], text, clause.start, match.end(channel)
+            )
 
 
 def _parse_order(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     stop = get_pattern("requests.stop").search(ctx.text, start, end)
     value = trim_value(ctx.text, start, stop.start() if stop else end, strip_article=False)
-    if value.text and len(value.text.split()) <= _MAX_REQUEST_WORDS and not get_pattern("requests.this").search(value.text):
+    if (
+        value.text
+        and len(value.text.split()) <= _MAX_REQUEST_WORDS
+        and not get_pattern("requests.this").search(value.text)
+    ):
         text = f"{ctx.speaker} asks the assistant to {_reword_order(value.text)}"
         yield RuleClaim(ctx.speaker, "reply_style", value.text, text, value.start, value.end)
 

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from told.core.lazy import lazy_regex
-from told.write.local.tables import load_sections, expand_macros
+from told.write.local.tables import expand_macros, load_sections
 
 _SLOT: Final = lazy_regex(r"\{([a-z]\w*)\}")
 _NAMED_GROUP: Final = lazy_regex(r"\((\w+)=")
@@ -26,7 +26,9 @@ class VerbRule:
     @property
     def opposite(self) -> str:
         """The predicate that a denial asserts instead, if there is one."""
-        return next((flag.removeprefix("not=") for flag in self.flags if flag.startswith("not=")), "")
+        return next(
+            (flag.removeprefix("not=") for flag in self.flags if flag.startswith("not=")), ""
+        )
 
     def has_literal_slot(self, slot: str) -> bool:
         """Whether a slot takes only words the rule itself names."""
@@ -52,5 +54,9 @@ def _parse_rule(row: str) -> VerbRule:
 def compile_rule_pattern(pattern: str) -> re.Pattern[str]:
     """The pattern of a rule, compiled when it is first tried."""
     body = _NAMED_GROUP.sub(r"(?P<\1>", pattern)
-    body = _SLOT.sub(lambda slot: f"(?P<{slot[1]}>)" if slot[1] == "verb" else rf"(?P<{slot[1]}>\S.*?)", body)
-    return re.compile(expand_macros(rf"\s*{body}") + ("$" if pattern.endswith("}") else ""), re.IGNORECASE)
+    body = _SLOT.sub(
+        lambda slot: f"(?P<{slot[1]}>)" if slot[1] == "verb" else rf"(?P<{slot[1]}>\S.*?)", body
+    )
+    return re.compile(
+        expand_macros(rf"\s*{body}") + ("$" if pattern.endswith("}") else ""), re.IGNORECASE
+    )

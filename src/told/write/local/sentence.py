@@ -103,7 +103,12 @@ def split_clauses(text: str, sentence: SentenceSpan) -> Iterator[Clause]:
         begin, confidence = skip_opening(text, start, end)
         is_last = number == len(spans) - 1
         starts_question = is_question(text, start, end) and not continues
-        is_asked = starts_question or (sentence.is_question and is_last and not question_seen and not _is_reason(text, start, end))
+        is_asked = starts_question or (
+            sentence.is_question
+            and is_last
+            and not question_seen
+            and not _is_reason(text, start, end)
+        )
         question_seen = question_seen or starts_question
         if begin < end:
             yield Clause(begin, end, continues, confidence, is_asked, start)
@@ -114,7 +119,9 @@ def _find_clause_spans(text: str, sentence: SentenceSpan) -> Iterator[tuple[int,
     for joint in get_pattern("sentence.joints").finditer(text, sentence.start, sentence.end):
         if joint["on"] is not None and not _is_continuation(text, start, joint):
             continue
-        if "and" in joint[0].lower() and get_pattern("sentence.together").fullmatch(text, start, joint.start()):
+        if "and" in joint[0].lower() and get_pattern("sentence.together").fullmatch(
+            text, start, joint.start()
+        ):
             continue  # my wife and I
         if get_pattern("sentence.apposed").fullmatch(text, start, joint.start()):
             continue  # Sanne, my sister, …
@@ -131,7 +138,9 @@ def _is_continuation(text: str, start: int, joint: re.Match[str]) -> bool:
     """Whether what follows is said of the same subject, rather than what somebody would, could or wants to do."""
     if get_pattern("sentence.participle").match(text, joint.end()):
         return get_pattern("sentence.being").search(text, start, joint.start()) is not None
-    if get_pattern("sentence.of_others").match(text, joint.end()) and get_pattern("speaker.first").match(text, start):
+    if get_pattern("sentence.of_others").match(text, joint.end()) and get_pattern(
+        "speaker.first"
+    ).match(text, start):
         return False
     if get_pattern("sentence.finite").match(text, joint.end()):
         return True
@@ -149,7 +158,9 @@ def _is_reason(text: str, start: int, end: int) -> bool:
 def skip_opening(text: str, start: int, end: int) -> tuple[int, float]:
     """Where a clause really begins behind greetings and the like, and how sure they leave it."""
     confidence = 1.0
-    while (match := get_pattern("sentence.opening").match(text, start, end)) and match.end() > start:
+    while (
+        match := get_pattern("sentence.opening").match(text, start, end)
+    ) and match.end() > start:
         confidence = min(confidence, DOUBT_CONFIDENCE if match["doubt"] else 1.0)
         start = match.end()
     while start < end and text[start] in " \n,;:-*_\"'(":

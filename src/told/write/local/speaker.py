@@ -11,7 +11,9 @@ from told.write.local.value import is_name
 from told.write.local.verb import load_verb_forms
 
 DEFAULT_SPEAKER: Final = "User"
-_DISTINGUISHING_ADJECTIVES: Final = frozenset("older younger little big best twin step ex ex- oldest youngest".split())
+_DISTINGUISHING_ADJECTIVES: Final = frozenset(
+    "older younger little big best twin step ex ex- oldest youngest".split()
+)
 """The adjectives that tell one relative from another."""
 
 
@@ -42,16 +44,24 @@ class ClauseSubject:
     name_start: int = 0
 
 
-def parse_subject(text: str, start: int, end: int, speaker: str, last_referent: Referent | None) -> ClauseSubject | None:
+def parse_subject(
+    text: str, start: int, end: int, speaker: str, last_referent: Referent | None
+) -> ClauseSubject | None:
     """Who the clause that begins here is about, if it says so at its beginning."""
     if match := get_pattern("speaker.first").match(text, start, end):
         return ClauseSubject(Referent(speaker, is_speaker=True), match.end())
     for name in ("twice", "mine", "apposed", "of_the_house", "kin"):
         if match := get_pattern(f"speaker.{name}").match(text, start, end):
-            return _parse_nested_relative(match, speaker) if name == "twice" else parse_relative(match, speaker)
+            return (
+                _parse_nested_relative(match, speaker)
+                if name == "twice"
+                else parse_relative(match, speaker)
+            )
     if match := get_pattern("speaker.theirs").match(text, start, end):
         relation = match["relation"].lower()
-        return ClauseSubject(Referent(f"{match['owner']}'s {relation}", relation=relation), match.end())
+        return ClauseSubject(
+            Referent(f"{match['owner']}'s {relation}", relation=relation), match.end()
+        )
     if match := get_pattern("speaker.pronoun").match(text, start, end):
         return ClauseSubject(last_referent, match.end()) if last_referent is not None else None
     if match := get_pattern("speaker.third").match(text, start, end):
@@ -62,7 +72,10 @@ def parse_subject(text: str, start: int, end: int, speaker: str, last_referent: 
 def _parse_nested_relative(match: re.Match[str], speaker: str) -> ClauseSubject:
     """Somebody of somebody's of the speaker's: my girlfriend's parents."""
     relation = match["relation"].lower()
-    return ClauseSubject(Referent(f"{speaker}'s {match['owner'].lower()}'s {relation}", relation=relation), match.end())
+    return ClauseSubject(
+        Referent(f"{speaker}'s {match['owner'].lower()}'s {relation}", relation=relation),
+        match.end(),
+    )
 
 
 def find_mentioned_relative(text: str, start: int, end: int, speaker: str) -> Referent | None:
@@ -80,7 +93,12 @@ def parse_relative(match: re.Match[str], speaker: str) -> ClauseSubject:
     name = match["name"] or ""
     is_plural = relation.endswith("s") and relation.removesuffix("s") in load_relatives()
     if name and is_name(name, require_known=True) and not is_plural:
-        return ClauseSubject(Referent(capitalise_name(name), relation=relation), match.end(), name, match.start("name"))
+        return ClauseSubject(
+            Referent(capitalise_name(name), relation=relation),
+            match.end(),
+            name,
+            match.start("name"),
+        )
     label = f"{adjective if adjective.strip() in _DISTINGUISHING_ADJECTIVES else ''}{relation}"
     return ClauseSubject(Referent(f"{speaker}'s {label}", relation=relation), match.end("relation"))
 
@@ -93,11 +111,19 @@ def _parse_named_subject(match: re.Match[str]) -> ClauseSubject | None:
     if first_word in _KIN_TITLES and " " in name:
         return ClauseSubject(Referent(name, relation=first_word), match.end())
     is_first_name = first_word in load_words("FIRST_NAMES")
-    if first_word in load_words("NO_PERSON") or not is_name(name, require_known=True) or (first_word in load_verb_forms() and not is_first_name):
+    if (
+        first_word in load_words("NO_PERSON")
+        or not is_name(name, require_known=True)
+        or (first_word in load_verb_forms() and not is_first_name)
+    ):
         return None
     return ClauseSubject(Referent(capitalise_name(name), is_person=is_first_name), match.end())
 
 
 def capitalise_name(name: str) -> str:
     """A name with a capital where it was written without."""
-    return name if name != name.lower() else " ".join(part[:1].upper() + part[1:] for part in name.split())
+    return (
+        name
+        if name != name.lower()
+        else " ".join(part[:1].upper() + part[1:] for part in name.split())
+    )

@@ -53,15 +53,24 @@ class RewrittenText:
             return value
         for first, last, source in zip(self.starts, self.ends, self.source_spans, strict=True):
             if start <= source[0] < end and not self.text[first].isspace():
-                value = re.sub(rf"\b{re.escape(self.text[first:last])}\b", self.original[slice(*source)], value, count=1)
+                value = re.sub(
+                    rf"\b{re.escape(self.text[first:last])}\b",
+                    self.original[slice(*source)],
+                    value,
+                    count=1,
+                )
         return value
 
 
 def correct_spelling(text: str, *, fix_words: bool = True) -> RewrittenText:
     """The text with its gaps closed and hasty words put right, unless those are words of another language."""
     matches = get_pattern("spelling.word" if fix_words else "spelling.gap").finditer(text)
-    pairs = ((match, match[0][0] if match[0].isspace() else _correct_word(match[0])) for match in matches)
-    return apply_changes(text, [(*match.span(), replacement) for match, replacement in pairs if replacement])
+    pairs = (
+        (match, match[0][0] if match[0].isspace() else _correct_word(match[0])) for match in matches
+    )
+    return apply_changes(
+        text, [(*match.span(), replacement) for match, replacement in pairs if replacement]
+    )
 
 
 def apply_changes(text: str, changes: Sequence[tuple[int, int, str]]) -> RewrittenText:
@@ -76,19 +85,25 @@ def apply_changes(text: str, changes: Sequence[tuple[int, int, str]]) -> Rewritt
         ends.append(starts[-1] + len(replacement))
         position, length = end, ends[-1]
     sources = tuple((start, end) for start, end, _ in changes)
-    return RewrittenText("".join([*parts, text[position:]]), text, tuple(starts), tuple(ends), sources)
+    return RewrittenText(
+        "".join([*parts, text[position:]]), text, tuple(starts), tuple(ends), sources
+    )
 
 
 @lru_cache(maxsize=8192)
 def _correct_word(word: str) -> str:
     """What a word was meant to be, nothing if it is well as it is."""
     lowered = word.lower()
-    corrected = _load_short_forms().get(lowered) or (_find_intended_word(lowered) if len(lowered) >= _MIN_LENGTH else "")
+    corrected = _load_short_forms().get(lowered) or (
+        _find_intended_word(lowered) if len(lowered) >= _MIN_LENGTH else ""
+    )
     if not corrected and (possessive := get_pattern("spelling.possessive").fullmatch(lowered)):
         corrected = f"{possessive['owner']}'s {possessive['noun']}"
     elif not corrected and (owner_match := get_pattern("spelling.whose").fullmatch(lowered)):
         corrected = f"{owner_match['owner']}'s"
-    return f"{corrected[0].upper()}{corrected[1:]}" if corrected and word[0].isupper() else corrected
+    return (
+        f"{corrected[0].upper()}{corrected[1:]}" if corrected and word[0].isupper() else corrected
+    )
 
 
 @cache
@@ -102,7 +117,12 @@ def _load_known_words() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
     """The words that are right, and those that are looked for behind a slip, by their first letter and length."""
     table = load_sections("spelling.txt")
     targets = {word for row in table["known"] for word in row.split()}
-    verbs = {form for row in load_sections("verbs.txt")["verbs"] for form in row.split() if len(form) >= _MIN_VERB_LENGTH}
+    verbs = {
+        form
+        for row in load_sections("verbs.txt")["verbs"]
+        for form in row.split()
+        if len(form) >= _MIN_VERB_LENGTH
+    }
     nouns = {word for name in _WORD_LISTS for word in load_words(name)} | set(load_relatives())
     targets |= verbs | {word for word in nouns if len(word) > _MIN_LENGTH + 1 and word.isalpha()}
     by_letter: dict[str, list[str]] = defaultdict(list)
@@ -110,7 +130,9 @@ def _load_known_words() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
         if len(word) >= _MIN_LENGTH:
             by_letter[f"{word[0]}{len(word)}"].append(word)
     correct_words = targets.union(*(row.split() for row in table["real"]))
-    return frozenset(correct_words), {key: tuple(candidates) for key, candidates in by_letter.items()}
+    return frozenset(correct_words), {
+        key: tuple(candidates) for key, candidates in by_letter.items()
+    }
 
 
 def _find_intended_word(word: str) -> str:
@@ -118,7 +140,9 @@ def _find_intended_word(word: str) -> str:
     if word in correct_words or not word.isalpha():
         return ""
     keys = (f"{word[0]}{len(word) + offset}" for offset in (0, 1, -1))
-    return next((target for key in keys for target in targets.get(key, ()) if _is_typo(word, target)), "")
+    return next(
+        (target for key in keys for target in targets.get(key, ()) if _is_typo(word, target)), ""
+    )
 
 
 def _is_typo(word: str, target: str) -> bool:
@@ -127,7 +151,10 @@ def _is_typo(word: str, target: str) -> bool:
         return False
     shorter_length = min(len(word), len(target))
     prefix = next((i for i in range(shorter_length) if word[i] != target[i]), shorter_length)
-    suffix = next((i for i in range(shorter_length - prefix) if word[-1 - i] != target[-1 - i]), shorter_length - prefix)
+    suffix = next(
+        (i for i in range(shorter_length - prefix) if word[-1 - i] != target[-1 - i]),
+        shorter_length - prefix,
+    )
     if not suffix:
         return False
     if prefix + suffix >= max(len(word), len(target)) - 1 and len(target) > _MIN_LENGTH:

@@ -37,7 +37,9 @@ def load_sections(file: str) -> Mapping[str, tuple[str, ...]]:
 @cache
 def load_words(name: str) -> frozenset[str]:
     """A list of words; an underscore in the file stands for a space inside one."""
-    return frozenset(word.replace("_", " ") for line in load_sections("words.txt")[name] for word in line.split())
+    return frozenset(
+        word.replace("_", " ") for line in load_sections("words.txt")[name] for word in line.split()
+    )
 
 
 @cache
@@ -64,7 +66,9 @@ def get_pattern(name: str) -> re.Pattern[str]:
 
 @cache
 def _load_pattern_flags() -> Mapping[str, str]:
-    return {head.partition(" ")[0]: head.partition(" ")[2] for head in load_sections("patterns.txt")}
+    return {
+        head.partition(" ")[0]: head.partition(" ")[2] for head in load_sections("patterns.txt")
+    }
 
 
 def _get_pattern_lines(name: str) -> tuple[str, ...]:
@@ -86,7 +90,9 @@ def _expand_macro(name: str) -> str:
         case "RELATIONS":
             return _build_alternation((*load_relatives(), *load_words("PETS")))
         case "ATTRIBUTES":
-            return _build_alternation(noun for head in load_sections("attributes.txt") for noun in head.split("|"))
+            return _build_alternation(
+                noun for head in load_sections("attributes.txt") for noun in head.split("|")
+            )
     return _build_alternation(load_words(name))
 
 

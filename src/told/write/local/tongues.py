@@ -18,7 +18,7 @@ from told.write.local.render import build_sentence as sentence_of
 from told.write.local.said import ASSERTED, NEGATED, RuleClaim, TurnContext
 from told.write.local.sentence import SentenceSpan
 from told.write.local.speaker import capitalise_name
-from told.write.local.tables import get_pattern, load_sections, expand_macros
+from told.write.local.tables import expand_macros, get_pattern, load_sections
 from told.write.local.value import ValueSpan, is_name
 
 _PHRASES: Final = {
@@ -68,7 +68,11 @@ def _load_marker_words() -> dict[str, tuple[str, ...]]:
 @cache
 def _load_kin_words(language: str) -> Mapping[str, str]:
     """What people of the speaker's are called in a language, and in English."""
-    rows = (row.removeprefix("kin: ") for row in load_sections("tongues.txt")[language] if row.startswith("kin: "))
+    rows = (
+        row.removeprefix("kin: ")
+        for row in load_sections("tongues.txt")[language]
+        if row.startswith("kin: ")
+    )
     pairs = (pair.partition("=") for row in rows for pair in row.split())
     return {word: relation for word, _, relation in pairs}
 
@@ -78,10 +82,13 @@ def _load_patterns(language: str) -> tuple[_ForeignPattern, ...]:
     """The ways of saying things in a language."""
     rows = (row.partition(": ") for row in load_sections("tongues.txt")[language])
     return tuple(
-        _ForeignPattern(head.rpartition(" ")[2], head.startswith("NOT "), _compile_template(template, language))
-        for head, _, templates in rows if head not in ("telling", "kin")
+        _ForeignPattern(
+            head.rpartition(" ")[2], head.startswith("NOT "), _compile_template(template, language)
+        )
+        for head, _, templates in rows
+        if head not in ("telling", "kin")
         for template in templates.split("; ")
-    )  # fmt: skip
+    )
 
 
 def _compile_template(template: str, language: str) -> re.Pattern[str]:
@@ -104,8 +111,16 @@ def _detect_languages(text: str) -> list[str]:
     marker_words = _load_marker_words()
     if not text.isascii() and (script := get_pattern("tongues.script").search(text)):
         return ["ja" if get_pattern("tongues.kana").search(text) else script.lastgroup or ""]
-    detected = [name for word in get_pattern("tongues.words").findall(text.lower()) for name in marker_words.get(word, ())]
-    return detected if detected and len(get_pattern("tongues.english").findall(text)) <= _MAX_ENGLISH_WORDS else []
+    detected = [
+        name
+        for word in get_pattern("tongues.words").findall(text.lower())
+        for name in marker_words.get(word, ())
+    ]
+    return (
+        detected
+        if detected and len(get_pattern("tongues.english").findall(text)) <= _MAX_ENGLISH_WORDS
+        else []
+    )
 
 
 def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
@@ -113,7 +128,9 @@ def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
     sentence = replace(sentence, end=min(sentence.end, sentence.start + _MAX_SENTENCE_CHARS))
     text = ctx.text[sentence.start : sentence.end].lstrip()
     detected = dict.fromkeys(_detect_languages(text))
-    named_claims = [claim for language in detected for claim in _parse_named_relatives(ctx, sentence, language)]
+    named_claims = [
+        claim for language in detected for claim in _parse_named_relatives(ctx, sentence, language)
+    ]
     if sentence.is_question:
         return named_claims
     claims = [
@@ -121,16 +138,34 @@ def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
         for language in detected
         for foreign_pattern in _load_patterns(language)
         for match in foreign_pattern.pattern.finditer(text)
-        for claim in _build_claims(foreign_pattern, _find_subject_name(ctx, match, language), match, sentence.end - len(text))
+        for claim in _build_claims(
+            foreign_pattern,
+            _find_subject_name(ctx, match, language),
+            match,
+            sentence.end - len(text),
+        )
     ]
-    return named_claims + [claim for claim in claims if not any(_is_more_specific(other, claim) for other in claims)]
+    return named_claims + [
+        claim for claim in claims if not any(_is_more_specific(other, claim) for other in claims)
+    ]
 
 
 def _is_more_specific(claim: RuleClaim, other: RuleClaim) -> bool:
     """Whether one says all that another says and more: a teacher of history is a teacher."""
-    is_same_slot = (claim.subject, claim.predicate, claim.polarity) == (other.subject, other.predicate, other.polarity)
-    is_within = claim.end - len(claim.object) <= other.end - len(other.object) and other.end <= claim.end
-    return is_same_slot and is_within and len(claim.object) > len(other.object) and other.object in claim.object
+    is_same_slot = (claim.subject, claim.predicate, claim.polarity) == (
+        other.subject,
+        other.predicate,
+        other.polarity,
+    )
+    is_within = (
+        claim.end - len(claim.object) <= other.end - len(other.object) and other.end <= claim.end
+    )
+    return (
+        is_same_slot
+        and is_within
+        and len(claim.object) > len(other.object)
+        and other.object in claim.object
+    )
 
 
 @cache
@@ -141,10 +176,14 @@ def _build_kin_pattern(language: str) -> re.Pattern[str] | None:
     return re.compile(expand_macros(form), re.IGNORECASE) if kin else None
 
 
-def _parse_named_relatives(ctx: TurnContext, sentence: SentenceSpan, language: str) -> Iterator[RuleClaim]:
+def _parse_named_relatives(
+    ctx: TurnContext, sentence: SentenceSpan, language: str
+) -> Iterator[RuleClaim]:
     """Everybody of the speaker's whom a sentence names, even in passing."""
     kin_pattern = _build_kin_pattern(language)
-    for match in kin_pattern.finditer(ctx.text, sentence.start, sentence.end) if kin_pattern else ():
+    for match in (
+        kin_pattern.finditer(ctx.text, sentence.start, sentence.end) if kin_pattern else ()
+    ):
         if is_name(match["name"], require_known=True):
             relation = _load_kin_words(language)[match["kin"].lower()]
             yield build_relation_claim(ctx.speaker, relation, match["name"], *match.span())
@@ -158,8 +197,12 @@ def _find_subject_name(ctx: TurnContext, match: re.Match[str], language: str) ->
     return match["called"] or f"{ctx.speaker}'s {_load_kin_words(language)[relation.lower()]}"
 
 
-def _build_claims(foreign_pattern: _ForeignPattern, subject: str, match: re.Match[str], offset: int) -> Iterator[RuleClaim]:
-    if foreign_pattern.predicate == "lives_in" and get_pattern("tongues.today").search(match.string, match.start()):
+def _build_claims(
+    foreign_pattern: _ForeignPattern, subject: str, match: re.Match[str], offset: int
+) -> Iterator[RuleClaim]:
+    if foreign_pattern.predicate == "lives_in" and get_pattern("tongues.today").search(
+        match.string, match.start()
+    ):
         return
     polarity = NEGATED if foreign_pattern.is_negated else ASSERTED
     start = offset + match.end() - len(match[0].lstrip(" ,.;:!\u00a1\u3001\uff0c"))
@@ -167,38 +210,72 @@ def _build_claims(foreign_pattern: _ForeignPattern, subject: str, match: re.Matc
         shown = capitalise_name(value.text) if match.groupdict().get("name") else value.text
         end = offset + value.end
         if foreign_pattern.predicate == "favourite":
-            yield build_favourite(subject, match["topic"].lower(), replace(value, end=end), start, end)
+            yield build_favourite(
+                subject, match["topic"].lower(), replace(value, end=end), start, end
+            )
             continue
-        phrases = _NAMED_PHRASES if shown[:1].isupper() and "w" not in match.re.groupindex else _PHRASES
-        phrase = phrases.get(foreign_pattern.predicate, _PHRASES[foreign_pattern.predicate]).format(shown)
+        phrases = (
+            _NAMED_PHRASES if shown[:1].isupper() and "w" not in match.re.groupindex else _PHRASES
+        )
+        phrase = phrases.get(foreign_pattern.predicate, _PHRASES[foreign_pattern.predicate]).format(
+            shown
+        )
         ended = get_pattern("tongues.no_longer").search(match[0]) is not None
         text = sentence_of(subject, phrase, polarity, is_ended=ended)
-        yield RuleClaim(subject, foreign_pattern.predicate, shown, text, start, end, polarity, confidence=_CONFIDENCE)
+        yield RuleClaim(
+            subject,
+            foreign_pattern.predicate,
+            shown,
+            text,
+            start,
+            end,
+            polarity,
+            confidence=_CONFIDENCE,
+        )
 
 
 def _parse_match_values(match: re.Match[str]) -> list[ValueSpan]:
     group = next(name for name in ("name", "n", "w", "v", "l") if match.groupdict().get(name))
     text, (start, end) = match.string, match.span(group)
-    if group in ("n", "w") or (group == "name" and is_name(match[group], require_known=_I_AM.search(match[0]) is not None)):
+    if group in ("n", "w") or (
+        group == "name" and is_name(match[group], require_known=_I_AM.search(match[0]) is not None)
+    ):
         return [ValueSpan(match[group], start, end)]
     if group == "name":
         return []
-    stop_match = next((stop_match.start() for stop_match in get_pattern("tongues.stop").finditer(text, start, end)
-                 if stop_match.start() > start and not (group == "l" and stop_match[0] == ",")), end)  # fmt: skip
-    return _split_list(text, start, stop_match) if group == "l" else _keep_short_values([_trim_foreign_value(text, start, stop_match)])
+    stop_match = next(
+        (
+            stop_match.start()
+            for stop_match in get_pattern("tongues.stop").finditer(text, start, end)
+            if stop_match.start() > start and not (group == "l" and stop_match[0] == ",")
+        ),
+        end,
+    )
+    return (
+        _split_list(text, start, stop_match)
+        if group == "l"
+        else _keep_short_values([_trim_foreign_value(text, start, stop_match)])
+    )
 
 
 def _split_list(text: str, start: int, end: int) -> list[ValueSpan]:
     commas = list(get_pattern("tongues.list").finditer(text, start, end))
     starts = [start, *(comma.end() for comma in commas)]
     ends = [*(comma.start() for comma in commas), end]
-    return _keep_short_values([_trim_foreign_value(text, first, last) for first, last in zip(starts, ends, strict=True)])
+    return _keep_short_values(
+        [_trim_foreign_value(text, first, last) for first, last in zip(starts, ends, strict=True)]
+    )
 
 
 def _keep_short_values(values: list[ValueSpan]) -> list[ValueSpan]:
     """The values up to the first that is empty or too long to be one."""
-    validity = (0 < len(value.text.split()) <= _MAX_WORDS and not _is_addressee_owned(value) for value in values)
-    first_invalid = next((number for number, is_valid in enumerate(validity) if not is_valid), len(values))
+    validity = (
+        0 < len(value.text.split()) <= _MAX_WORDS and not _is_addressee_owned(value)
+        for value in values
+    )
+    first_invalid = next(
+        (number for number, is_valid in enumerate(validity) if not is_valid), len(values)
+    )
     return values[:first_invalid]
 
 

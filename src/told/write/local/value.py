@@ -29,7 +29,9 @@ class ValueSpan:
 def find_value_end(text: str, start: int, end: int) -> int:
     """Where the value that begins at a place ends."""
     for match in get_pattern("value.end").finditer(text, start, end):
-        if match[0] not in (".", ":") or not get_pattern("value.harmless_stop").match(text, match.start(), end):
+        if match[0] not in (".", ":") or not get_pattern("value.harmless_stop").match(
+            text, match.start(), end
+        ):
             return match.start()
     return end
 
@@ -68,7 +70,11 @@ def split_items(text: str, start: int, end: int) -> Iterator[ValueSpan]:
 
 def is_thing(value: str, max_words: int = 6) -> bool:
     """Whether a value says something by itself."""
-    if not 0 < len(value) <= _MAX_VALUE_CHARS or len(value.split()) > max_words or value.lower() in load_words("EMPTY"):
+    if (
+        not 0 < len(value) <= _MAX_VALUE_CHARS
+        or len(value.split()) > max_words
+        or value.lower() in load_words("EMPTY")
+    ):
         return False
     if get_pattern("value.vague").search(value) or get_pattern("value.weak_start").match(value):
         return False
@@ -89,15 +95,24 @@ def is_name(value: str, *, require_known: bool = False) -> bool:
         return True
     if value in load_words("ALSO_WORDS"):
         return False
-    if lowered[0] in load_words("FIRST_NAMES") and (len(parts) == 1 or parts[1][0].isupper() or value.islower()):
+    if lowered[0] in load_words("FIRST_NAMES") and (
+        len(parts) == 1 or parts[1][0].isupper() or value.islower()
+    ):
         return len(parts) <= 3
-    return len(value) > 1 and all(part[0].isupper() or part in load_words("PARTICLES") for part in parts)
+    return len(value) > 1 and all(
+        part[0].isupper() or part in load_words("PARTICLES") for part in parts
+    )
 
 
 @cache
 def _load_qualities() -> frozenset[str]:
     """What people are rather than are called, even with a capital."""
-    return load_words("NATIONS") | load_words("DIETS") | load_words("STATES") | load_words("TRAIT_ADJECTIVES")
+    return (
+        load_words("NATIONS")
+        | load_words("DIETS")
+        | load_words("STATES")
+        | load_words("TRAIT_ADJECTIVES")
+    )
 
 
 def is_place(value: str) -> bool:
@@ -105,13 +120,19 @@ def is_place(value: str) -> bool:
     parts = value.lower().split()
     if not 0 < len(parts) <= 6 or parts[0] in load_words("PLACE_STOPS") | load_words("MONTHS"):
         return False
-    if value.lower() in load_words("EMPTY") or (value[0].islower() and parts[0] in load_words("EMPTY")):
+    if value.lower() in load_words("EMPTY") or (
+        value[0].islower() and parts[0] in load_words("EMPTY")
+    ):
         return False
     if re.search(r"\d{4,}", value) or not re.match(r"[^\W\d_]", value):
         return False
     if value[0].isupper():
         return len(parts) <= 3 or sum(part[0].isupper() for part in value.split()) >= 2
-    return len(parts) <= 3 and load_words("EMPTY").isdisjoint(parts) and parts[-1] not in load_words("DWELLINGS")
+    return (
+        len(parts) <= 3
+        and load_words("EMPTY").isdisjoint(parts)
+        and parts[-1] not in load_words("DWELLINGS")
+    )
 
 
 def is_organization(value: str) -> bool:
@@ -138,14 +159,22 @@ def is_job(value: str) -> bool:
     last = last if last in jobs else last.removesuffix("s")
     if len(parts) == 1 and last in load_words("NOT_JOBS"):
         return False
-    return last in jobs or " ".join(parts[-2:]) in jobs or get_pattern("value.craft").fullmatch(last) is not None
+    return (
+        last in jobs
+        or " ".join(parts[-2:]) in jobs
+        or get_pattern("value.craft").fullmatch(last) is not None
+    )
 
 
 def is_trade(value: str) -> bool:
     """Whether a value sounds like something one is for a living, which an article before it must confirm."""
     parts = value.lower().split()
     last = parts[-1] if parts else ""
-    return len(parts) <= _MAX_TRADE_WORDS and last not in load_words("NO_TRADE") and get_pattern("value.trade").fullmatch(last) is not None
+    return (
+        len(parts) <= _MAX_TRADE_WORDS
+        and last not in load_words("NO_TRADE")
+        and get_pattern("value.trade").fullmatch(last) is not None
+    )
 
 
 def is_activity(value: str) -> bool:
@@ -153,8 +182,13 @@ def is_activity(value: str) -> bool:
     parts = value.lower().split()
     if get_pattern("slots.empty_doing").fullmatch(value):
         return False
-    is_valid_start = parts and (parts[0] not in load_words("NO_DOING") or get_pattern("slots.being").match(value) is not None)
-    return bool(is_valid_start) and len(parts) <= 12 and not get_pattern("value.vague").search(value)
+    is_valid_start = parts and (
+        parts[0] not in load_words("NO_DOING")
+        or get_pattern("slots.being").match(value) is not None
+    )
+    return (
+        bool(is_valid_start) and len(parts) <= 12 and not get_pattern("value.vague").search(value)
+    )
 
 
 VALUE_CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {

@@ -22,7 +22,9 @@ def load_verb_forms() -> dict[str, tuple[str, str]]:
         for tense, tense_forms in zip(TENSES, row.split(" / "), strict=False):
             for form in tense_forms.split():
                 table.setdefault(form, (row.split()[0], tense))
-    return {swapped: form for word, form in table.items() for swapped in _swap_neighbours(word)} | table
+    return {
+        swapped: form for word, form in table.items() for swapped in _swap_neighbours(word)
+    } | table
 
 
 def _swap_neighbours(word: str) -> list[str]:
@@ -74,18 +76,23 @@ _AUXILIARY_FLAGS: Final = {
     **dict.fromkeys("will 'll gonna".split(), "future"),
     "can": "able",
 }
-_PASSIVE_VERBS: Final = frozenset("bear diagnose raise employ hire promote name call retire engage divorce".split())
+_PASSIVE_VERBS: Final = frozenset(
+    "bear diagnose raise employ hire promote name call retire engage divorce".split()
+)
 _PERFECT_VERBS: Final = frozenset(
     "buy move start join leave finish adopt quit lose break go become turn switch get win".split()
 )
 """Verbs before which an 's is more likely a "has" than an "is"."""
-_INVARIANT_PARTICIPLES: Final = frozenset("run read quit become come set put cut hit split hurt".split())
+_INVARIANT_PARTICIPLES: Final = frozenset(
+    "run read quit become come set put cut hit split hurt".split()
+)
 """Verbs whose participle looks like their present."""
 _NEGATIONS: Final = frozenset("not n't nt never neither".split())
 _ADVERB_FLAGS: Final = {
     **dict.fromkeys("barely hardly rarely seldom scarcely almost nearly".split(), "supposed"),
     **dict.fromkeys(
-        "usually always often typically generally normally regularly sometimes frequently".split(), "habit"
+        "usually always often typically generally normally regularly sometimes frequently".split(),
+        "habit",
     ),
     **dict.fromkeys("now currently presently".split(), "now"),
     **dict.fromkeys("probably possibly maybe perhaps apparently supposedly".split(), "doubted"),
@@ -143,7 +150,11 @@ class _VerbParser:
                 return self._build_verb("going", position, token.end() - len(" to"))
             if phrase == "used to" and self.auxiliary in _BE:
                 return None
-            if not (self._consume_phrase(phrase) if phrase else self._consume_word(word, token.end() - len(word))):
+            if not (
+                self._consume_phrase(phrase)
+                if phrase
+                else self._consume_word(word, token.end() - len(word))
+            ):
                 return self._build_verb(word, position, token.end())
             position = token.end()
         return self._build_auxiliary_verb(position)
@@ -175,7 +186,9 @@ class _VerbParser:
             self.flags |= dict.fromkeys(flag_names.split(), True)
             is_double_had = word == "had" and self.auxiliary in _HAVE
             self.flags["had"] = is_double_had
-            self.is_past = self.is_past or (word in ("was", "were", "did", "had") and not is_double_had)
+            self.is_past = self.is_past or (
+                word in ("was", "were", "did", "had") and not is_double_had
+            )
             self.auxiliary, self.auxiliary_start = word, start
         elif word in _NEGATIONS:
             self.flags["negated"] = not self.flags.get("negated", False)
@@ -188,7 +201,9 @@ class _VerbParser:
     def _build_verb(self, word: str, position: int, end: int) -> ParsedVerb | None:
         lemma, tense = load_verb_forms().get(word, ("", ""))
         start = end - len(word)
-        if self.auxiliary == "'s" and (word == "got" or (lemma in _PERFECT_VERBS and tense == PAST)):
+        if self.auxiliary == "'s" and (
+            word == "got" or (lemma in _PERFECT_VERBS and tense == PAST)
+        ):
             self.auxiliary = "has"
             self.flags["perfect"] = True
         if self.auxiliary in _BE:
@@ -216,9 +231,20 @@ class _VerbParser:
                 is_double_had = self.flags.get("had", False)
                 if lemma == "have" and not is_double_had:
                     self.flags.pop("perfect", None)
-                tense = ING if self.auxiliary == "having" else PAST if self.is_past or is_double_had else PRESENT
-                return ParsedVerb(lemma, self._build_features(tense), self.auxiliary_start, position)
+                tense = (
+                    ING
+                    if self.auxiliary == "having"
+                    else PAST
+                    if self.is_past or is_double_had
+                    else PRESENT
+                )
+                return ParsedVerb(
+                    lemma, self._build_features(tense), self.auxiliary_start, position
+                )
         return None
 
     def _build_features(self, tense: str) -> VerbFeatures:
-        return VerbFeatures(tense=tense, **{name: value for name, value in self.flags.items() if name not in ("aux", "had")})
+        return VerbFeatures(
+            tense=tense,
+            **{name: value for name, value in self.flags.items() if name not in ("aux", "had")},
+        )

@@ -12,12 +12,20 @@ from told.core.when import Interval
 from told.write.local import dates, doings, people, slots
 from told.write.local.render import build_sentence, format_interval
 from told.write.local.rules import VerbRule, compile_rule_pattern, load_verb_rules
-from told.write.local.said import ASSERTED, HEDGED_CONFIDENCE, INFERRED_CONFIDENCE, NEGATED, STATED_CONFIDENCE, RuleClaim, TurnContext
+from told.write.local.said import (
+    ASSERTED,
+    HEDGED_CONFIDENCE,
+    INFERRED_CONFIDENCE,
+    NEGATED,
+    STATED_CONFIDENCE,
+    RuleClaim,
+    TurnContext,
+)
 from told.write.local.sentence import Clause
 from told.write.local.speaker import Referent, capitalise_name
-from told.write.local.tables import load_predicates, get_pattern, load_words
+from told.write.local.tables import get_pattern, load_predicates, load_words
 from told.write.local.value import ValueSpan, is_place, trim_value
-from told.write.local.verb import ING, PAST, PRESENT, VerbFeatures, ParsedVerb, parse_verb
+from told.write.local.verb import ING, PAST, PRESENT, ParsedVerb, VerbFeatures, parse_verb
 
 _OWNERSHIP_VERBS: Final = frozenset("have get adopt own foster".split())
 _TIMELESS_PREDICATES: Final = frozenset("born_in born_on comes_from age".split())
@@ -27,19 +35,27 @@ _SINCE_LOOKAHEAD: Final = 12
 _TAIL_PHRASES: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
 
 
-def parse_verb_clause(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb) -> Iterator[RuleClaim]:
+def parse_verb_clause(
+    ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
+) -> Iterator[RuleClaim]:
     """What a verb says of somebody."""
     verb = replace(verb, features=_complete_features(ctx, clause, verb.features))
     features = verb.features
     if features.supposed:
         return
-    if not referent.is_speaker and verb.lemma == "be" and (relation_claim := people.parse_is_mine(ctx, clause, referent, verb.complement_start)):
+    if (
+        not referent.is_speaker
+        and verb.lemma == "be"
+        and (relation_claim := people.parse_is_mine(ctx, clause, referent, verb.complement_start))
+    ):
         if not features.negated and features.tense == PRESENT:
             yield relation_claim
         return
     if _is_ownership(verb):
         denial = "no longer" if features.ended else "no" if features.negated else ""
-        if household_claims := list(people.parse_household(ctx, clause, referent, verb.complement_start, denial)):
+        if household_claims := list(
+            people.parse_household(ctx, clause, referent, verb.complement_start, denial)
+        ):
             yield from household_claims
             return
     yield from apply_verb_rules(ctx, clause, referent, verb)
@@ -47,7 +63,9 @@ def parse_verb_clause(ctx: TurnContext, clause: Clause, referent: Referent, verb
 
 def _complete_features(ctx: TurnContext, clause: Clause, features: VerbFeatures) -> VerbFeatures:
     """The stance with what the end of the clause adds: not … any more."""
-    if features.negated and get_pattern("verbal.no_more").search(ctx.text, clause.start, clause.end):
+    if features.negated and get_pattern("verbal.no_more").search(
+        ctx.text, clause.start, clause.end
+    ):
         return replace(features, ended=True, negated=False)
     return features
 
@@ -57,22 +75,41 @@ def _is_ownership(verb: ParsedVerb) -> bool:
     features = verb.features
     if verb.lemma not in _OWNERSHIP_VERBS or features.wished or features.future or features.doubted:
         return False
-    return (features.tense == PRESENT) if verb.lemma in ("have", "own") else (features.tense == PAST)
+    return (
+        (features.tense == PRESENT) if verb.lemma in ("have", "own") else (features.tense == PAST)
+    )
 
 
-def apply_verb_rules(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb) -> Iterator[RuleClaim]:
+def apply_verb_rules(
+    ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
+) -> Iterator[RuleClaim]:
     """What the first rule that fits says, and what hangs behind it."""
     for rule in load_verb_rules().get(verb.lemma, ()):
-        match = compile_rule_pattern(rule.pattern).match(ctx.text, verb.complement_start, clause.end)
-        claims = list(_RuleReading(ctx, clause, referent, verb, rule).build_claims(match)) if match and _is_applicable(rule, referent, verb) else []
+        match = compile_rule_pattern(rule.pattern).match(
+            ctx.text, verb.complement_start, clause.end
+        )
+        claims = (
+            list(_RuleReading(ctx, clause, referent, verb, rule).build_claims(match))
+            if match and _is_applicable(rule, referent, verb)
+            else []
+        )
         if not (match and claims):
             continue
         if rule.predicate == "name" and referent.relation:
-            yield people.build_relation_claim(ctx.speaker, referent.relation, claims[0].object, clause.start, claims[0].end)
+            yield people.build_relation_claim(
+                ctx.speaker, referent.relation, claims[0].object, clause.start, claims[0].end
+            )
             return
         yield from claims
         if "tail" in rule.flags:
-            yield from _parse_tail(ctx, clause, referent, replace(verb, complement_start=match.end()), rule, claims[-1].end)
+            yield from _parse_tail(
+                ctx,
+                clause,
+                referent,
+                replace(verb, complement_start=match.end()),
+                rule,
+                claims[-1].end,
+            )
         elif verb.lemma == "be" and verb.features == VerbFeatures():
             yield from _parse_more_notes(ctx, clause, referent, claims[-1].end)
         return
@@ -89,18 +126,28 @@ def _is_applicable(rule: VerbRule, referent: Referent, verb: ParsedVerb) -> bool
     is_denied = features.negated or features.ended
     if ("first" in flags and not referent.is_speaker) or features.wished != ("wished" in flags):
         return False
-    if not referent.is_speaker and not referent.is_person and rule.predicate not in load_predicates("OF_PERSONS"):
+    if (
+        not referent.is_speaker
+        and not referent.is_person
+        and rule.predicate not in load_predicates("OF_PERSONS")
+    ):
         return False
     if (flags & {"denied", "deny"} and not is_denied) or ("able" in flags and not features.able):
         return False
     if features.able and not is_denied and rule.predicate not in ("speaks", "plays"):
         return False
-    if ("perfect" in flags and not features.perfect) or ("passive" in flags and not features.passive):
+    if ("perfect" in flags and not features.perfect) or (
+        "passive" in flags and not features.passive
+    ):
         return False
     if "future" in flags:
-        return (features.future or (features.tense == ING and not features.perfect)) and not is_denied
+        return (
+            features.future or (features.tense == ING and not features.perfect)
+        ) and not is_denied
     is_doubted_state = features.doubted and verb.lemma == "be"
-    return (not features.future or "planned" in flags or is_doubted_state) and _is_tense_match(rule, verb)
+    return (not features.future or "planned" in flags or is_doubted_state) and _is_tense_match(
+        rule, verb
+    )
 
 
 def _is_tense_match(rule: VerbRule, verb: ParsedVerb) -> bool:
@@ -133,31 +180,62 @@ class _RuleReading:
         """What the rule says once its values are read; nothing if one of them will not do."""
         ctx, clause, flags = self.ctx, self.clause, self.rule.flags
         filled_slots = [slot for slot in match.groupdict() if match.start(slot) >= 0]
-        values_by_slot = {slot: slots.parse_slot_values(ctx.text, slot, match, self.verb, self.rule) for slot in filled_slots}
-        main_slot = next((slot for slot in ("org", *filled_slots) if slot in values_by_slot and slot not in ("old", "other")), "")
-        if not main_slot or not all(values_by_slot.values()) or not self._is_acceptable(values_by_slot[main_slot][0].text):
+        values_by_slot = {
+            slot: slots.parse_slot_values(ctx.text, slot, match, self.verb, self.rule)
+            for slot in filled_slots
+        }
+        main_slot = next(
+            (
+                slot
+                for slot in ("org", *filled_slots)
+                if slot in values_by_slot and slot not in ("old", "other")
+            ),
+            "",
+        )
+        if (
+            not main_slot
+            or not all(values_by_slot.values())
+            or not self._is_acceptable(values_by_slot[main_slot][0].text)
+        ):
             return
-        time = dates.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future="planned" in flags)
+        time = dates.find_time(
+            ctx.text, clause.lead, clause.end, ctx.speech_time, is_future="planned" in flags
+        )
         if ("dated" in flags and time is None) or self._is_over(time):
             return
         for value in values_by_slot[main_slot]:
-            yield from self._build_value_claims(main_slot, {slot: values[0] for slot, values in values_by_slot.items()} | {main_slot: value}, time)
+            yield from self._build_value_claims(
+                main_slot,
+                {slot: values[0] for slot, values in values_by_slot.items()} | {main_slot: value},
+                time,
+            )
 
     def _is_acceptable(self, value: str) -> bool:
         if "job" in self.rule.flags and value.lower() in load_words("FIRST_NAMES"):
             return False
         if "study" in self.rule.flags and value.lower() in load_words("STUDENTS"):
             return False
-        return not self.rule.flags & {"capital", "org"} or any(c.isupper() or c.isdigit() for c in value)
+        return not self.rule.flags & {"capital", "org"} or any(
+            c.isupper() or c.isdigit() for c in value
+        )
 
     def _is_over(self, time: dates.TimeMention | None) -> bool:
         """Whether something has been done before without being done still: I've played chess."""
         features = self.verb.features
-        is_perfect = features.perfect and features.tense == PAST and not features.habit and not self.rule.flags & {"past", "any"}
-        since = get_pattern("verbal.since").search(self.ctx.text, self.verb.complement_start, self.clause.end + _SINCE_LOOKAHEAD)
+        is_perfect = (
+            features.perfect
+            and features.tense == PAST
+            and not features.habit
+            and not self.rule.flags & {"past", "any"}
+        )
+        since = get_pattern("verbal.since").search(
+            self.ctx.text, self.verb.complement_start, self.clause.end + _SINCE_LOOKAHEAD
+        )
         return is_perfect and since is None and (time is None or time.marker != "since")
 
-    def _build_value_claims(self, main_slot: str, values: dict[str, ValueSpan], time: dates.TimeMention | None) -> Iterator[RuleClaim]:
+    def _build_value_claims(
+        self, main_slot: str, values: dict[str, ValueSpan], time: dates.TimeMention | None
+    ) -> Iterator[RuleClaim]:
         features, referent, flags = self.verb.features, self.referent, self.rule.flags
         predicate, polarity, phrase = self._resolve_polarity()
         if not polarity:
@@ -166,20 +244,55 @@ class _RuleReading:
         valid = self.ctx.default_interval if is_former else self._compute_validity(predicate, time)
         text = slots.fill_phrase(phrase, values, self.verb)
         is_past_habit = is_former or (features.ended and bool(self._match_used_to()))
-        text = build_sentence(referent.name, text, polarity, is_former=is_past_habit, is_ended=features.ended or "negates" in flags)
+        text = build_sentence(
+            referent.name,
+            text,
+            polarity,
+            is_former=is_past_habit,
+            is_ended=features.ended or "negates" in flags,
+        )
         if known_predicate(predicate).kind == "event" and valid != self.ctx.default_interval:
             text = get_pattern("dates.expression").sub("", text).rstrip() + format_interval(valid)
         is_doubted = features.doubted or "maybe" in flags
         modality = "hedged" if is_doubted else "planned" if "planned" in flags else "stated"
         object_text = capitalise_name(value.text) if main_slot in ("name", "known") else value.text
-        meta = {slot: slot_value.text for slot, slot_value in values.items() if slot in ("job", "other") and slot != main_slot}
-        start, end, confidence = self.clause.start, max(slot_value.end for slot_value in values.values()), HEDGED_CONFIDENCE if is_doubted else STATED_CONFIDENCE
-        claim = RuleClaim(referent.name, predicate, object_text, text, start, end, polarity, modality, confidence, valid, meta)
+        meta = {
+            slot: slot_value.text
+            for slot, slot_value in values.items()
+            if slot in ("job", "other") and slot != main_slot
+        }
+        start, end, confidence = (
+            self.clause.start,
+            max(slot_value.end for slot_value in values.values()),
+            HEDGED_CONFIDENCE if is_doubted else STATED_CONFIDENCE,
+        )
+        claim = RuleClaim(
+            referent.name,
+            predicate,
+            object_text,
+            text,
+            start,
+            end,
+            polarity,
+            modality,
+            confidence,
+            valid,
+            meta,
+        )
         yield _to_diet_denial(claim) if predicate == "diet_again" else claim
         if "old" in values:
             old_value = values["old"]
             ended_text = f"{referent.name} no longer {predicate} {old_value.text}"
-            yield RuleClaim(referent.name, predicate, old_value.text, ended_text, start, old_value.end, NEGATED, valid=valid)
+            yield RuleClaim(
+                referent.name,
+                predicate,
+                old_value.text,
+                ended_text,
+                start,
+                old_value.end,
+                NEGATED,
+                valid=valid,
+            )
 
     def _resolve_polarity(self) -> tuple[str, str, str]:
         """The predicate, polarity and phrase, as a denial or an end turns them; no polarity if it says nothing."""
@@ -195,24 +308,38 @@ class _RuleReading:
             return predicate, ASSERTED, phrase
         if rule.opposite:
             return rule.opposite, ASSERTED, re.sub(r"^\w+(?: \w+)*? (?=\{)", "dislike ", phrase)
-        is_deniable = predicate in load_predicates("DENIED") and (features.perfect or known_predicate(predicate).kind != "event")
+        is_deniable = predicate in load_predicates("DENIED") and (
+            features.perfect or known_predicate(predicate).kind != "event"
+        )
         return predicate, NEGATED if is_deniable else "", phrase
 
     def _is_former(self) -> bool:
         """Whether a state is told in the past: I lived in Paris."""
-        features, is_state = self.verb.features, "state" in self.rule.flags or self.verb.lemma == "be"
+        features, is_state = (
+            self.verb.features,
+            "state" in self.rule.flags or self.verb.lemma == "be",
+        )
         if self.rule.predicate in _TIMELESS_PREDICATES:
             return False
-        return is_state and features.tense == PAST and not features.perfect and not self.rule.phrase.startswith("=")
+        return (
+            is_state
+            and features.tense == PAST
+            and not features.perfect
+            and not self.rule.phrase.startswith("=")
+        )
 
     def _match_used_to(self) -> re.Match[str] | None:
-        return get_pattern("verbal.used_to").search(self.ctx.text, self.clause.start, self.verb.complement_start)
+        return get_pattern("verbal.used_to").search(
+            self.ctx.text, self.clause.start, self.verb.complement_start
+        )
 
     def _compute_validity(self, predicate: str, time: dates.TimeMention | None) -> Interval:
         """When it holds: a state only from a time on or until it, unless it has just come about."""
         features, default = self.verb.features, self.ctx.default_interval
         is_state = known_predicate(predicate).kind != "event"
-        if predicate in _TIMELESS_PREDICATES or (is_state and (features.ended or "negates" in self.rule.flags)):
+        if predicate in _TIMELESS_PREDICATES or (
+            is_state and (features.ended or "negates" in self.rule.flags)
+        ):
             return default
         if is_state and time is not None and not time.is_open_ended and features.tense != PAST:
             return default
@@ -222,14 +349,21 @@ class _RuleReading:
 def _to_diet_denial(claim: RuleClaim) -> RuleClaim:
     """Whoever eats meat again is no vegetarian, though they did not say the word."""
     return replace(
-        claim, predicate="diet", object="vegetarian", polarity=NEGATED, modality="inferred", confidence=INFERRED_CONFIDENCE
+        claim,
+        predicate="diet",
+        object="vegetarian",
+        polarity=NEGATED,
+        modality="inferred",
+        confidence=INFERRED_CONFIDENCE,
     )
 
 
 # ---------------------------------------------------------------------------------------------------- what hangs behind
 
 
-def parse_notes(ctx: TurnContext, clause: Clause, referent: Referent, start: int) -> list[RuleClaim]:
+def parse_notes(
+    ctx: TurnContext, clause: Clause, referent: Referent, start: int
+) -> list[RuleClaim]:
     """What short notes between commas say of somebody: "29, product designer, living in Barcelona"."""
     claims: list[RuleClaim] = []
     position = start
@@ -249,25 +383,39 @@ def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[Ru
     if household_claims:
         return household_claims
     verb = parse_verb(ctx.text, part.start, part.end)
-    is_note_verb = verb is not None and verb.features.tense in (PRESENT, ING) and verb.lemma in load_words("NOTED")
+    is_note_verb = (
+        verb is not None
+        and verb.features.tense in (PRESENT, ING)
+        and verb.lemma in load_words("NOTED")
+    )
     if verb is not None and is_note_verb and verb.word_start == part.start:
         return list(apply_verb_rules(ctx, clause, referent, verb))
-    return list(apply_verb_rules(ctx, clause, referent, ParsedVerb("be", VerbFeatures(), part.start, part.start)))
+    return list(
+        apply_verb_rules(
+            ctx, clause, referent, ParsedVerb("be", VerbFeatures(), part.start, part.start)
+        )
+    )
 
 
-def _parse_more_notes(ctx: TurnContext, clause: Clause, referent: Referent, end: int) -> list[RuleClaim]:
+def _parse_more_notes(
+    ctx: TurnContext, clause: Clause, referent: Referent, end: int
+) -> list[RuleClaim]:
     """What else somebody is, between commas: "I'm vegan, left-handed, and terrible with names"."""
     comma = get_pattern("verbal.comma").match(ctx.text, end, clause.end)
     return parse_notes(ctx, clause, referent, comma.end()) if comma else []
 
 
-def _parse_tail(ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb, rule: VerbRule, end: int) -> Iterator[RuleClaim]:
+def _parse_tail(
+    ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb, rule: VerbRule, end: int
+) -> Iterator[RuleClaim]:
     """What is said right behind a name, an age or a job: "…, a nurse from Leeds living in York"."""
     claims: list[RuleClaim] = []
     if rule.predicate == "name":
         claims = parse_notes(ctx, clause, referent, end)
     elif rule.predicate == "age":
-        rule_claims = apply_verb_rules(ctx, clause, referent, replace(verb, complement_start=verb.complement_start))
+        rule_claims = apply_verb_rules(
+            ctx, clause, referent, replace(verb, complement_start=verb.complement_start)
+        )
         claims = [claim for claim in rule_claims if claim.predicate not in ("name", "age", "is")]
         claims = claims or _parse_more_notes(ctx, clause, referent, end)
     yield from claims

@@ -51,8 +51,12 @@ def is_public(address: str) -> bool:
     except ValueError:
         return False
     if isinstance(ip, IPv6Address):
-        return ip in PUBLIC_IPV6_NETWORK and not any(ip in network for network in BLOCKED_IPV6_NETWORKS)
-    return isinstance(ip, IPv4Address) and not any(ip in network for network in BLOCKED_IPV4_NETWORKS)
+        return ip in PUBLIC_IPV6_NETWORK and not any(
+            ip in network for network in BLOCKED_IPV6_NETWORKS
+        )
+    return isinstance(ip, IPv4Address) and not any(
+        ip in network for network in BLOCKED_IPV4_NETWORKS
+    )
 
 
 def resolve_host(host: str, port: int) -> Sequence[str]:
@@ -111,27 +115,41 @@ class Fetcher:
             raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
         return addresses[0]
 
-    def _request(self, target: SplitResult, address: str, accept: Sequence[str]) -> FetchedContent | str:
+    def _request(
+        self, target: SplitResult, address: str, accept: Sequence[str]
+    ) -> FetchedContent | str:
         """What a checked address answers: the content, or where it has moved to."""
         host = _parse_host(target)
-        connection = _PinnedConnection(host, DEFAULT_PORTS[target.scheme], self, address, secure=target.scheme == "https")
+        connection = _PinnedConnection(
+            host, DEFAULT_PORTS[target.scheme], self, address, secure=target.scheme == "https"
+        )
         timer = threading.Timer(self.timeout, connection.abort)
         timer.daemon = True
         timer.start()
         try:
             path = (target.path or "/") + (f"?{target.query}" if target.query else "")
-            headers = {"Accept": ", ".join(accept) or "*/*", "Accept-Encoding": "identity", "User-Agent": "told"}
+            headers = {
+                "Accept": ", ".join(accept) or "*/*",
+                "Accept-Encoding": "identity",
+                "User-Agent": "told",
+            }
             connection.request("GET", path, headers=headers)
             return self._read_response(connection, target, accept)
         except (OSError, http.client.HTTPException, ValueError) as error:
             timed_out = connection.timed_out or isinstance(error, TimeoutError)
-            reason = f"it took longer than {self.timeout:g} seconds" if timed_out else type(error).__name__
+            reason = (
+                f"it took longer than {self.timeout:g} seconds"
+                if timed_out
+                else type(error).__name__
+            )
             raise FetchError(f"{_shorten(target.geturl())} cannot be fetched: {reason}.") from error
         finally:
             timer.cancel()
             connection.close()
 
-    def _read_response(self, connection: _PinnedConnection, target: SplitResult, accept: Sequence[str]) -> FetchedContent | str:
+    def _read_response(
+        self, connection: _PinnedConnection, target: SplitResult, accept: Sequence[str]
+    ) -> FetchedContent | str:
         """What the server says, if it is what was asked for."""
         reply, url = connection.getresponse(), target.geturl()
         if reply.status in REDIRECT_STATUSES and (location := reply.getheader("Location")):
@@ -140,14 +158,19 @@ class Fetcher:
             raise FetchError(f"{_shorten(url)} answers with status {reply.status}.")
         media_type = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         if accept and not media_type.startswith(tuple(accept)):
-            raise FetchError(f"{_shorten(url)} is {media_type or 'of no stated type'}; {' or '.join(accept)} is accepted.")
+            raise FetchError(
+                f"{_shorten(url)} is {media_type or 'of no stated type'}; {' or '.join(accept)} is accepted."
+            )
         if (reply.getheader("Content-Encoding") or "identity").lower() != "identity":
             raise FetchError(f"{_shorten(url)} is compressed, though nobody asked for that.")
         parts, size = [], 0
         while part := reply.read1(CHUNK_BYTES):
             size += len(part)
             if size > self.limit:
-                raise FetchError(f"{_shorten(url)} has more than {self.limit:,} bytes.", hint="Fetch it yourself.")
+                raise FetchError(
+                    f"{_shorten(url)} has more than {self.limit:,} bytes.",
+                    hint="Fetch it yourself.",
+                )
             parts.append(part)
         if connection.timed_out or reply.length:
             raise http.client.IncompleteRead(b"")  # cut off, which looks like an end
@@ -157,7 +180,9 @@ class Fetcher:
 class _PinnedConnection(http.client.HTTPConnection):
     """A connection to an address that was checked, whatever its name resolves to by now; it can be cut in time."""
 
-    def __init__(self, host: str, port: int, fetcher: Fetcher, address: str, *, secure: bool) -> None:
+    def __init__(
+        self, host: str, port: int, fetcher: Fetcher, address: str, *, secure: bool
+    ) -> None:
         super().__init__(host, port, timeout=fetcher.timeout)
         self.default_port = port
         self.fetcher, self.address, self.secure, self.timed_out = fetcher, address, secure, False
@@ -180,7 +205,9 @@ class _PinnedConnection(http.client.HTTPConnection):
 def check_url(url: str) -> SplitResult:
     """A URL that names a public place in the plainest way there is; anything cleverer is refused."""
     if len(url) > URL_LIMIT or _UNSAFE.search(url):
-        raise InvalidInput(f"{_shorten(url)} is not a plain URL.", hint="Percent-encode what is not ASCII.")
+        raise InvalidInput(
+            f"{_shorten(url)} is not a plain URL.", hint="Percent-encode what is not ASCII."
+        )
     try:
         target = urlsplit(url)._replace(fragment="")
         port = target.port

@@ -45,7 +45,11 @@ def read_image_header(data: bytes) -> ImageHeader | None:
                 dimensions = read_size(data)
             except (error, IndexError):
                 return None
-            return ImageHeader(media_type, *dimensions) if dimensions is not None and min(dimensions) > 0 else None
+            return (
+                ImageHeader(media_type, *dimensions)
+                if dimensions is not None and min(dimensions) > 0
+                else None
+            )
     return None
 
 
@@ -84,7 +88,9 @@ def _read_jpeg_size(data: bytes) -> tuple[int, int] | None:
 def _read_webp_size(data: bytes) -> tuple[int, int] | None:
     match data[8:16] if len(data) >= 30 else b"":
         case b"WEBPVP8X":
-            return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(data[27:30], "little") + 1
+            return int.from_bytes(data[24:27], "little") + 1, int.from_bytes(
+                data[27:30], "little"
+            ) + 1
         case b"WEBPVP8L":
             bits = int.from_bytes(data[21:25], "little")
             return (bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1

@@ -30,7 +30,9 @@ HEADER_BYTES: Final = 2**20
 """So many bytes hold the header of any image."""
 
 URL_LIMIT: Final = 2048
-_DATA_URL: Final = lazy_regex(r"data:([\w.+/-]*)((?:;[\w.+-]+=[\w.+-]*)*)(;base64)?,", re.ASCII | re.IGNORECASE)
+_DATA_URL: Final = lazy_regex(
+    r"data:([\w.+/-]*)((?:;[\w.+-]+=[\w.+-]*)*)(;base64)?,", re.ASCII | re.IGNORECASE
+)
 _IMAGE_HINT: Final = (
     "Give a data URL, bytes, a pathlib.Path or an http(s) URL, such as "
     '{"type": "image_url", "image_url": {"url": "data:image/png;base64,…"}}.'
@@ -49,14 +51,20 @@ class Image:
 
     def compute_identity(self) -> str:
         """What tells this image from another, as far as that is known before it is fetched."""
-        return hash_content(self.data) if self.data is not None else str(self.path or self.url or self.problem)
+        return (
+            hash_content(self.data)
+            if self.data is not None
+            else str(self.path or self.url or self.problem)
+        )
 
 
 def is_image(part: Any) -> bool:
     """Whether a part of a message is an image."""
     if isinstance(part, Mapping):
         part_type = part.get("type")
-        return isinstance(part_type, str) and part_type in IMAGE_PART_TYPES and "content" not in part
+        return (
+            isinstance(part_type, str) and part_type in IMAGE_PART_TYPES and "content" not in part
+        )
     return isinstance(part, bytes | bytearray | memoryview | Path)
 
 
@@ -65,17 +73,28 @@ def parse_image(part: Any, number: int, *, limit: int) -> Image:
     value = _locate_image(part) if isinstance(part, Mapping) else part
     if isinstance(value, bytes | bytearray | memoryview):
         if read_image_header(bytes(value[:HEADER_BYTES])) is None:
-            raise InvalidInput(f"Image #{number} is bytes of no image.", hint="Decode text first: data.decode().")
+            raise InvalidInput(
+                f"Image #{number} is bytes of no image.", hint="Decode text first: data.decode()."
+            )
         return _limit_size(number, bytes(value), limit)
     if isinstance(value, Path):
         return Image(number, path=value)
     if not isinstance(value, str) or not value:
-        raise InvalidInput(f"Image #{number} is {format_value(value)}, which is no image.", hint=_IMAGE_HINT)
+        raise InvalidInput(
+            f"Image #{number} is {format_value(value)}, which is no image.", hint=_IMAGE_HINT
+        )
     if value[:5].lower() == "data:":
         return _decode_data_url(value, number, limit)
     if value[:7].lower() == "http://" or value[:8].lower() == "https://":
-        return Image(number, url=value) if len(value) <= URL_LIMIT else Image(number, problem="its URL is too long")
-    raise InvalidInput(f"Image #{number} is at {format_value(value)}, which is neither a URL nor a data URL.", hint=_IMAGE_HINT)
+        return (
+            Image(number, url=value)
+            if len(value) <= URL_LIMIT
+            else Image(number, problem="its URL is too long")
+        )
+    raise InvalidInput(
+        f"Image #{number} is at {format_value(value)}, which is neither a URL nor a data URL.",
+        hint=_IMAGE_HINT,
+    )
 
 
 def _locate_image(part: Mapping[str, Any]) -> Any:
@@ -102,7 +121,11 @@ def _decode_data_url(url: str, number: int, limit: int) -> Image:
     if len(body) > limit * 4 // 3 + 4 and (prefix[3] or len(body) > limit * 3):
         return make_too_large(number, len(body) * 3 // 4, limit)
     try:
-        data = base64.b64decode(_normalise_base64(body), validate=True) if prefix[3] else unquote_to_bytes(body)
+        data = (
+            base64.b64decode(_normalise_base64(body), validate=True)
+            if prefix[3]
+            else unquote_to_bytes(body)
+        )
     except (binascii.Error, ValueError):
         return Image(number, problem="its base64 cannot be read")
     return _limit_size(number, data, limit)

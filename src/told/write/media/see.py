@@ -22,7 +22,7 @@ from told.ports import ImageReader
 from told.settings import Settings
 from told.write.media.header import read_image_header
 from told.write.media.parts import Image, make_too_large
-from told.write.messages import ParsedMessages, InputTurn, get_own_words
+from told.write.messages import InputTurn, ParsedMessages, get_own_words
 
 if TYPE_CHECKING:
     from told.write.media.fetch import FetchedContent
@@ -63,9 +63,13 @@ def read_images(parsed: ParsedMessages, image_ctx: ImageContext) -> Flow[ParsedM
     for turn in parsed.turns:
         readings = yield from _read_turn_images(turn, image_ctx)
         turns.append(_merge_readings(turn, readings, image_ctx.settings.text_limit))
-        blobs |= {reading.blob.hash: reading.blob for reading in readings if reading.blob is not None}
+        blobs |= {
+            reading.blob.hash: reading.blob for reading in readings if reading.blob is not None
+        }
         warnings |= dict.fromkeys(problem for reading in readings for problem in reading.problems)
-    return ParsedMessages(tuple(turns), parsed.skipped, 0, tuple(blobs.values()), (*parsed.warnings, *warnings))
+    return ParsedMessages(
+        tuple(turns), parsed.skipped, 0, tuple(blobs.values()), (*parsed.warnings, *warnings)
+    )
 
 
 def _read_turn_images(turn: InputTurn, image_ctx: ImageContext) -> Flow[list[ImageReading]]:
@@ -84,7 +88,11 @@ def _merge_readings(turn: InputTurn, readings: Sequence[ImageReading], limit: in
     image_text = "\n".join(reading.text for reading in readings)
     content = f"{own_text}\n{image_text}" if own_text else image_text
     blob_hashes = [reading.blob.hash for reading in readings if reading.blob is not None]
-    meta = {**evidence.meta, OWN_CHARS_KEY: len(own_text), **({BLOBS_KEY: blob_hashes} if blob_hashes else {})}
+    meta = {
+        **evidence.meta,
+        OWN_CHARS_KEY: len(own_text),
+        **({BLOBS_KEY: blob_hashes} if blob_hashes else {}),
+    }
     return replace(turn, evidence=replace(evidence, content=content[:limit], meta=meta), images=())
 
 
@@ -97,15 +105,26 @@ def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
     if image_header is None:
         return _make_unread(image, UNKNOWN_FORMAT)
     if image_header.pixels > (max_pixels := image_ctx.settings.pixel_limit):
-        return _make_unread(image, f"it claims {image_header.pixels:,} pixels, and at most {max_pixels:,} are decoded")
+        return _make_unread(
+            image,
+            f"it claims {image_header.pixels:,} pixels, and at most {max_pixels:,} are decoded",
+        )
     blob = Blob.from_bytes(data, image_header.media_type)
     if not image_ctx.readers:
-        return ImageReading(f"[image #{image.number}: {image_header}]", blob, (f"Image #{image.number}: {NO_READER}.",))
+        return ImageReading(
+            f"[image #{image.number}: {image_header}]",
+            blob,
+            (f"Image #{image.number}: {NO_READER}.",),
+        )
     lines, problems = yield from _run_readers(image, blob, image_ctx)
-    return ImageReading("\n".join(lines) or f"[image #{image.number}: {image_header}]", blob, tuple(problems))
+    return ImageReading(
+        "\n".join(lines) or f"[image #{image.number}: {image_header}]", blob, tuple(problems)
+    )
 
 
-def _run_readers(image: Image, blob: Blob, image_ctx: ImageContext) -> Flow[tuple[list[str], list[str]]]:
+def _run_readers(
+    image: Image, blob: Blob, image_ctx: ImageContext
+) -> Flow[tuple[list[str], list[str]]]:
     """What each reader makes of an image, under a heading, and what those could not do that failed."""
     lines: list[str] = []
     problems: list[str] = []
@@ -116,7 +135,9 @@ def _run_readers(image: Image, blob: Blob, image_ctx: ImageContext) -> Flow[tupl
             words = strip_unstorable(outcome)[: image_ctx.settings.text_limit].strip()
             lines += [f"[{heading} image #{image.number}]\n{words}"] if words else []
         else:
-            reason = outcome if isinstance(outcome, Failure) else f"it answered {type(outcome).__name__}"
+            reason = (
+                outcome if isinstance(outcome, Failure) else f"it answered {type(outcome).__name__}"
+            )
             problems.append(f"Image #{image.number} was not read by {reader.model}: {reason}")
     return lines, problems
 
@@ -124,7 +145,11 @@ def _run_readers(image: Image, blob: Blob, image_ctx: ImageContext) -> Flow[tupl
 def _make_unread(image: Image, problem: str) -> ImageReading:
     """An image nobody looked at: where it is, or that it was there."""
     location = f": {make_snippet(strip_unstorable(image.url), 200)}" if image.url else ""
-    return ImageReading(f"[image #{image.number}{location}]", None, (f"Image #{image.number} is not kept: {problem}.",))
+    return ImageReading(
+        f"[image #{image.number}{location}]",
+        None,
+        (f"Image #{image.number} is not kept: {problem}.",),
+    )
 
 
 def _load_bytes(image: Image, image_ctx: ImageContext) -> Flow[tuple[bytes | None, str]]:
@@ -133,15 +158,23 @@ def _load_bytes(image: Image, image_ctx: ImageContext) -> Flow[tuple[bytes | Non
         return image.data, image.problem
     outcome: Any
     if image.path is not None:
-        outcome = yield from catch_failure(call(_read_file, image.path, image.number, image_ctx.settings.image_limit))
+        outcome = yield from catch_failure(
+            call(_read_file, image.path, image.number, image_ctx.settings.image_limit)
+        )
     elif image_ctx.fetch is None or image.url is None:
         return None, NOT_FETCHED
     else:
         outcome = yield from catch_failure(call(image_ctx.fetch, image.url, ACCEPTED_IMAGE_TYPES))
-    if isinstance(outcome, Failure) and isinstance(outcome.error, InvalidInput) and image.path is not None:
+    if (
+        isinstance(outcome, Failure)
+        and isinstance(outcome.error, InvalidInput)
+        and image.path is not None
+    ):
         raise outcome.error
     if isinstance(outcome, Failure):
-        return None, outcome.error.message.rstrip(".") if isinstance(outcome.error, ToldError) else str(outcome)
+        return None, outcome.error.message.rstrip(".") if isinstance(
+            outcome.error, ToldError
+        ) else str(outcome)
     return outcome if isinstance(outcome, bytes) else outcome.data, ""
 
 
@@ -149,7 +182,9 @@ def _read_file(path: Path, number: int, limit: int) -> bytes:
     """The bytes of a file that is not too large."""
     try:
         if not path.is_file():
-            raise InvalidInput(f"There is no file {make_snippet(str(path), 200)}.", hint="Check the path.")
+            raise InvalidInput(
+                f"There is no file {make_snippet(str(path), 200)}.", hint="Check the path."
+            )
         size = path.stat().st_size
         if size > limit:
             raise MediaError(make_too_large(number, size, limit).problem)

@@ -33,4 +33,6 @@ class VisionReader:
 
     def read(self, image: bytes, media_type: str) -> Any:
         """A description; a promise of one, if the model answers asynchronously."""
-        return self.llm.see(image, media_type, files("told.write").joinpath("prompts", "see.md").read_text("utf-8"))
+        return self.llm.see(
+            image, media_type, files("told.write").joinpath("prompts", "see.md").read_text("utf-8")
+        )
