@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from bench._told import Precomputed, Told
-from told.backends.sqlite.sql import QUERIES
+from told.backends.sqlite.connection import QUERIES
 
 Call: TypeAlias = tuple[Sequence[str], str]
 Bound: TypeAlias = tuple[Any, ...]

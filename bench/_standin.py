@@ -13,11 +13,11 @@ from typing import Any
 
 from bench._corpus import DIM
 from bench._hashed import vector
-from told.core.entry import Claim
+from told.curation import llm as curate
+from told.extraction import apertures, closed_world, graph, llm
+from told.ingest.types import ExtractionInput, ExtractionResult
+from told.model.entry import Claim
 from told.ports import ChatLine, Purpose, Reply, Tool, ToolCall, ToolReply, Usage, Vector
-from told.write.curate import model as curate
-from told.write.extract import apertures, closed, facts, graph
-from told.write.shape import ExtractionInput, ExtractionResult
 
 NOTHING_YET = ExtractionResult()
 
@@ -69,8 +69,8 @@ class StandIn:
         self.found = NOTHING_YET
         self.asked: list[tuple[str, str]] = []
         self._answers: Sequence[tuple[Mapping[str, Any], Callable[[str, str], Any]]] = (
-            (facts.SCHEMA, self._facts),
-            (closed.SCHEMA, self._form),
+            (llm.SCHEMA, self._facts),
+            (closed_world.SCHEMA, self._form),
             (apertures.SCHEMA, self._triples),
             (curate.SCHEMA, _decisions),
         )

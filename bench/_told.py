@@ -11,7 +11,7 @@ import numpy as np
 
 from bench._corpus import DIM, Floats, Memories
 from told import Memory
-from told.core.errors import ModelMissing
+from told.errors import ModelMissing
 from told.ports import Purpose, Vector
 
 MODEL = "e5-small"
@@ -57,7 +57,7 @@ class Precomputed:
 
     def load_real(self) -> bool:
         """Take the default local model for the embedding time, if it is installed."""
-        from told.backends.local import open_embedder
+        from told.providers.local import open_embedder
 
         try:
             self.real = open_embedder(MODEL)

@@ -25,11 +25,11 @@ import numpy.typing as npt
 from bench import _table
 from bench._recall.data import load
 from bench._recall.vectors import File
-from told.core.score import quantise
-from told.core.topics import Thresholds, TopicIndex, VectorMean, find_topic_to_join
-from told.faces.eval.data import EvalConversation
-from told.faces.eval.vectors import CachingEmbedder, EmbedderPool
-from told.tend import dots
+from told.maintenance import topic_assignment
+from told.model.scoring import quantise
+from told.model.topics import Thresholds, TopicIndex, VectorMean, find_topic_to_join
+from told.tools.evaluate.data import EvalConversation
+from told.tools.evaluate.run import CachingEmbedder, EmbedderPool
 
 Floats = npt.NDArray[np.float64]
 JOINS = [round(0.30 + 0.05 * step, 2) for step in range(9)] + [
@@ -87,7 +87,7 @@ def _units(vectors: Sequence[Sequence[float]]) -> Floats:
 def topics_of(talk: Talk, threshold: float) -> tuple[list[str], dict[str, VectorMean]]:
     """The topic of each exchange, and the mean of each topic."""
     shelf, means, topics = (
-        TopicIndex(dot_fn=dots.choose_dot_products()),
+        TopicIndex(dot_fn=topic_assignment.choose_dot_products()),
         dict[str, VectorMean](),
         list[str](),
     )

@@ -4,7 +4,7 @@
     python bench/extraction.py --show test     those of the test split: whoever looks must not tune to it afterwards
     python bench/extraction.py --show none     figures only
     python bench/extraction.py --quick         without the update decisions, which are made through Memory.add
-    python bench/extraction.py --extractor told.write.local:LocalExtractor
+    python bench/extraction.py --extractor told.extraction.rules:LocalExtractor
 
 The labels stand in tests/data, the scorer in tests/support/labels.py; the figures go to bench/results/extraction.json.
 """
@@ -24,9 +24,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "support"
 import labels
 from bench import _table
 from told import Memory
-from told.write.shape import Extractor
+from told.ingest.types import Extractor
 
-LOCAL = "told.write.local:LocalExtractor"
+LOCAL = "told.extraction.rules:LocalExtractor"
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 REPORTED = (*labels.SPLITS, "hard", "everyday", "fresh")
 """The two halves; hard ones, long and idiomatic, and everyday ones, both learnt from like dev; fresh ones, never."""

@@ -29,12 +29,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from bench import _table
 from told import Memory
-from told.core.entry import Asserted, Claim, Draft, Evidence, Observed
-from told.core.kind import load_builtin_ontology, load_kind
-from told.core.scope import Scope
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft, Evidence, Observed
+from told.model.kind import load_builtin_ontology, load_kind
+from told.model.scope import Scope
 from told.ontology import MemoryStore
 from told.ports import Batch
-from told.views import fold_all
 
 WORK = _table.RESULTS / "work-forget"
 USER = "visitor"

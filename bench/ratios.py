@@ -41,10 +41,10 @@ from bench._corpus import Maker, Memories
 from bench._sync import OWN
 from bench._told import SPEAKER, Precomputed
 from told import Memory
-from told.core.fact import NEVER
-from told.core.query import AsOf, FactQuery, IndexQuery
-from told.core.scope import Scope
-from told.core.text import extract_query_terms, extract_terms
+from told.model.fact import NEVER
+from told.model.query import AsOf, FactQuery, IndexQuery
+from told.model.scope import Scope
+from told.text.tokens import extract_query_terms, extract_terms
 
 WORK = _table.RESULTS / "work-ratios"
 ROWS = 10

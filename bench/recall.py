@@ -9,7 +9,7 @@
     python bench/recall.py --ablation bench/ablation.json     told with each of some settings beside it
     python bench/recall.py --misses 10            and ten misses, explained
 
-TOLD_EVAL_DATA names the folder where --data does not. The measuring is `told eval`'s, of the package told.faces.eval;
+TOLD_EVAL_DATA names the folder where --data does not. The measuring is `told eval`'s, of the package told.tools.evaluate;
 here are the data sets, the baselines, the peer and the published tables. Vectors are computed once and kept in
 bench/results/work-recall; the time the embedder takes does not count in any cost.
 """
@@ -32,9 +32,11 @@ from bench._recall import baselines, peer, tables
 from bench._recall.data import FILES, load
 from bench._recall.vectors import File
 from bench.latency import empty_config
-from told.core.errors import ToldError
-from told.faces.eval.data import EvalConversation
-from told.faces.eval.run import (
+from told.errors import ToldError
+from told.tools.evaluate.data import EvalConversation
+from told.tools.evaluate.run import (
+    CachingEmbedder,
+    EmbedderPool,
     EvalRun,
     EvalTarget,
     Variant,
@@ -43,7 +45,6 @@ from told.faces.eval.run import (
     evaluate,
     measure_target,
 )
-from told.faces.eval.vectors import CachingEmbedder, EmbedderPool
 
 VARIABLE = "TOLD_EVAL_DATA"
 EMBEDDER = "local:e5-small"

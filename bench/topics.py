@@ -35,17 +35,16 @@ import numpy as np
 from bench import _table, _topics
 from bench.latency import empty_config
 from told import Memory
-from told.core.entry import Asserted, Claim, Draft, Linked
-from told.core.scope import Scope
-from told.core.score import quantise
-from told.core.topics import IN_EXCHANGE, TopicIndex
 from told.flow import run
+from told.ledger.views import fold_all
+from told.maintenance import topic_assignment
+from told.maintenance.topic_assignment import TopicContext, begin_changes, epoch_key
+from told.model.entry import Asserted, Claim, Draft, Linked
+from told.model.scope import Scope
+from told.model.scoring import quantise
+from told.model.topics import IN_EXCHANGE, TopicIndex
 from told.ports import Batch, Purpose
-from told.read.limits import resolve_thresholds
-from told.tend import dots
-from told.tend.filing import TopicContext, begin_changes
-from told.tend.shelves import epoch_key
-from told.views import fold_all
+from told.retrieval.candidates import resolve_thresholds
 
 DIM, EVERY, NOISE = 384, 8, 0.55
 SCOPE = Scope("default", user_id="bench")
@@ -115,7 +114,9 @@ def looked_up(
     shelf = run(begin_changes(files, SCOPE)).topic_index
     noted = engine.store.read_notes("default", "topics", [epoch_key(SCOPE)])
     files.cache.put(SCOPE, noted[epoch_key(SCOPE)], shelf)
-    exact = TopicIndex(shelf.codes(), dots.choose_dot_products(), exact_limit=len(shelf))
+    exact = TopicIndex(
+        shelf.codes(), topic_assignment.choose_dot_products(), exact_limit=len(shelf)
+    )
     texts = [
         f"about {chance.randrange(len(shelf))} number {10**7 + number}" for number in range(tries)
     ]

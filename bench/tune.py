@@ -29,20 +29,19 @@ from bench._recall.data import FILES, load
 from bench._recall.vectors import File
 from bench.recall import EMBEDDER, VARIABLE, WORK
 from told import Memory
-from told.core.fact import LEVEL_SLOTS, PASSAGE_CHARS, Fact
-from told.core.kind import load_builtin_ontology
-from told.core.query import LATEST, AsOf, FactQuery, IndexResult
-from told.core.scope import Scope
-from told.core.text import split_pieces
-from told.core.when import from_us
-from told.faces.eval.data import EvalConversation
-from told.faces.eval.run import ToldTarget
-from told.faces.eval.vectors import CachingEmbedder, EmbedderPool
 from told.flow import run
-from told.read import gather, rank
-from told.read.asked import QueryIntent, analyse_query
-from told.read.tokens import count_tokens_batch
+from told.model.fact import LEVEL_SLOTS, PASSAGE_CHARS, Fact
+from told.model.kind import load_builtin_ontology
+from told.model.query import LATEST, AsOf, FactQuery, IndexResult
+from told.model.scope import Scope
+from told.retrieval import candidates, ranking
+from told.retrieval.intent import QueryIntent, analyse_query
+from told.retrieval.render import count_tokens_batch
 from told.settings import Settings
+from told.text.dates import from_us
+from told.text.tokens import split_pieces
+from told.tools.evaluate.data import EvalConversation
+from told.tools.evaluate.run import CachingEmbedder, EmbedderPool, ToldTarget
 
 BUDGETS = (500, 1000, 2000, 4000)
 FRAME = 24
@@ -68,14 +67,14 @@ class Case:
 
     def recall(self, settings: Settings, spread: float) -> list[float]:
         """The share of the wanted that fits each budget, were the rest packed by the same order."""
-        scored = rank.rank_candidates(self.found, self.asked, settings, spread)
-        if rank.needs_facts(self.asked, settings):
-            scored = rank.add_fact_scores(
+        scored = ranking.rank_candidates(self.found, self.asked, settings, spread)
+        if ranking.needs_facts(self.asked, settings):
+            scored = ranking.add_fact_scores(
                 scored, self.facts, {}, self.asked, load_builtin_ontology(), settings, 0, {}
             )
         return [self._packed(scored, budget - FRAME) for budget in BUDGETS]
 
-    def _packed(self, scored: Sequence[rank.ScoredCandidate], left: int) -> float:
+    def _packed(self, scored: Sequence[ranking.ScoredCandidate], left: int) -> float:
         inside: set[int] = set()
         for one in scored:
             price = self.prices[one.candidate.seq, one.candidate.slot]
@@ -114,11 +113,11 @@ def _questions(memory: Memory, conversation: EvalConversation) -> Iterator[Case]
         )
         said = analyse_query(question.text, now=from_us(now))
         find = FactQuery(scope, AsOf(LATEST, engine.store.mint.now()))
-        vector, _ = run(gather.embed_query(engine.read_context, question.text))
-        probe = gather.build_index_query(
+        vector, _ = run(candidates.embed_query(engine.read_context, question.text))
+        probe = candidates.build_index_query(
             engine.read_context, said, find, vector, engine.settings.depth
         )
-        found, _ = run(gather.search_index(engine.read_context, probe))
+        found, _ = run(candidates.search_index(engine.read_context, probe))
         gold = frozenset(turns[one] for one in question.evidence if one in turns)
         yield Case(
             conversation.id,
@@ -231,12 +230,12 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
         [
             (
                 one.score,
-                np.log(max(case.found.passage_count, 1) / rank.REFERENCE_PASSAGES),
+                np.log(max(case.found.passage_count, 1) / ranking.REFERENCE_PASSAGES),
                 case.answerable and one.candidate.seq in case.gold,
             )
             for case in group
-            for one in rank.keep_best_per_fact(
-                rank.rank_candidates(case.found, case.asked, settings, spread)
+            for one in ranking.keep_best_per_fact(
+                ranking.rank_candidates(case.found, case.asked, settings, spread)
             )
         ],
         dtype=float,
@@ -254,8 +253,8 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
         f"from {len(rows)} passages"
     )
     for few, many in ((0, 10), (10, 100), (100, 10**9)):
-        inside = (np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES >= few) & (
-            np.exp(rows[:, 1]) * rank.REFERENCE_PASSAGES < many
+        inside = (np.exp(rows[:, 1]) * ranking.REFERENCE_PASSAGES >= few) & (
+            np.exp(rows[:, 1]) * ranking.REFERENCE_PASSAGES < many
         )
         for low in np.arange(0, 1, 0.2):
             these = inside & (chance >= low) & (chance < low + 0.2)

@@ -35,16 +35,16 @@ from bench._corpus import Maker
 from bench._standin import Spent, StandIn, Vectors
 from bench.latency import environment
 from told import Memory
-from told.core.echo import EchoFilter
-from told.core.when import parse_instant
+from told.curation.rules import RuleCurator
+from told.extraction.registry import EXTRACTOR_NAMES
+from told.extraction.rules import LocalExtractor
 from told.flow import run
-from told.read.tokens import count_tokens_batch
+from told.ingest import gate, messages
+from told.ingest.types import ExtractionInput, ExtractionResult
+from told.retrieval.render import count_tokens_batch
 from told.settings import Settings
-from told.write import gate, messages
-from told.write.curate.rules import RuleCurator
-from told.write.extract.names import EXTRACTOR_NAMES
-from told.write.local import LocalExtractor
-from told.write.shape import ExtractionInput, ExtractionResult
+from told.text.dates import parse_instant
+from told.text.echo import EchoFilter
 
 WORK = _table.RESULTS / "work-write"
 ENCODING = "o200k_base"

@@ -19,12 +19,13 @@ from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
-from told.backends.http import anthropic, google, litellm, ollama, openai
-from told.backends.http.provider import HttpProvider
-from told.core import entry, errors, kind, policy, yaml_once
-from told.core.when import ALWAYS
+from told import errors
 from told.engine import VERB_ACTIONS, Engine
+from told.model import entry, kind, policy
+from told.providers.http import anthropic, google, ollama, openai
+from told.providers.http.provider import HttpProvider
 from told.settings import ENV_PREFIX, SETTING_FIELDS
+from told.text.dates import ALWAYS
 
 DOCS = Path(__file__).parent
 PACKED = Path(kind.__file__).with_name("kinds.json")
@@ -234,11 +235,11 @@ def cli() -> list[str]:
     import typer
     from typer.main import get_command
 
-    from told.faces.cli import tree
-    from told.faces.cli.app import app
+    from told.cli import about
+    from told.cli.main import app
 
     command: Any = get_command(app)
-    whole = tree.describe_command(typer.Context(command, info_name="told"))
+    whole = about.describe_command(typer.Context(command, info_name="told"))
     commands = dict(leaves(whole))
     shared = _shared(commands.values())
     lines = ["## Options of every command", "", *_options(whole["options"]), ""]
@@ -247,8 +248,8 @@ def cli() -> list[str]:
     for name, body in commands.items():
         panel = str(command.commands[name.split()[0]].rich_help_panel)
         panels.setdefault(panel, []).extend(["", *_command(name, body, shared)])
-    for panel, about in panels.items():
-        lines += [f"## {panel}", *about, ""]
+    for panel, rows in panels.items():
+        lines += [f"## {panel}", *rows, ""]
     return lines[:-1]
 
 
@@ -319,7 +320,7 @@ def llms() -> list[str]:
             ollama.ollama,
             openai.vllm,
             openai.lmstudio,
-            litellm.litellm,
+            openai.litellm,
         ]
     )
 
@@ -397,7 +398,7 @@ def stale(folder: Path = DOCS) -> dict[Path, str]:
 def packed_kinds() -> str:
     """The kinds that come with told as one file of JSON, which is read many times as fast as theirs of YAML."""
     found = [
-        yaml_once.parse_unique_yaml(file.read_text("utf-8"))
+        kind.parse_unique_yaml(file.read_text("utf-8"))
         for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))
     ]
     return json.dumps(found, ensure_ascii=False, indent=1) + "\n"

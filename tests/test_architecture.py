@@ -117,7 +117,7 @@ BREAKS = {
     ),
     "floors: upwards by from": (
         floors,
-        {"views/facts.py": "\nfrom told.read import path", "read/path.py": ""},
+        {"views/facts.py": "\nfrom told.retrieval import path", "read/path.py": ""},
         "views/facts.py:2",
     ),
     "floors: upwards inside a function": (
@@ -140,7 +140,7 @@ BREAKS = {
     ),
     "floors: upwards by import_module": (
         floors,
-        {"core/ids.py": "import_module('told.faces.sdk')"},
+        {"core/ids.py": "import_module('told.api.client')"},
         "core imports faces.sdk",
     ),
     "floors: to the right": (
@@ -155,7 +155,7 @@ BREAKS = {
     ),
     "floors: a backend": (
         floors,
-        {"open.py": "import told.backends.ram", "backends/ram.py": ""},
+        {"open.py": "import told.backends.memory.store", "backends/ram.py": ""},
         "through entry points only",
     ),
     "floors: the testing tools": (
@@ -176,26 +176,26 @@ BREAKS = {
     "floors: on none": (floors, {"helpers.py": ""}, "helpers.py:1: helpers stands on no floor"),
     "apart": (
         writing_apart_from_reading,
-        {"write/path.py": "def f():\n    import told.read.path"},
+        {"write/path.py": "def f():\n    import told.retrieval.pipeline"},
         "write/path.py:2",
     ),
     "cycle": (
         no_cycles,
-        {"core/a.py": "import told.core.b", "core/b.py": "from told.core import a"},
+        {"core/a.py": "import told.model.b", "core/b.py": "from told.model import a"},
         "in a circle",
     ),
     "cycle: hidden in functions": (
         no_cycles,
         {
-            "core/a.py": "def f():\n    from told.core.b import g",
+            "core/a.py": "def f():\n    from told.model.b import g",
             "core/b.py": "def g():\n    from .c import h",
-            "core/c.py": "import told.core.a",
+            "core/c.py": "import told.model.a",
         },
         "core.a",
     ),
     "cycle: through a package": (
         no_cycles,
-        {"core/__init__.py": "from told.core.a import X", "core/a.py": "from told.core import Y"},
+        {"core/__init__.py": "from told.model.a import X", "core/a.py": "from told.model import Y"},
         "circle",
     ),
     "long file": (short_files, {"core/a.py": lines(501)}, "core/a.py:501: 501 lines"),
@@ -248,12 +248,12 @@ BREAKS = {
     "exports: no module": (true_exports, {"core/a.py": ""}, "there is none"),
     "exports: unsorted": (
         true_exports,
-        {"__init__.py": "from told.core import a, b\n__all__ = ['b', 'a']"},
+        {"__init__.py": "from told.model import a, b\n__all__ = ['b', 'a']"},
         "__init__.py:2: __all__ is not sorted",
     ),
     "exports: twice": (
         true_exports,
-        {"__init__.py": "from told.core import a\n__all__ = ['a', 'a']"},
+        {"__init__.py": "from told.model import a\n__all__ = ['a', 'a']"},
         "repeats itself",
     ),
     "exports: untrue": (
@@ -268,7 +268,7 @@ BREAKS = {
     ),
     "exports: unlisted": (
         true_exports,
-        {"__init__.py": "from told.core import a\n__all__: list[str] = []"},
+        {"__init__.py": "from told.model import a\n__all__: list[str] = []"},
         "['a'] are bound but",
     ),
     "core: third party": (
@@ -373,35 +373,35 @@ KEEPS = {
     "floors: down and left": (
         floors,
         {
-            "core/a.py": "import json\nfrom told.core import b",
+            "core/a.py": "import json\nfrom told.model import b",
             "core/b.py": "",
-            "settings.py": "from told.core.a import X",
+            "settings.py": "from told.model.a import X",
             "flow.py": "import told.settings",
-            "tend/digest.py": "from told.read import path\nfrom told.write.path import observe",
-            "faces/sdk.py": "from told.open import open\nfrom told.faces import cli",
-            "backends/ram.py": "from told.core.a import X\nfrom told.ports import Store\nimport told.backends.sql",
+            "tend/digest.py": "from told.retrieval import path\nfrom told.ingest.pipeline import observe",
+            "faces/sdk.py": "from told.plugins import open\nfrom told.api import cli",
+            "backends/ram.py": "from told.model.a import X\nfrom told.ports import Store\nimport told.backends.sql",
             "testing/contract.py": "from told.ports import Store",
-            "__init__.py": "from told.faces.sdk import Memory",
-            "__main__.py": "from told.faces.cli import main",
+            "__init__.py": "from told.api.client import Memory",
+            "__main__.py": "from told.cli import main",
         },
     ),
     "apart: the other way": (
         writing_apart_from_reading,
-        {"tend/a.py": "import told.read.path, told.write.path"},
+        {"tend/a.py": "import told.retrieval.pipeline, told.ingest.pipeline"},
     ),
     "cycle: for types only": (
         no_cycles,
         {
-            "core/a.py": "import told.core.b",
-            "core/b.py": "if TYPE_CHECKING:\n    from told.core.a import A",
+            "core/a.py": "import told.model.b",
+            "core/b.py": "if TYPE_CHECKING:\n    from told.model.a import A",
         },
     ),
     "cycle: a diamond": (
         no_cycles,
         {
-            "core/a.py": "from told.core import b, c",
-            "core/b.py": "import told.core.d",
-            "core/c.py": "import told.core.d",
+            "core/a.py": "from told.model import b, c",
+            "core/b.py": "import told.model.d",
+            "core/c.py": "import told.model.d",
             "core/d.py": "",
         },
     ),
@@ -431,7 +431,7 @@ KEEPS = {
     "exports": (
         true_exports,
         {
-            "__init__.py": "from told.core import a, b as _b\n__all__ = ['__version__', 'a']\n__version__ = '1'"
+            "__init__.py": "from told.model import a, b as _b\n__all__ = ['__version__', 'a']\n__version__ = '1'"
         },
     ),
     "exports: lazily": (
@@ -440,7 +440,7 @@ KEEPS = {
     ),
     "core: yaml in its place": (
         core_of_the_standard_library,
-        {"core/yaml_once.py": "import yaml\nfrom told.core import ids\nfrom . import a"},
+        {"core/yaml_once.py": "import yaml\nfrom told.model import ids\nfrom . import a"},
     ),
     "core: others may": (core_of_the_standard_library, {"faces/cli.py": "import typer"}),
     "sql: named": (

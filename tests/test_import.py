@@ -96,7 +96,7 @@ compiled, compile_ = [], re._compiler.compile
 
 def counted(pattern, flags=0):
     frame = sys._getframe(1)
-    while frame.f_globals["__name__"] in ("re", "functools", "told.core.lazy"):
+    while frame.f_globals["__name__"] in ("re", "functools", "told.runtime"):
         frame = frame.f_back
     if frame.f_globals["__name__"].startswith("told."):
         compiled.append(pattern)
@@ -115,7 +115,7 @@ def test_only_the_patterns_that_a_plain_call_needs_are_compiled():
         "    assert len(memory.search('where did I move?', user_id='alice')['results']) == 1\n"
         "print(len(compiled))"
     )
-    assert 0 < int(python(code)) <= PATTERNS, "where neither needs it, write told.core.lazy.regex"
+    assert 0 < int(python(code)) <= PATTERNS, "where neither needs it, write told.runtime.regex"
 
 
 WRITTEN = 2_600
@@ -150,4 +150,4 @@ def test_the_first_question_about_a_day_compiles_no_pattern_of_all_the_words_for
         f"    memory.search({question!r}, user_id='alice')\n"
         "print(sum(map(len, compiled)))"
     )
-    assert 0 < int(python(code)) <= WRITTEN, "let told.core.forms look the words up"
+    assert 0 < int(python(code)) <= WRITTEN, "let told.text.date_lexicon look the words up"

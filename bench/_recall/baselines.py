@@ -8,13 +8,11 @@ import numpy as np
 import numpy.typing as npt
 
 from bench._recall.vectors import matrix
-from told.core.score import CorpusStatistics, bm25, count_term_frequencies, idf
-from told.core.text import extract_query_terms, extract_terms
-from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn, normalize_whitespace
-from told.faces.eval.measure import EvalAnswer
-from told.faces.eval.run import SEARCH_DEPTH
-from told.faces.eval.vectors import CachingEmbedder
-from told.read.tokens import count_tokens, count_tokens_batch
+from told.model.scoring import CorpusStatistics, bm25, count_term_frequencies, idf
+from told.retrieval.render import count_tokens, count_tokens_batch
+from told.text.tokens import extract_query_terms, extract_terms
+from told.tools.evaluate.data import EvalConversation, EvalQuestion, EvalTurn, normalize_whitespace
+from told.tools.evaluate.run import SEARCH_DEPTH, CachingEmbedder, EvalAnswer
 
 ENCODING = "o200k_base"
 RRF_K = 60

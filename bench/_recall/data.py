@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from told.faces.eval import data
-from told.faces.eval.data import EvalConversation
+from told.tools.evaluate import data
+from told.tools.evaluate.data import EvalConversation
 
 FILES = {
     "locomo": "locomo.json",

@@ -15,9 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn
-    from told.faces.eval.measure import EvalAnswer
-    from told.faces.eval.vectors import CachingEmbedder
+    from told.tools.evaluate.data import EvalConversation, EvalQuestion, EvalTurn
+    from told.tools.evaluate.run import CachingEmbedder, EvalAnswer
 
 HERE = Path(__file__).resolve().parent
 DEPTH = 300
@@ -55,10 +54,10 @@ class Mem0:
         self.current = self.found[conversation.id]
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
-        from told.faces.eval import measure, run
+        from told.tools.evaluate import run
 
         places, best = self.current[self.questions[question.id]]
-        return measure.EvalAnswer(
+        return run.EvalAnswer(
             tuple((self.turns[place].id,) for place in places[: run.SEARCH_DEPTH]), best
         )
 

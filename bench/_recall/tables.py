@@ -7,8 +7,14 @@ from typing import Any
 
 from bench import _table
 from bench._recall.peer import Mem0
-from told.faces.eval import measure
-from told.faces.eval.run import DEFAULT_VARIANT, EvalRun
+from told.tools.evaluate.run import (
+    DEFAULT_VARIANT,
+    EvalRun,
+    Metrics,
+    diff_metrics,
+    summarize,
+    summarize_by_category,
+)
 
 VERDICTS = ("figure", "measured", "target", "")
 TARGETS = {
@@ -75,7 +81,7 @@ def _figures(name: str, runs: Sequence[EvalRun], draw: Drawn) -> str:
 
 def _categories(name: str, runs: Sequence[EvalRun], draw: Drawn) -> str:
     column = HEADLINE[name]
-    found = {run.name: measure.summarize_by_category(run.rows) for run in runs}
+    found = {run.name: summarize_by_category(run.rows) for run in runs}
     categories = list(next(iter(found.values())))
     rows = [
         [run, *(_figure(figures[one].get(column)) for one in categories)]
@@ -97,7 +103,7 @@ def _ablation(name: str, base: EvalRun, variants: Sequence[EvalRun], draw: Drawn
     columns = COLUMNS[name]
     rows = [[base.name, *(_figure(base.overall.get(column)) for column in columns)]]
     for variant in variants:
-        apart = measure.diff_metrics(variant.overall, base.overall)
+        apart = diff_metrics(variant.overall, base.overall)
         rows.append([variant.name, *(_figure(apart.get(column), "+.3f") for column in columns)])
     return draw([f"{name}, change", *columns], rows)
 
@@ -131,7 +137,7 @@ def verdicts(sets: Mapping[str, Sequence[EvalRun]]) -> list[dict[str, Any]]:
     found = []
     if "locomo" in told:
         found += _against("locomo", told["locomo"].overall)
-        categories = measure.summarize_by_category(told["locomo"].rows)
+        categories = summarize_by_category(told["locomo"].rows)
         for category in ("multi-hop", "open-domain"):
             found += _against(category, categories.get(category, {}))
     for name, runs in sets.items():
@@ -142,12 +148,12 @@ def verdicts(sets: Mapping[str, Sequence[EvalRun]]) -> list[dict[str, Any]]:
                 )
             )
     updates = [row for name in ("beam", "longmemeval") if name in told for row in told[name].rows]
-    return found + (_against("updates", measure.summarize(updates)) if updates else [])
+    return found + (_against("updates", summarize(updates)) if updates else [])
 
 
 def _lead(name: str, runs: Sequence[EvalRun]) -> float:
     """By how much told leads the best of the others, in the category where it leads least."""
-    own, *others = [measure.summarize_by_category(run.rows) for run in runs]
+    own, *others = [summarize_by_category(run.rows) for run in runs]
     column = HEADLINE[name]
     return min(
         (own[category][column] or 0.0) - max(other[category][column] or 0.0 for other in others)
@@ -155,7 +161,7 @@ def _lead(name: str, runs: Sequence[EvalRun]) -> float:
     )
 
 
-def _against(name: str, figures: measure.Metrics) -> list[dict[str, Any]]:
+def _against(name: str, figures: Metrics) -> list[dict[str, Any]]:
     return [
         _table.verdict(f"{name} {figure}", figures.get(figure), ">=", target, "")
         for figure, target in TARGETS[name].items()

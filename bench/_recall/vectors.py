@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from told.faces.eval.vectors import CachingEmbedder
 from told.ports import Purpose
+from told.tools.evaluate.run import CachingEmbedder
 
 Floats = npt.NDArray[np.float32]
 

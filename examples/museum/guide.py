@@ -19,12 +19,12 @@ from pathlib import Path
 from typing import Any
 
 from told import ConfigError, LLMError, Memory, ToldError
-from told.core.text import extract_terms
-from told.faces.chat import ask_model
 from told.ontology import Fact, MemoryStore, extract_facts
-from told.open.llm import open_llm
+from told.plugins import open_llm
 from told.ports import LLM
 from told.settings import load_settings
+from told.text.tokens import extract_terms
+from told.tools.chat import ask_model
 
 HERE = Path(__file__).parent
 COMMANDS = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from told.core.errors import (
+from told.errors import (
     ConfigError,
     Conflict,
     EmbeddingError,
@@ -17,10 +17,10 @@ from told.core.errors import (
     TimeError,
     ToldError,
 )
-from told.core.query import Bundle
+from told.model.query import Bundle
 
 if TYPE_CHECKING:
-    from told.faces.sdk import AsyncMemory, Memory
+    from told.api.client import AsyncMemory, Memory
     from told.settings import Settings
 
 __version__ = "0.1.0"
@@ -44,7 +44,7 @@ __all__ = [
 ]
 
 
-_LAZY = {"AsyncMemory": "told.faces.sdk", "Memory": "told.faces.sdk", "Settings": "told.settings"}
+_LAZY = {"AsyncMemory": "told.api.client", "Memory": "told.api.client", "Settings": "told.settings"}
 
 
 def __getattr__(name: str) -> Any:

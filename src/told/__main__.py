@@ -1,6 +1,6 @@
 """`python -m told` is the command line."""
 
-from told.faces.cli import main
+from told.cli import main
 
 if __name__ == "__main__":
     main()

@@ -13,8 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable,
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
-from told.core.fork import at_fork
-from told.core.value import fast_frozen_init
+from told.runtime import at_fork, fast_frozen_init
 
 if TYPE_CHECKING:
     import asyncio

@@ -1,6 +1,6 @@
 """The memory of a declared ontology, for agents that run their own loop: what may be remembered, and how it fades."""
 
-from told.faces.ontology import (
+from told.api.ontology import (
     DECAY,
     EXTRACTOR_SYSTEM,
     PRUNE_THRESHOLD,

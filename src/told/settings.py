@@ -14,10 +14,10 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from told.core.errors import ConfigError
-from told.core.lazy import lazy_regex
-from told.core.salience import DEFAULT_PRUNE_THRESHOLD
-from told.core.text import format_value
+from told.errors import ConfigError
+from told.model.salience import DEFAULT_PRUNE_THRESHOLD
+from told.runtime import lazy_regex
+from told.text.tokens import format_value
 
 ENV_PREFIX = "TOLD_"
 MAX_NUMBER = 2**53

@@ -9,10 +9,10 @@ import apsw
 import pytest
 
 from told.backends.sqlite import filters as sql
-from told.core.fact import Fact
-from told.core.filter import MATCH_ALL, OPERATORS, Filter, matches_filter, parse_filter, to_record
-from told.core.ids import JSON
-from told.core.scope import Scope
+from told.ids import JSON
+from told.model.fact import Fact
+from told.model.filter import MATCH_ALL, OPERATORS, Filter, matches_filter, parse_filter, to_record
+from told.model.scope import Scope
 
 SCHEMA = """
     CREATE TABLE space (id INTEGER PRIMARY KEY, account TEXT NOT NULL, user_id TEXT, agent_id TEXT, run_id TEXT);

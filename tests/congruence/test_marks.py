@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from histories import stage, tried
 from stores import STORES, opened
-from told.backends.sqlite.arrays import NumpyPartition
-from told.backends.sqlite.scan import NumpyPartitionResult
-from told.core.filter import parse_filter
-from told.core.query import LATEST, AsOf, FactQuery, IndexQuery, QueryWord
-from told.core.scope import Scope
-from told.core.text import extract_query_terms
+from told.backends.sqlite.numpy_scan import NumpyPartitionResult
+from told.backends.sqlite.partition_numpy import NumpyPartition
+from told.model.filter import parse_filter
+from told.model.query import LATEST, AsOf, FactQuery, IndexQuery, QueryWord
+from told.model.scope import Scope
 from told.testing import HashingEmbedder
+from told.text.tokens import extract_query_terms
 
 WORDS = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
 LONG = ". ".join(f"{word} and {other} by the water" for word in WORDS for other in WORDS)

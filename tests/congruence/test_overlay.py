@@ -4,15 +4,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import tried
-from told.backends.ram import InMemoryStore
+from told.backends.memory.store import InMemoryStore
 from told.backends.sqlite import open_store
-from told.core.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
-from told.core.query import AccessCount
-from told.core.recall import AccessBatch, AccessOutcome, AccessRecord, ReviewReason, ReviewTask
-from told.core.scope import Scope
+from told.ledger.views import build_fold, fold_all
+from told.model.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
+from told.model.query import (
+    AccessBatch,
+    AccessCount,
+    AccessOutcome,
+    AccessRecord,
+    ReviewReason,
+    ReviewTask,
+)
+from told.model.scope import Scope
 from told.ports import VIEWS, Batch, CursorStep
 from told.testing import ManualClock, seeded_mint
-from told.views import build_fold, fold_all
 
 ACCOUNT = "default"
 HOMES = (Scope(user_id="u"), Scope(user_id="u", run_id="r"), Scope(agent_id="a"))

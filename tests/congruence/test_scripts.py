@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 
 from histories import answers, any_step, questions, scopes, scripts, stage, tried
 from stores import STORES, opened
-from told.backends.sqlite.plain import PythonPartition
-from told.core.fact import EvidenceRow, Fact, Link, Passage, Tick
-from told.core.query import AsOf, FactQuery, IndexQuery
-from told.core.scope import Scope
+from told.backends.sqlite.partition_python import PythonPartition
+from told.model.fact import EvidenceRow, Fact, Link, Passage, Tick
+from told.model.query import AsOf, FactQuery, IndexQuery
+from told.model.scope import Scope
 from told.ports import VIEWS
 from told.testing import HashingEmbedder
 

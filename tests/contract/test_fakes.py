@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from told.core.errors import EmbeddingError, LLMError
-from told.core.score import cosine, quantise
+from told.errors import EmbeddingError, LLMError
+from told.model.scoring import cosine, quantise
 from told.ports import LLM, Embedder
 from told.testing import (
     FlakyEmbedder,

@@ -2,9 +2,8 @@
 
 import pytest
 
-from told.backends.ram import open_store
+from told.backends.memory.store import open_store
 from told.testing import StoreContract
-from told.views import build_fold
 
 
 class TestRam(StoreContract):

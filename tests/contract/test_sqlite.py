@@ -6,7 +6,6 @@ import pytest
 
 from told.backends.sqlite import open_store
 from told.testing import StoreContract
-from told.views import build_fold
 
 
 class TestSqlite(StoreContract):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from told import Memory
-from told.core.errors import StoreError, StoreFull
+from told.errors import StoreError, StoreFull
 from told.ports import VIEWS
 from told.testing import hashing_embedder
 
@@ -149,7 +149,7 @@ def test_one_too_big_for_the_rest_of_the_disk_does_not_take_others_down(tmp_path
 PROGRAM = """
 import resource, signal, sys
 from told import Memory
-from told.core.errors import ToldError
+from told.errors import ToldError
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 memory = Memory("sqlite:///" + sys.argv[1], embedder="none")
 resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, resource.RLIM_INFINITY))

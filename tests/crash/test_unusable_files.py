@@ -12,9 +12,8 @@ import pytest
 
 from told import Memory
 from told.backends.sqlite import open_store
-from told.backends.sqlite.connect import SCHEMA_VERSION
-from told.backends.sqlite.sql import OLDEST_SCHEMA, SCHEMA_FILES
-from told.core.errors import (
+from told.backends.sqlite.connection import OLDEST_SCHEMA, SCHEMA_FILES, SCHEMA_VERSION
+from told.errors import (
     ConfigError,
     StoreCorrupt,
     StoreError,

@@ -14,7 +14,6 @@ import time
 from typing import Any
 
 from told import Memory
-from told.backends.sqlite import arrays
 from told.testing import hashing_embedder
 
 OPERATIONS = (

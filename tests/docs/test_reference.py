@@ -11,9 +11,10 @@ import pytest
 
 import told
 from pages import blocks, execute, pages
-from told.core import entry, errors, kind, policy
+from told import errors
+from told.api.client import AsyncMemory, Memory
 from told.engine import VERB_ACTIONS
-from told.faces.sdk import AsyncMemory, Memory
+from told.model import entry, kind, policy
 from told.settings import ENV_PREFIX, SETTING_FIELDS
 
 ROOT = Path(__file__).parent.parent.parent
@@ -83,10 +84,10 @@ def test_every_command_is_documented():
     import typer
     from typer.main import get_command
 
-    from told.faces.cli import tree
-    from told.faces.cli.app import app
+    from told.cli import about
+    from told.cli.main import app
 
-    whole = tree.describe_command(typer.Context(get_command(app), info_name="told"))
+    whole = about.describe_command(typer.Context(get_command(app), info_name="told"))
     commands = {f"told {name}" for name, _ in generate.leaves(whole)}
     assert "told models install" in commands
     assert commands == set(re.findall(r"^### (told .+)$", page("cli"), re.MULTILINE))
@@ -96,10 +97,10 @@ def test_every_option_of_every_command_is_documented():
     import typer
     from typer.main import get_command
 
-    from told.faces.cli import tree
-    from told.faces.cli.app import app
+    from told.cli import about
+    from told.cli.main import app
 
-    whole = tree.describe_command(typer.Context(get_command(app), info_name="told"))
+    whole = about.describe_command(typer.Context(get_command(app), info_name="told"))
     bodies = [whole, *(body for _, body in generate.leaves(whole))]
     names = {name for body in bodies for option in body["options"] for name in option["names"]}
     assert undocumented(names, page("cli")) == set()

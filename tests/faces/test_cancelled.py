@@ -11,8 +11,8 @@ import pytest
 
 from locks import locks
 from told import AsyncMemory
-from told.core.entry import Observed
-from told.core.errors import ToldError
+from told.errors import ToldError
+from told.model.entry import Observed
 from told.testing import hashing_embedder
 
 PATIENCE = 10.0

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from told import Memory
-from told.core.errors import InvalidInput, LLMError, NotFoundError, ScopeError, TimeError
-from told.faces.chat import ChatSession
-from told.faces.cli.talk import LineReader
+from told.cli.chat import LineReader
+from told.errors import InvalidInput, LLMError, NotFoundError, ScopeError, TimeError
 from told.testing import ScriptedLLM
+from told.tools.chat import ChatSession
 
 ALICE = {"user_id": "alice"}
 
@@ -417,7 +417,7 @@ def test_a_scope_is_asked_for_before_anything_is_said(told):
 def test_a_model_of_the_command_line_answers(told, monkeypatch):
     model = ScriptedLLM(["Lisbon is lovely."], "openai:small")
     monkeypatch.setattr(
-        "told.faces.cli.talk.open_llm", lambda name, settings: {"openai:small": model}[name]
+        "told.cli.chat.open_llm", lambda name, settings: {"openai:small": model}[name]
     )
     done = told(
         "chat", "-u", "alice", "--llm", "openai:small", "--json", stdin="I moved to Lisbon\n"
@@ -443,7 +443,7 @@ def terminal(told, listening, monkeypatch):
             return line
 
         monkeypatch.setattr("builtins.input", reads)
-        monkeypatch.setattr("told.faces.cli.talk.Lines", TypedLines)
+        monkeypatch.setattr("told.cli.chat.Lines", TypedLines)
         return told("chat", "-u", "alice")
 
     return call

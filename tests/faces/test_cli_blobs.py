@@ -6,8 +6,8 @@ import sys
 import pytest
 
 from papers import blank
-from told.core.ids import hash_content
-from told.faces.cli.run import run
+from told.cli.main import run
+from told.ids import hash_content
 
 NOTE = "# Notes\n\nThe spare key is under the blue pot.\n"
 

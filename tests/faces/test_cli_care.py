@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 from told import Memory, __version__
-from told.faces import verbs
-from told.faces.cli import models as models_module
-from told.faces.cli.app import COMMAND_NAMES, OMITTED_VERBS
+from told.api import verbs
+from told.cli import models as models_module
+from told.cli.main import COMMAND_NAMES, OMITTED_VERBS
 from told.settings import SETTING_FIELDS
 
 TOLD = Path(sys.executable).with_name("told")
@@ -229,7 +229,7 @@ def test_version_names_what_told_stands_on(told):
 )
 def test_small_questions_load_nothing_heavy(words):
     code = (
-        f"import sys\nfrom told.faces.cli.run import run\nassert run({words!r}) == 0\n"
+        f"import sys\nfrom told.cli.main import run\nassert run({words!r}) == 0\n"
         "print(sorted({'numpy', 'onnxruntime', 'apsw', 'told.engine'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -419,7 +419,7 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(words, store, moved):
 
 def test_a_fault_nobody_foresaw_still_ends_in_one_line(store):
     code = (
-        "import told.faces.sdk as sdk\nfrom told.faces.cli import main\n"
+        "import told.api.client as sdk\nfrom told.cli import main\n"
         "def broken(*_, **__): raise ZeroDivisionError('oops')\n"
         "sdk.Memory.get_all = broken\nmain(['list', '-u', 'alice'])"
     )

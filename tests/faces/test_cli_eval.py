@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from told.faces.eval.vectors import EmbedderPool
+from told.tools.evaluate.run import EmbedderPool
 
 ROOT = Path(__file__).parent.parent.parent
 EXAMPLE = str(ROOT / "docs" / "examples" / "conversations.json")

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from told.faces.cli import main
-from told.faces.cli.talk import LineReader
+from told.cli import main
+from told.cli.chat import LineReader
 
 TOLD = Path(sys.executable).with_name("told")
 SAID = "Zürich → 東京 ✓"

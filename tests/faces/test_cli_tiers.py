@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from told.faces.cli import tiers
+from told.cli import fading
 
 CHAT = "haha that's so funny"
 
@@ -56,7 +56,7 @@ def test_the_tiers_are_plain_lines_in_a_pipe(told, talked):
 
 def test_the_tiers_are_a_panel_on_a_terminal(told, sdk, talked):
     console = Console(record=True, width=100, file=io.StringIO())
-    console.print(tiers.render_tier_panel(sdk("tiers", user_id="mara")))
+    console.print(fading.render_tier_panel(sdk("tiers", user_id="mara")))
     drawn = console.export_text()
     assert "tiers" in drawn.splitlines()[0]
     assert "The deadline is March 3" in drawn

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from told import Memory
-from told.core.when import parse_instant
-from told.faces.cli.run import run
-from told.faces.demo import DEMO_NOW, STORE_FILE, story
-from told.faces.demo.walk import SECRET
+from told.cli.main import run
+from told.text.dates import parse_instant
+from told.tools import demo
+from told.tools.demo import DEMO_NOW, SECRET, STORE_FILE
 
 
 @pytest.fixture
@@ -47,11 +47,11 @@ def results(acts, call: str) -> list:
 
 
 def test_the_story_is_told_in_order_and_ends_before_today():
-    times = [parse_instant(line.at) for line in story()]
+    times = [parse_instant(line.at) for line in demo()]
     assert times == sorted(times)
     assert times[-1] < DEMO_NOW
-    assert len([line for line in story() if line.user == "mara"]) >= 25
-    assert {line.user for line in story()} == {"mara", "jonas"}
+    assert len([line for line in demo() if line.user == "mara"]) >= 25
+    assert {line.user for line in demo()} == {"mara", "jonas"}
 
 
 def test_the_same_question_has_another_answer_as_of_march(acts):
@@ -160,7 +160,7 @@ def test_the_demo_names_the_embedder_it_found(demo):
 
 
 def test_the_story_is_package_data():
-    import told.faces.demo
+    import told.tools.demo
 
     assert Path(told.faces.demo.__file__).with_name("story.jsonl").is_file()
 

@@ -9,10 +9,10 @@ import apsw
 import pytest
 
 from told import Memory
-from told.core.ids import IdGenerator, wall_clock_us
-from told.faces import doctor
-from told.faces.cli.run import run
+from told.cli.main import run
+from told.ids import IdGenerator, wall_clock_us
 from told.testing.fakes import HashingEmbedder
+from told.tools import doctor
 
 
 class Usage(NamedTuple):

@@ -6,11 +6,11 @@ import inspect
 import pytest
 
 from told import AsyncMemory, Memory
-from told.core.errors import Denied
-from told.core.policy import Action
-from told.core.scope import Caller
+from told.api import verbs
 from told.engine import VERB_ACTIONS, Engine
-from told.faces import verbs
+from told.errors import Denied
+from told.model.policy import Action
+from told.model.scope import Caller
 
 OTHERWISE = {
     "retract_all": "delete_all",  # the name that code written for other memories knows
@@ -143,7 +143,7 @@ def test_no_way_round_the_guard():
 
 # The command line -----------------------------------------------------------------------------------------------------
 
-CLI = importlib.util.find_spec("told.faces.cli") is not None
+CLI = importlib.util.find_spec("told.cli") is not None
 needs_cli = pytest.mark.skipif(not CLI, reason="there is no command line in this build")
 PROMISED = (
     "add search get list update delete history timeline diff context explain why-not erase verify rebuild reindex "
@@ -154,7 +154,7 @@ PROMISED = (
 def commands():
     import typer
 
-    from told.faces.cli.app import app
+    from told.cli.main import app
 
     top = typer.main.get_command(app).commands
     groups = {name: getattr(group, "commands", {}) for name, group in top.items()}
@@ -168,8 +168,8 @@ def commands():
 
 @needs_cli
 def test_every_verb_is_a_command_or_is_declined():
-    from told.faces.cli.app import COMMAND_NAMES
-    from told.faces.cli.app import OMITTED_VERBS as LEFT_OUT
+    from told.cli.main import COMMAND_NAMES
+    from told.cli.main import OMITTED_VERBS as LEFT_OUT
 
     for verb in public(Memory) - set(LEFT_OUT):
         assert COMMAND_NAMES.get(verb, verb).replace("_", "-") in commands(), verb
@@ -185,7 +185,7 @@ def test_every_promised_command_is_there_and_says_what_it_does(name):
 @needs_cli
 @pytest.mark.parametrize("verb", sorted(SCOPED - {"tool_result"}))
 def test_a_command_takes_the_three_ids_its_verb_takes(verb):
-    from told.faces.cli.app import COMMAND_NAMES
+    from told.cli.main import COMMAND_NAMES
 
     command = commands()[COMMAND_NAMES.get(verb, verb)]
     options = {option for param in command.params for option in param.opts}
@@ -199,7 +199,7 @@ def test_a_command_takes_the_three_ids_its_verb_takes(verb):
 @needs_cli
 @pytest.mark.parametrize("verb", sorted((SCOPED | ACCOUNT_WIDE) - {"tool_result"}))
 def test_every_command_can_answer_in_json(verb):
-    from told.faces.cli.app import COMMAND_NAMES
+    from told.cli.main import COMMAND_NAMES
 
     command = commands()[COMMAND_NAMES.get(verb, verb)]
     assert "--json" in {option for param in command.params for option in param.opts}

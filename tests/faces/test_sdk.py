@@ -10,7 +10,7 @@ import pytest
 
 from histories import stage
 from told import AsyncMemory, ConfigError, InvalidInput, Memory, NotFoundError, ScopeError
-from told.core.errors import ModelMismatch, StoreClosed, TooLarge, Unsupported
+from told.errors import ModelMismatch, StoreClosed, TooLarge, Unsupported
 from told.testing import HashingEmbedder
 
 ITEM = {"id", "memory", "hash", "metadata", "score", "created_at", "updated_at"}

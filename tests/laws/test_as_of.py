@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import Stage, answers, any_step, kept, questions, scripts, stage, tried
-from told.core.when import format_iso
+from told.text.dates import format_iso
 
 KINDS = ["ram", "sqlite"]
 

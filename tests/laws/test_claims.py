@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from claimed import Notebook, claim
 from histories import stage, tried
-from told.core.fact import NEVER
+from told.model.fact import NEVER
 
 U: dict[str, Any] = {"user_id": "u"}
 KINDS = ["ram", "sqlite"]

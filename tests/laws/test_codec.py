@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import stage, tried
-from told.core import entry as ledger
-from told.core.entry import (
+from told.errors import StoreCorrupt, StoreVersion
+from told.ids import canonical_json, sha256
+from told.model import entry as ledger
+from told.model.entry import (
     GENESIS,
     Asserted,
     Claim,
@@ -27,10 +29,8 @@ from told.core.entry import (
     upcast_envelope,
     verb_sort,
 )
-from told.core.errors import StoreCorrupt, StoreVersion
-from told.core.ids import canonical_json, sha256
-from told.core.scope import Scope
-from told.core.when import ALWAYS, PRECISIONS, Interval
+from told.model.scope import Scope
+from told.text.dates import ALWAYS, PRECISIONS, Interval
 
 texts = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 maybe = st.none() | texts

@@ -8,7 +8,7 @@ from hypothesis import given
 
 from histories import Player, answers, any_step, caller, questions, scripts, tried
 from told import AsyncMemory, Memory
-from told.core.errors import StoreError
+from told.errors import StoreError
 from told.flow import arun, call, gather_flows, run
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 

@@ -14,16 +14,15 @@ from hypothesis import strategies as st
 
 from curating import DAY, World, claim, denied, world
 from histories import tried
-from told.core.entry import Asserted, Claim, Retracted
-from told.core.errors import Conflict
-from told.core.fact import UNLISTED_KINDS, Fact
-from told.core.kind import Semantics
-from told.core.predicates import lookup_predicate
-from told.core.when import Interval
+from told.curation.decisions import is_ended, is_tentative
+from told.curation.predicates import OPPOSITES, get_slot
+from told.errors import Conflict
 from told.flow import run
 from told.ledger.history import load_history
-from told.write.curate.slots import OPPOSITES, get_slot
-from told.write.curate.verdicts import is_ended, is_tentative
+from told.model.entry import Asserted, Claim, Retracted
+from told.model.fact import UNLISTED_KINDS, Fact
+from told.model.kind import Semantics, lookup_predicate
+from told.text.dates import Interval
 
 NOW = 1_767_600_000_000_000
 VALUES = {

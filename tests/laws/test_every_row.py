@@ -14,7 +14,7 @@ import pytest
 from histories import lived
 from papers import blank
 from told import Memory, ToldError
-from told.core.query import AccessCount
+from told.model.query import AccessCount
 from told.ports import VIEWS, IdempotencyRecord
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 

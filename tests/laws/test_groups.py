@@ -9,10 +9,12 @@ from typing import Any
 
 import pytest
 
-from told.backends.sqlite.connect import translate_errors
+from told.backends.sqlite.connection import translate_errors
+from told.backends.sqlite.group_commit import GroupCommitWriter, WriteJob
 from told.backends.sqlite.store import SqliteStore
-from told.backends.sqlite.writer import GroupCommitWriter, WriteJob
-from told.core.entry import (
+from told.ids import hash_text
+from told.ledger.views import build_fold, fold_all
+from told.model.entry import (
     Asserted,
     Claim,
     Draft,
@@ -23,9 +25,7 @@ from told.core.entry import (
     Ruled,
     Verb,
 )
-from told.core.ids import hash_text
-from told.core.scope import Scope
-from told.core.text import md5_hex
+from told.model.scope import Scope
 from told.ports import (
     VIEWS,
     Batch,
@@ -40,9 +40,9 @@ from told.ports import (
     ThreadUntouched,
     UnchangedSlot,
 )
-from told.testing.contract.scribe import make_idempotency_record
+from told.testing.contract.harness import make_idempotency_record
 from told.testing.fakes import seeded_mint
-from told.views import build_fold, fold_all
+from told.text.tokens import md5_hex
 
 ACCOUNTS = ("acme", "other")
 USERS = ("alice", "bob")

@@ -19,7 +19,7 @@ from histories import (
     timestamps,
     tried,
 )
-from told.core.errors import IdempotencyConflict, InvalidInput
+from told.errors import IdempotencyConflict, InvalidInput
 
 KINDS = ["ram", "sqlite"]
 requests = st.fixed_dictionaries(

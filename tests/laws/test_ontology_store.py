@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 from histories import tried
 from ontologies import concept
 from told import Memory
-from told.core.alike import value_similarity
 from told.ontology import DECAY, PRUNE_THRESHOLD, MemoryStore
 from told.testing import ManualClock, seeded_mint
+from told.text.similarity import value_similarity
 
 CONCEPTS = {
     "Need": concept("permanent", 0.9, 2, "recency"),

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from histories import Stage, stage, tried
 from told import Memory
-from told.core.fact import NEVER
-from told.core.ids import hash_text
-from told.core.scope import Scope
-from told.faces import shapes
+from told.api import serialize
+from told.ids import hash_text
+from told.model.fact import NEVER
+from told.model.scope import Scope
 from told.testing import HashingEmbedder
 
 KINDS = ["ram", "sqlite"]
@@ -138,10 +138,10 @@ def test_a_read_of_the_past_says_what_it_said_then(kind, knobs, past, later, que
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_what_is_derived_later_takes_no_room_in_the_past(kind):
-    from told.core.entry import Asserted, Claim, Draft
-    from told.core.scope import Scope
+    from told.ledger.views import fold_all
+    from told.model.entry import Asserted, Claim, Draft
+    from told.model.scope import Scope
     from told.ports import Batch
-    from told.views import fold_all
 
     with stage(kind) as here:
         memory, store = here.memory, here.memory.engine.store
@@ -229,10 +229,12 @@ def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
             memory.search(query, **U, limit=1),
             memory.get_all(**U),
             *(
-                shapes.bundle_to_dict(memory.context(query, **U, budget=60 + 400 * tail, tail=tail))
+                serialize.bundle_to_dict(
+                    memory.context(query, **U, budget=60 + 400 * tail, tail=tail)
+                )
                 for tail in (0, 5)
             ),
-            shapes.bundle_to_dict(memory.context(None, **U)),
+            serialize.bundle_to_dict(memory.context(None, **U)),
             memory.explain(query, **U),
             memory.explain(query, **U, limit=1),
             *(memory.why_not(query, memory_id, **U, limit=1) for memory_id, shown in ids if shown),

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import any_step, scripts, stage, tried
-from told.core.query import AccessCount
-from told.core.scope import Scope
 from told.flow import run
+from told.model.query import AccessCount
+from told.model.scope import Scope
 
 
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from histories import tried
 from told import Memory, ToldError
-from told.core.fact import Tick
-from told.core.fading import ClockReadings
-from told.core.salience import (
+from told.model.decay import ClockReadings
+from told.model.fact import Tick
+from told.model.salience import (
     MAX_SALIENCE,
     DecayClock,
     DecayCurve,
@@ -23,8 +23,8 @@ from told.core.salience import (
     decay_per_event,
     find_fade_time,
 )
-from told.core.scope import Scope
-from told.core.when import format_iso
+from told.model.scope import Scope
+from told.text.dates import format_iso
 from visits import VISIT, visit
 
 STORES = ["ram", "sqlite"]

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import QUERIES, filters, scopes, stage, tried, worlds
-from told.core.errors import NotFoundError, ToldError
+from told.errors import NotFoundError, ToldError
 
 KINDS = ["ram", "sqlite"]
 PLACES = ("user_id", "agent_id", "run_id")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from compass import Compass, exchange
 from histories import tried
 from told import Memory
-from told.core.topics import IN_TOPIC, is_packed_mean, unpack_mean
+from told.model.topics import IN_TOPIC, is_packed_mean, unpack_mean
 from told.testing import ManualClock, seeded_mint
 
 U = {"user_id": "u"}

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.anthropic import anthropic
-from told.core.errors import ConfigError, LLMError
+from told.errors import ConfigError, LLMError
 from told.flow import call, run
 from told.ports import ChatLine, Tool, ToolCall, ToolLLM, Usage
+from told.providers.http.anthropic import anthropic
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 WEATHER = Tool(

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from told.core.errors import InvalidInput, LLMError
+from told.errors import InvalidInput, LLMError
 from told.flow import call, run
-from told.open import UsageMeter, wrap_with_cache, wrap_with_meter
+from told.plugins.adapters import UsageMeter, wrap_with_cache, wrap_with_meter
 from told.ports import LLM, ChatLine, Reply, Tool, ToolCall, ToolLLM, ToolReply, Usage, get_usage
 from told.testing import Recorder, Replayer, ScriptedLLM
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.google import google, google_embedder, to_gemini_schema
-from told.core.errors import ConfigError, LLMError
+from told.errors import ConfigError, LLMError
 from told.flow import call, run
 from told.ports import ChatLine, Tool, ToolCall, ToolLLM, Usage
+from told.providers.http.google import google, google_embedder, to_gemini_schema
 
 FACTS = {
     "type": "object", "additionalProperties": False, "required": ["facts"],

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.ollama import ollama, ollama_embedder, resolve_base_url
-from told.backends.http.provider import ModelOptions
-from told.core.errors import EmbeddingError, LLMError
+from told.errors import EmbeddingError, LLMError
 from told.flow import call, run
 from told.ports import ChatLine, Tool, ToolCall, ToolLLM
+from told.providers.http.ollama import ollama, ollama_embedder, resolve_base_url
+from told.providers.http.provider import ModelOptions
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 WEATHER = Tool(

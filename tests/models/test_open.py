@@ -10,17 +10,11 @@ import pytest
 
 from servers import says, serving
 from told import Settings
-from told.core.errors import ConfigError, LLMError
-from told.faces import config
+from told.api import config
+from told.errors import ConfigError, LLMError
 from told.flow import call, run
-from told.open import (
-    CallableLLM,
-    list_configured_providers,
-    load_plugin,
-    open_embedder,
-    open_llm,
-    open_store,
-)
+from told.plugins import list_configured_providers, load_plugin, open_embedder, open_llm, open_store
+from told.plugins.adapters import CallableLLM
 from told.ports import LLM, ChatLine, Reply, Tool, ToolLLM, Usage
 from told.testing import ScriptedLLM
 
@@ -430,7 +424,7 @@ def test_a_plug_in_needs_no_more_than_a_function(monkeypatch):
     point = SimpleNamespace(
         name="acme", load=lambda: lambda model: ScriptedLLM(["yes"], model=f"acme:{model}")
     )
-    monkeypatch.setattr("told.open.plugins.entry_points", lambda group: [point])
+    monkeypatch.setattr("told.plugins.entry_points", lambda group: [point])
     llm = open_llm("acme:small", SETTINGS)
     assert llm.model == "acme:small"
     assert ask(llm) == "yes"
@@ -440,9 +434,9 @@ def test_a_plug_in_needs_no_more_than_a_function(monkeypatch):
 
 def test_what_told_brings_along_is_found_without_a_look_at_all_that_is_installed(monkeypatch):
     monkeypatch.setattr(
-        "told.open.plugins.entry_points", lambda group: pytest.fail(f"looked for {group}")
+        "told.plugins.entry_points", lambda group: pytest.fail(f"looked for {group}")
     )
-    assert load_plugin("told.stores", "ram").__module__ == "told.backends.ram"
+    assert load_plugin("told.stores", "ram").__module__ == "told.backends.memory.store"
 
 
 # Embedders
@@ -507,7 +501,7 @@ def test_a_store_opens_and_takes_what_is_said_while_its_embedder_is_away(tmp_pat
 
 def test_the_command_counts_with_an_embedder_that_answers_later(tmp_path, monkeypatch):
     from told import Memory
-    from told.faces.cli.run import run as told
+    from told.cli.main import run as told
 
     url = f"sqlite:///{tmp_path}/told.db"
     with Memory(url, embedder="none") as memory:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from servers import says, serving
-from told.backends.http.openai import azure, azure_embedder, openai, openai_embedder, openrouter
-from told.core.errors import ConfigError, EmbeddingError, LLMError, ModelMissing
+from told.errors import ConfigError, EmbeddingError, LLMError, ModelMissing
 from told.flow import call, run
 from told.ports import ChatLine, Embedder, Tool, ToolCall, ToolLLM, Usage
+from told.providers.http.openai import azure, azure_embedder, openai, openai_embedder, openrouter
 
 FACTS = {"type": "object", "properties": {"facts": {"type": "array"}}, "required": ["facts"]}
 STRICT = {**FACTS, "additionalProperties": False}

@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 
 from servers import Script, drips, resets, says, serving, truncates
-from told.backends.http import keys
-from told.backends.http.wire import ClientLimits, ClientTiming, HttpClient
-from told.core.errors import ConfigError, EmbeddingError, LLMError
+from told.errors import ConfigError, EmbeddingError, LLMError
 from told.flow import call, run
+from told.providers.http import client
+from told.providers.http.client import ClientLimits, ClientTiming, HttpClient
 
 KEY = "sk-proj-3kd9Xq7LmZ2aVw8R"
 NOON = 1_800_000_000.0
@@ -446,7 +446,7 @@ def test_an_address_that_cannot_be_is_refused(url):
     ],
 )
 def test_a_placeholder_is_known_for_what_it_is(key):
-    assert keys.is_placeholder(key)
+    assert client.is_placeholder(key)
 
 
 @pytest.mark.parametrize(
@@ -463,4 +463,4 @@ def test_a_placeholder_is_known_for_what_it_is(key):
     ],
 )
 def test_what_may_be_a_key_is_taken_for_one(key):
-    assert not keys.is_placeholder(key)
+    assert not client.is_placeholder(key)

@@ -10,10 +10,10 @@ import pytest
 
 from forking import PATIENCE, child, went_well
 from told import Memory
-from told.core.errors import StoreClosed
-from told.faces.worker import BackgroundWorker
+from told.api.session import BackgroundWorker
+from told.errors import StoreClosed
+from told.ingest.context import Mutex
 from told.testing import hashing_embedder
-from told.write.alone import Mutex
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 

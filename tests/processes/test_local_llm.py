@@ -14,11 +14,12 @@ from importlib.util import find_spec
 import pytest
 
 from told import Memory, Settings
-from told.backends.local import registry
-from told.core.errors import ConfigError, ModelMissing
+from told.errors import ConfigError, ModelMissing
 from told.flow import call, run
-from told.open import UsageMeter, open_llm, wrap_with_meter
+from told.plugins import open_llm
+from told.plugins.adapters import UsageMeter, wrap_with_meter
 from told.ports import ChatLine, Tool, ToolLLM
+from told.providers.local import registry
 
 MACHINE = registry.home()
 """Where models really are on this machine; every test has an empty home of its own."""
@@ -125,21 +126,21 @@ def test_it_is_named_and_counts_as_remote(llm):
 
 def test_without_the_model_the_error_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setenv("TOLD_MODELS", str(tmp_path))
-    monkeypatch.setattr("told.backends.local.llm.find_spec", lambda name: object())
+    monkeypatch.setattr("told.providers.local.llm.find_spec", lambda name: object())
     with pytest.raises(ModelMissing, match="told models install smollm2"):
         open_llm("local", SETTINGS)
 
 
 def test_without_what_runs_it_the_error_says_what_to_install(monkeypatch):
-    monkeypatch.setattr("told.backends.local.llm.find_spec", lambda name: None)
+    monkeypatch.setattr("told.providers.local.llm.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"told\[llm-local\]"):
         open_llm("local:smollm2", SETTINGS)
 
 
 def test_each_model_has_its_task(monkeypatch):
-    from told.backends.local import open_embedder
+    from told.providers.local import open_embedder
 
-    monkeypatch.setattr("told.backends.local.llm.find_spec", lambda name: object())
+    monkeypatch.setattr("told.providers.local.llm.find_spec", lambda name: object())
     with pytest.raises(ConfigError, match="minilm answers nothing; it embeds"):
         open_llm("local:minilm", SETTINGS)
     with pytest.raises(ConfigError, match="smollm2 embeds nothing; it answers"):
@@ -148,7 +149,7 @@ def test_each_model_has_its_task(monkeypatch):
 
 FORKED = """
 import atexit, os, signal, sys
-from told.backends.local.llm import serve
+from told.providers.local.llm import serve
 serve("smollm2")
 number = os.fork()
 if not number:

@@ -15,15 +15,14 @@ import pytest
 
 from forking import PATIENCE, child, went_well
 from locks import locks
-from told import Memory
-from told.backends.http import home
-from told.backends.http.breaker import CircuitBreaker
-from told.backends.local import llm as local_llm
-from told.backends.local import open_embedder
-from told.core import fork
-from told.core.fork import acquire_on_fork, at_fork, reset_on_fork
+from told import Memory, runtime
 from told.ontology import MemoryStore
-from told.open.around import wrap_with_cache
+from told.plugins.adapters import wrap_with_cache
+from told.providers.http import client
+from told.providers.http.client import CircuitBreaker
+from told.providers.local import llm as local_llm
+from told.providers.local import open_embedder
+from told.runtime import acquire_on_fork, at_fork, reset_on_fork
 from told.testing import ScriptedLLM, hashing_embedder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
@@ -40,7 +39,9 @@ class Held:
         self._found = found
         self._taken, self._over = threading.Event(), threading.Event()
         waited = {
-            id(ref()) for ref, names in fork._HOOKS.values() if names[fork.BEFORE] == "acquire"
+            id(ref())
+            for ref, names in runtime._HOOKS.values()
+            if names[runtime.BEFORE] == "acquire"
         }
         self._awaited = [lock for lock in found if id(lock) in waited]
         self._thread = threading.Thread(target=self._hold)
@@ -85,7 +86,7 @@ def everything(tmp_path: Path) -> Iterator[list[Any]]:
 
 
 def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
-    home.get_loop_thread()
+    client.get_loop_thread()
     found = list(locks(everything, vars(local_llm)))
     owners = {owner.rpartition(".")[2] for owner, _ in found}
     assert owners >= {
@@ -171,11 +172,11 @@ def test_what_nobody_has_any_longer_is_not_called_and_takes_no_room() -> None:
             called.append(f"leave {self.name}")
 
     gc.collect()
-    before = len(fork._HOOKS)
+    before = len(runtime._HOOKS)
     one, two, three = Part("one"), Part("two"), Part("three")
     del two
     gc.collect()
-    assert len(fork._HOOKS) == before + 2
+    assert len(runtime._HOOKS) == before + 2
 
     def live() -> None:
         assert called == ["leave three", "leave one", "renew one", "renew three"]
@@ -183,7 +184,7 @@ def test_what_nobody_has_any_longer_is_not_called_and_takes_no_room() -> None:
     assert went_well(child(live))
     del one, three
     gc.collect()
-    assert len(fork._HOOKS) == before
+    assert len(runtime._HOOKS) == before
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -226,7 +227,7 @@ def test_a_server_that_was_being_tried_by_the_parent_may_be_tried_by_a_child() -
 
 ENDED = """
 import os, signal, sys
-from told.backends.local import embedder
+from told.providers.local import embedder
 inherited = embedder("minilm")
 inherited.embed(["tea"])
 number = os.fork()

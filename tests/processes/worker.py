@@ -10,11 +10,8 @@ import sys
 import time
 from typing import Any
 
-import numpy as np
-
 from told import Memory
-from told.backends.sqlite import arrays
-from told.core.errors import ToldError
+from told.errors import ToldError
 from told.testing import hashing_embedder
 
 PATIENCE = 20

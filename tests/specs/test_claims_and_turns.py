@@ -11,7 +11,7 @@ import pytest
 from claimed import Notebook, claim, texts
 from histories import stage
 from told import InvalidInput, Memory
-from told.read.bundle import CHANGED_SUFFIX
+from told.retrieval.context import CHANGED_SUFFIX
 
 U: dict[str, Any] = {"user_id": "u"}
 KINDS = ("ram", "sqlite")

@@ -13,14 +13,13 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.entry import Asserted, Claim, Draft, Linked
-from told.core.errors import NotFoundError, StoreBusy
-from told.core.query import AccessCount
-from told.core.recall import AccessBatch, AccessRecord, ReviewReason, ReviewTask
-from told.core.scope import Scope
+from told.errors import NotFoundError, StoreBusy
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft, Linked
+from told.model.query import AccessBatch, AccessCount, AccessRecord, ReviewReason, ReviewTask
+from told.model.scope import Scope
 from told.ports import VIEWS, Batch
 from told.testing import hashing_embedder
-from told.views import fold_all
 
 
 @pytest.fixture

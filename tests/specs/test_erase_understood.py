@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.fact import NODE, QUARANTINE, TURN
-from told.core.scope import Scope
+from told.model.fact import NODE, QUARANTINE, TURN
+from told.model.scope import Scope
 from told.ports import VIEWS
 from told.testing import HashingEmbedder, ScriptedLLM
 

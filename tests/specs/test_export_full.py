@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from told import Memory
-from told.core.errors import InvalidInput, StoreError
+from told.errors import InvalidInput, StoreError
 
 FULL = Path("/dev/full")
 

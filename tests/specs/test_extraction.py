@@ -12,7 +12,7 @@ PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 SILENT = ("asking", "chit-chat", "hypothetical", "sarcastic")
 """Styles in which next to nothing is said that a memory should keep."""
 
-LOCAL, CURATOR = "told.write.local", "told.write.curate"
+LOCAL, CURATOR = "told.extraction.rules", "told.curation"
 
 
 @pytest.fixture(scope="module", params=SPLITS)

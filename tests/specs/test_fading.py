@@ -6,18 +6,18 @@ from itertools import accumulate
 import pytest
 
 from told import InvalidInput, Memory, NotFoundError, ScopeError
-from told.core.entry import Draft, Evidence, Observed
-from told.core.fact import Fact, Link
-from told.core.fading import group_repetitions, list_mentions
-from told.core.ids import uuid7, uuid7_created_at
-from told.core.kind import Kind, load_builtin_ontology, load_kind, load_ontology
-from told.core.salience import DecayClock, Tier, find_fade_time
-from told.core.scope import Scope
-from told.core.trust import TRUST_KEY
+from told.ids import uuid7, uuid7_created_at
 from told.ledger import clocks as counting
+from told.ledger.views import fold_all
+from told.model.beliefs import TRUST_KEY
+from told.model.decay import group_repetitions, list_mentions
+from told.model.entry import Draft, Evidence, Observed
+from told.model.fact import Fact, Link
+from told.model.kind import Kind, load_builtin_ontology, load_kind, load_ontology
+from told.model.salience import DecayClock, Tier, find_fade_time
+from told.model.scope import Scope
 from told.ports import Batch
 from told.settings import load_settings
-from told.views import fold_all
 from visits import VISIT, visit
 
 STORES = ["ram", "sqlite"]
@@ -516,7 +516,7 @@ def test_about_leaves_out_what_is_no_memory_and_what_others_said(here):
 
 
 def test_about_pages_through_more_than_a_page(here, monkeypatch):
-    monkeypatch.setattr("told.read.about.PAGE", 3)
+    monkeypatch.setattr("told.retrieval.listing.PAGE", 3)
     for number in range(8):
         here.current_text("Need.Deaf", f"need {number}")
     assert len(here.memory.about(**here.ids)["results"]) == 8
@@ -591,7 +591,7 @@ def test_forget_wants_to_know_whom(here):
 
 
 def test_forget_pages_through_everything_once(here, monkeypatch):
-    monkeypatch.setattr("told.tend.forget.PAGE", 3)
+    monkeypatch.setattr("told.maintenance.forgetting.PAGE", 3)
     for number in range(5):
         here.current_text("Need.Coffee", f"drink {number}")
         here.current_text("Need.Deaf", f"need {number}")

@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from told import Memory
-from told.core.errors import EmbeddingError, ModelMismatch, ToldError
+from told.errors import EmbeddingError, ModelMismatch, ToldError
 from told.testing import FlakyEmbedder, HashingEmbedder, hashing_embedder
 
 ROWS = 600

@@ -14,14 +14,7 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.errors import (
-    InvalidInput,
-    NotFoundError,
-    ScopeError,
-    ToldError,
-    TooLarge,
-    Unsupported,
-)
+from told.errors import InvalidInput, NotFoundError, ScopeError, ToldError, TooLarge, Unsupported
 from told.testing import hashing_embedder
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.scope import Scope
+from told.model.scope import Scope
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 U = {"user_id": "u"}
@@ -101,7 +101,7 @@ def by_model() -> Iterator[dict[str, Memory]]:
 
 def local() -> Any:
     """The installed English model, if there is one."""
-    from told.backends.local import open_embedder, registry
+    from told.providers.local import open_embedder, registry
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", str(CACHE.parent))

@@ -8,15 +8,8 @@ import pytest
 
 from papers import blank, docx, paragraph, pdf, png
 from told import AsyncMemory, Memory
-from told.core.errors import (
-    InvalidInput,
-    MediaError,
-    NotFoundError,
-    ScopeError,
-    TooLarge,
-    Unsupported,
-)
-from told.core.ids import hash_content
+from told.errors import InvalidInput, MediaError, NotFoundError, ScopeError, TooLarge, Unsupported
+from told.ids import hash_content
 from told.testing import hashing_embedder
 
 SETUP = "Handbook · Setup"

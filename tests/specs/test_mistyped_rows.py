@@ -6,10 +6,10 @@ import apsw
 import pytest
 
 from told import AsyncMemory, Memory
-from told.backends.sqlite.care import ACTIVE_READERS_WARNING
+from told.backends.sqlite.integrity import ACTIVE_READERS_WARNING
 from told.backends.sqlite.store import SqliteStore
-from told.core.errors import StoreCorrupt
-from told.faces import doctor
+from told.errors import StoreCorrupt
+from told.tools import doctor
 
 BLOB = b"\xff\x00"
 ODD = [

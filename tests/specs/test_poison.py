@@ -19,8 +19,8 @@ from contexts import Line, read_markdown, read_messages, read_text, read_xml
 from papers import blank
 from poison import CHANNELS, GUARDED, OWN, ROLES, SOURCE, SPOKEN, Poison, ids, poisons
 from told import Memory
-from told.core.fact import TURN, Fact
-from told.read.render import FORMATS, flatten_text, format_speaker, get_trust_label
+from told.model.fact import TURN, Fact
+from told.retrieval.render import FORMATS, flatten_text, format_speaker, get_trust_label
 
 EVERYTHING = 1_000_000
 PLAIN = str.maketrans("", "", "*_")

@@ -18,7 +18,7 @@ import pytest
 from papers import blank
 from poison import GUARDED
 from told import Memory
-from told.core.entry import Asserted, Observed
+from told.model.entry import Asserted, Observed
 from told.ports import ToolCall, ToolReply
 from told.testing import ScriptedLLM
 

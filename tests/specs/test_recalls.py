@@ -8,12 +8,11 @@ from typing import Any
 import pytest
 
 from told import AsyncMemory, Memory
-from told.backends.sqlite import connect
-from told.core.errors import StoreBusy
-from told.core.query import AccessCount
-from told.core.recall import AccessBatch, AccessRecord, ReviewReason, ReviewTask
-from told.core.scope import Scope
+from told.backends.sqlite import connection
+from told.errors import StoreBusy
 from told.flow import run
+from told.model.query import AccessBatch, AccessCount, AccessRecord, ReviewReason, ReviewTask
+from told.model.scope import Scope
 
 ALICE = Scope("default", user_id="alice")
 
@@ -62,9 +61,11 @@ def test_recalls_survive_closing_and_opening(open_memory):
 def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory, monkeypatch):
     memory = open_memory()
     threads = tell(memory, "tea", "coffee", "milk")
-    run_named, ran = connect.run_named, list[str]()
+    run_named, ran = connection.run_named, list[str]()
     monkeypatch.setattr(
-        connect, "run_named", lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest)
+        connection,
+        "run_named",
+        lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest),
     )
     few = AccessBatch(
         {threads[0]: AccessCount(1, 1)},

@@ -5,7 +5,7 @@ from base64 import b64decode
 import pytest
 
 from told import ConfigError, InvalidInput, Memory
-from told.core.errors import Denied
+from told.errors import Denied
 
 KEY = "0123456789abcdef" * 4
 SECRET = "AKIA" + "QRSTUVWXYZ234567"

@@ -6,11 +6,11 @@ import warnings
 
 import pytest
 
-import told.faces.ontology
+import told.api.ontology
 from histories import stage
 from servers import says, serving
 from told import ConfigError, Memory
-from told.faces.cli.run import run as told_cli
+from told.cli.main import run as told_cli
 from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
 from told.testing import ScriptedLLM
 

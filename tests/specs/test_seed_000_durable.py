@@ -10,8 +10,8 @@ import pytest
 
 from ontologies import FULL, MUSEUM, SEED, STYLE, chatter, five_turns, opened, tiers, values
 from told import Memory, ScopeError
-from told.backends.sqlite.sql import QUERIES
-from told.core.errors import InvalidInput, NotFoundError
+from told.backends.sqlite.connection import QUERIES
+from told.errors import InvalidInput, NotFoundError
 from told.flow import run
 from told.ontology import Fact, MemoryStore
 from told.testing import ManualClock

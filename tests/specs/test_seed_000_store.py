@@ -13,7 +13,7 @@ import pytest
 import told.ontology
 from ontologies import KEEPERS, MUSEUM, SEED, STYLE, concept, five_turns, opened, tiers, values
 from told import ConfigError, InvalidInput
-from told.faces.ontology import fact as tuning
+from told.api.ontology import fact as tuning
 from told.ontology import DECAY, PRUNE_THRESHOLD, Fact, MemoryStore, filtered_block
 from told.testing import HashingEmbedder, ManualClock
 

@@ -6,9 +6,9 @@ import pytest
 
 from ontologies import KEEPERS, MUSEUM, SEED, STYLE, concept, opened, tiers, values
 from told import Memory
-from told.backends.local import registry
-from told.core.salience import decay_per_event
+from told.model.salience import decay_per_event
 from told.ontology import MemoryStore, extract_facts, filtered_block
+from told.providers.local import registry
 from told.testing import HashingEmbedder, ManualClock, ScriptedLLM
 
 DAY = 24 * 3_600_000_000
@@ -48,7 +48,7 @@ def test_a_query_recalls_what_has_faded(visitor):
 
 
 def test_this_process_keeps_the_newest_of_what_has_faded(monkeypatch):
-    monkeypatch.setattr("told.faces.ontology.inside.ARCHIVED", 3)
+    monkeypatch.setattr("told.api.ontology.storage.ARCHIVED", 3)
     store = MemoryStore(SEED)
     for number in range(8):
         store.upsert(STYLE, f"style {number}", "asserted", f"I like style {number}.")

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.entry import Asserted, Claim, Draft, Linked
-from told.core.scope import Scope
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft, Linked
+from told.model.scope import Scope
 from told.ports import Batch
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
-from told.views import fold_all
 
 DAY = 86_400_000_000
 U = {"user_id": "u"}

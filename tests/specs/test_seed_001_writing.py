@@ -7,8 +7,8 @@ import pytest
 from hearing import wish
 from histories import stage
 from told import ConfigError, InvalidInput, Memory
-from told.core.scope import Scope
-from told.faces.cli.run import run as told_cli
+from told.cli.main import run as told_cli
+from told.model.scope import Scope
 from told.ports import ToolReply
 from told.testing import ScriptedLLM
 

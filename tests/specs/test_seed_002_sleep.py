@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from histories import Question, Step, answers, stage, ticks, tried, updates
 from told import AsyncMemory, InvalidInput, Memory, NotFoundError, ToldError
-from told.core.entry import Asserted, Linked, Retracted
-from told.core.errors import StoreBusy
-from told.core.recall import ReviewReason, ReviewTask
+from told.errors import StoreBusy
 from told.flow import run
+from told.maintenance.deltas import OPERATIONS, DeltaClock, operation_to_json, parse_delta
+from told.model.entry import Asserted, Linked, Retracted
+from told.model.query import ReviewReason, ReviewTask
 from told.ports import VIEWS
-from told.tend.delta import OPERATIONS, DeltaClock, operation_to_json, parse_delta
 from told.testing import ManualClock, ScriptedLLM, seeded_mint
 
 DAY = 86_400_000_000

@@ -16,7 +16,7 @@ from told.testing import ScriptedLLM
 SAID = "I met Annie Davis at the Cooktown Festival in October 1979."
 FIVE = ("surface", "linguistic", "presupposition", "inferential", "conceivable")
 PROMPTS = {
-    name: resources.files("told.write")
+    name: resources.files("told.extraction")
     .joinpath("prompts", f"aperture-{name}.md")
     .read_text("utf-8")
     .strip()

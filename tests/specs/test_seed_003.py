@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.entry import Draft, Linked
-from told.core.importance import score_importance
-from told.core.query import AccessCount
-from told.core.scope import Scope
 from told.flow import run
+from told.ledger.views import fold_all
+from told.model.entry import Draft, Linked
+from told.model.query import AccessCount
+from told.model.scope import Scope
 from told.ports import Batch
-from told.read.cache import load_access_counts
+from told.retrieval.access_log import load_access_counts
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
-from told.views import fold_all
+from told.text.importance import score_importance
 
 U = {"user_id": "u"}
 SCOPE = Scope("default", user_id="u")

@@ -14,23 +14,29 @@ from typing import Any, ClassVar
 import pytest
 
 from told import AsyncMemory, InvalidInput, LLMError, Memory, ScopeError
-from told.core.condense import extract_summary
-from told.core.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
-from told.core.fact import TOPIC, Fact
-from told.core.importance import score_importance
-from told.core.scope import Scope
-from told.core.tiers import DAY_US, MINUTE_US, compute_recency, fuse_scores, is_cold, score_member
-from told.core.topics import SUPER
 from told.engine.tiering import TierVerbs
 from told.flow import run
 from told.ledger.commit import commit_batch
+from told.maintenance.importance import JudgeResult, judge_turns, parse_scores
+from told.maintenance.summaries import pair_turns
+from told.maintenance.tail import get_cursor_name
+from told.maintenance.tiers import select_widest_scopes
+from told.model.entry import Asserted, Claim, Draft, Linked, Observed, Retracted
+from told.model.fact import TOPIC, Fact
+from told.model.salience import (
+    DAY_US,
+    MINUTE_US,
+    compute_recency,
+    fuse_scores,
+    is_cold,
+    score_member,
+)
+from told.model.scope import Scope
+from told.model.topics import SUPER
 from told.ports import Batch
 from told.settings import Settings
-from told.tend.judge import JudgeResult, judge_turns, parse_scores
-from told.tend.registry import pair_turns
-from told.tend.sweep import select_widest_scopes
-from told.tend.tail import get_cursor_name
 from told.testing import HashingEmbedder, ManualClock, ScriptedLLM, seeded_mint
+from told.text.importance import extract_summary, score_importance
 
 U = {"user_id": "u"}
 SCOPE = Scope("default", user_id="u")
@@ -480,7 +486,7 @@ def test_too_many_conversations_that_fill_no_question_are_asked_about_all_the_sa
     engine = stage.memory.engine
     run(judge_turns(engine.write_context, "default", full_only=True))
     assert llm.asked == []
-    monkeypatch.setattr("told.tend.judge.MANY", 3)
+    monkeypatch.setattr("told.maintenance.importance.MANY", 3)
     run(judge_turns(engine.write_context, "default", full_only=True))
     assert len(llm.asked) == 3
 
@@ -511,7 +517,7 @@ def test_judged_in_the_index_it_just_counts(open_stage: Any) -> None:
 def quietly(stage: Stage) -> dict[str, Any]:
     """A sweep while the model does not answer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("told.tend.sweep.judge.judge", _silent)
+        patch.setattr("told.maintenance.tiers.judge.judge", _silent)
         return stage.memory.consolidate(**U)
 
 

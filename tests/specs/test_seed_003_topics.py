@@ -12,17 +12,17 @@ import pytest
 
 from compass import Compass, exchange, pair
 from told import Memory
-from told.core.entry import Linked
-from told.core.errors import Conflict, NotFoundError
-from told.core.scope import Scope
-from told.core.score import quantise
-from told.core.tiers import score_member
-from told.core.topics import Thresholds, compute_mean, unpack_code, unpack_mean
+from told.errors import Conflict, NotFoundError
+from told.extraction.prompting import fence_as_data
 from told.flow import run
-from told.read import cache
+from told.model.entry import Linked
+from told.model.salience import score_member
+from told.model.scope import Scope
+from told.model.scoring import quantise
+from told.model.topics import Thresholds, compute_mean, unpack_code, unpack_mean
+from told.retrieval import access_log
 from told.settings import Settings
 from told.testing import FlakyEmbedder, ManualClock, ScriptedLLM, seeded_mint
-from told.write.extract.brief import fence_as_data
 
 U = {"user_id": "u"}
 SCOPE = Scope("default", user_id="u")
@@ -70,7 +70,9 @@ def sizes(memory: Memory) -> list[int]:
 def met(memory: Memory) -> dict[frozenset[str], int]:
     engine = memory.engine
     names = {row["id"]: row["label"] for row in listed(memory)}
-    pairs = run(cache.load_cooccurrence(engine.store, engine.hot_buffers, "default", list(names)))
+    pairs = run(
+        access_log.load_cooccurrence(engine.store, engine.hot_buffers, "default", list(names))
+    )
     assert all(one < other for one, other in pairs), "each pair has one order, that of its ids"
     held = {pair: touch.count for pair, touch in pairs.items() if names.keys() >= set(pair)}
     return {frozenset(names[topic] for topic in pair): count for pair, count in held.items()}

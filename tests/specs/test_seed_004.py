@@ -143,7 +143,7 @@ def test_2_adding_a_conversation_word_for_word_returns_an_event_for_each_message
 
 
 def test_4_search_finds_by_meaning(memory):
-    from told.backends.local import open_embedder
+    from told.providers.local import open_embedder
 
     try:
         local = open_embedder(None)

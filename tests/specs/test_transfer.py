@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.entry import GENESIS, compute_chain_hash
-from told.core.errors import Diverged, InvalidInput, StoreError, ToldError
-from told.core.ids import sha256
+from told.errors import Diverged, InvalidInput, StoreError, ToldError
+from told.ids import sha256
+from told.model.entry import GENESIS, compute_chain_hash
 from told.ports import VIEWS
 from told.testing import hashing_embedder, seeded_mint
 

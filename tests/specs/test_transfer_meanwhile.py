@@ -5,7 +5,7 @@ import io
 import pytest
 
 from histories import stage
-from told.core.errors import Conflict
+from told.errors import Conflict
 
 
 class Interrupted(io.BytesIO):

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.kind import Kind, load_builtin_ontology
+from told.model.kind import Kind, load_builtin_ontology
 
 
 @pytest.fixture(params=["sqlite", "ram"])

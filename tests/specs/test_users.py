@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from told import AsyncMemory, InvalidInput, Memory
-from told.core.scope import Caller
 from told.engine import Engine
 from told.flow import run
+from told.model.scope import Caller
 from told.testing import ManualClock, seeded_mint
 
 

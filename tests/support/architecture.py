@@ -488,7 +488,7 @@ def quiet_inside(root: Path) -> list[str]:
 
 def locks_over_forks(root: Path) -> list[str]:
     """No lock is held in a child process by a thread that stayed with the parent."""
-    fix = "Write freed(…) or awaited(…) of told.core.fork around it, or make it in renew() and call at_fork"
+    fix = "Write freed(…) or awaited(…) of told.runtime around it, or make it in renew() and call at_fork"
     return [
         module.fault(line, "a lock that a fork may leave locked", fix)
         for module in modules(root)

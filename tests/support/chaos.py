@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from told.core.errors import LLMError
+from told.errors import LLMError
 from told.ports import ChatLine, Reply, Tool, ToolCall, ToolReply, Usage
 
 DATA = Path(__file__).parent.parent / "data"

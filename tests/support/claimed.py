@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from told import Memory
-from told.core.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
-from told.core.fact import NODE, QUARANTINE, TURN
-from told.core.predicates import lookup_predicate
-from told.core.scope import Scope
 from told.flow import run
+from told.ingest import embedding
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft, Evidence, Linked, Observed, Retracted, Verb
+from told.model.fact import NODE, QUARANTINE, TURN
+from told.model.kind import lookup_predicate
+from told.model.scope import Scope
 from told.ports import Batch
-from told.views import fold_all
-from told.write import embed
 
 EXTRACTOR = "local"
 
@@ -34,7 +34,9 @@ class Notebook:
             for verb in verbs
         ]
         vectors, _ = run(
-            embed.embed_before_commit(engine.store, engine.embedder, drafts, {}, embed.EMPTY_LOOKUP)
+            embedding.embed_before_commit(
+                engine.store, engine.embedder, drafts, {}, embedding.EMPTY_LOOKUP
+            )
         )
         model = engine.embedder.model if engine.embedder else None
         engine.store.commit(Batch("default", drafts, vectors=vectors, model=model), fold_all)

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from told import Memory
-from told.core.entry import Draft, Linked
-from told.core.scope import Scope
+from told.ledger.views import fold_all
+from told.model.entry import Draft, Linked
+from told.model.scope import Scope
 from told.ports import Batch, Purpose, Vector
-from told.views import fold_all
 
 _SAID = re.compile(r"\b([a-z])(\d+)\b")
 _COUNT = itertools.count()

@@ -8,22 +8,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
-from told.backends.ram import InMemoryStore
+from told.backends.memory.store import InMemoryStore
 from told.backends.sqlite import open_store
-from told.core.entry import Claim, Draft, Evidence, Observed
-from told.core.fact import Fact
-from told.core.kind import Ontology, load_builtin_ontology
-from told.core.predicates import lookup_predicate
-from told.core.query import LATEST, AsOf, Event, FactQuery
-from told.core.scope import Scope
+from told.curation.decisions import PlanContext, plan_claims
+from told.curation.rules import RuleCurator
 from told.flow import run
+from told.ingest.messages import InputTurn
+from told.ingest.types import CurationResult, Curator, ExtractedClaim, ExtractionInput
+from told.ledger.views import fold_all
+from told.model.entry import Claim, Draft, Evidence, Observed
+from told.model.fact import Fact
+from told.model.kind import Ontology, load_builtin_ontology, lookup_predicate
+from told.model.query import LATEST, AsOf, Event, FactQuery
+from told.model.scope import Scope
 from told.ports import Batch, Store
 from told.testing import ManualClock, seeded_mint
-from told.views import fold_all
-from told.write.curate.plan import PlanContext, plan_claims
-from told.write.curate.rules import RuleCurator
-from told.write.messages import InputTurn
-from told.write.shape import CurationResult, Curator, ExtractedClaim, ExtractionInput
 
 ALICE = Scope(user_id="alice")
 DAY = 86_400_000_000

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from told.core.entry import Evidence
-from told.core.scope import Scope
-from told.core.when import ALWAYS, Interval, parse_instant
 from told.flow import run
+from told.ingest.messages import InputTurn
+from told.ingest.types import ExtractionInput, ExtractionResult, Extractor
+from told.model.entry import Evidence
+from told.model.scope import Scope
 from told.ports import ChatLine, Tool, ToolCall, ToolReply, Usage
 from told.testing.fakes import DEFAULT_START, ScriptedLLM
-from told.write.messages import InputTurn
-from told.write.shape import ExtractionInput, ExtractionResult, Extractor
+from told.text.dates import ALWAYS, Interval, parse_instant
 
 
 def turn(

@@ -18,7 +18,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from told import InvalidInput, Memory, ToldError
-from told.core.fact import NEVER, Fact
+from told.model.fact import NEVER, Fact
 from told.ports import VIEWS, Embedder
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 

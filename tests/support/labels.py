@@ -23,15 +23,15 @@ from functools import lru_cache
 from typing import Any
 
 from chaos import DATA, rows
-from told.core.entry import Claim
-from told.core.predicates import FAVOURITE_PREFIX, lookup_predicate
-from told.core.scope import Scope
-from told.core.stem import stem_word
-from told.core.when import format_iso, parse_instant
 from told.flow import run
+from told.ingest import messages
+from told.ingest.types import QUARANTINED, ExtractionInput, Extractor
+from told.model.entry import Claim
+from told.model.kind import FAVOURITE_PREFIX, lookup_predicate
+from told.model.scope import Scope
 from told.settings import Settings
-from told.write import messages
-from told.write.shape import QUARANTINED, ExtractionInput, Extractor
+from told.text.dates import format_iso, parse_instant
+from told.text.tokens import stem_word
 
 SPLITS = ("dev", "test")
 NOW = "2026-06-15T12:00:00Z"

@@ -2,13 +2,13 @@
 
 from datetime import UTC, datetime
 
-from told.core.entry import Claim, Evidence
-from told.core.scope import Scope
-from told.core.when import to_us
+from told.extraction.rules import LocalExtractor
 from told.flow import run
-from told.write.local import LocalExtractor
-from told.write.messages import InputTurn
-from told.write.shape import ExtractionInput, ExtractionResult
+from told.ingest.messages import InputTurn
+from told.ingest.types import ExtractionInput, ExtractionResult
+from told.model.entry import Claim, Evidence
+from told.model.scope import Scope
+from told.text.dates import to_us
 
 NOW = to_us(datetime(2026, 3, 18, 12, tzinfo=UTC))
 """A Wednesday."""

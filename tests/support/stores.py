@@ -7,7 +7,7 @@ from unittest import mock
 
 from histories import Stage, stage
 from told.backends.sqlite import index
-from told.backends.sqlite.plain import PythonPartition
+from told.backends.sqlite.partition_python import PythonPartition
 
 STORES: dict[str, dict[str, Any]] = {
     "sqlite with NumPy": {},

@@ -9,10 +9,10 @@ from typing import Any
 
 from histories import Stage, stage
 from told import Memory
-from told.core.entry import Draft, Evidence, Observed
-from told.core.scope import Scope
+from told.ledger.views import fold_all
+from told.model.entry import Draft, Evidence, Observed
+from told.model.scope import Scope
 from told.ports import Batch
-from told.views import fold_all
 
 DAY = 86_400_000_000
 

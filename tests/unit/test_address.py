@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core import address
-from told.core.errors import UriError
-from told.core.kind import load_builtin_ontology, load_kind
-from told.core.scope import Scope, Uri
+from told.errors import UriError
+from told.model.kind import SLUG_LIMIT, escape_segment, load_builtin_ontology, load_kind, slugify
+from told.model.scope import Scope, Uri
 
 ALICE = Scope.create(user_id="alice", agent_id="coder", run_id="r1")
 VALUES = {
@@ -27,12 +26,12 @@ VALUES = {
     ],
 )
 def test_a_slug_is_one_segment(text, expected):
-    assert address.slugify(text) == expected
+    assert slugify(text) == expected
 
 
 def test_long_values_that_differ_late_have_different_slugs():
-    assert address.slugify("x" * 300 + "a") != address.slugify("x" * 300 + "b")
-    assert len(address.slugify("x" * 300)) == address.SLUG_LIMIT
+    assert slugify("x" * 300 + "a") != slugify("x" * 300 + "b")
+    assert len(slugify("x" * 300)) == SLUG_LIMIT
 
 
 @given(st.text())
@@ -41,7 +40,7 @@ def test_no_value_leaves_the_folder_of_its_kind(text):
     try:
         uri = kind.build_uri(ALICE, {"slug": text})
     except UriError:
-        assert not address.slugify(text).strip(".")
+        assert not slugify(text).strip(".")
     else:
         assert uri.path[:-1] == ("users", "alice", "memories", "preferences")
         assert Uri.parse(str(uri)) == uri
@@ -49,11 +48,11 @@ def test_no_value_leaves_the_folder_of_its_kind(text):
 
 @given(st.text())
 def test_a_slug_is_its_own_slug(text):
-    assert address.slugify(address.slugify(text)) == address.slugify(text)
+    assert slugify(slugify(text)) == slugify(text)
 
 
 visible = st.characters(exclude_categories=("C", "Z"), exclude_characters="*%?")
-tricky = st.sampled_from(["a/b", "a_b", "A_b", "..", ".", "~x", address.escape_segment("a/b"), "℀"])
+tricky = st.sampled_from(["a/b", "a_b", "A_b", "..", ".", "~x", escape_segment("a/b"), "℀"])
 ids = st.text(visible, min_size=1, max_size=9) | tricky
 
 

@@ -7,11 +7,11 @@ from itertools import pairwise, product
 
 import pytest
 
-from told.core import almanac, beside
-from told.core.almanac import count_time_words
-from told.core.forms import (
+from told.text import date_lexicon, lexicon
+from told.text.date_lexicon import (
     DateMatch,
     DateTemplate,
+    count_time_words,
     date_rules_for,
     list_date_rules,
     match_date_forms,
@@ -29,8 +29,8 @@ SAID = (
 
 
 TEMPLATES = (
-    *(template for templates in almanac.DATE_FORMS.values() for template in templates), beside.NTH_TEMPLATE, beside.NTH_HALF_TEMPLATE,
-    beside.WEEK_OF_TEMPLATE, beside.EDGE_TEMPLATE, *beside.DAY_RANGE_TEMPLATES, *beside.OFFSET_TEMPLATES, *beside.DAY_PART_TEMPLATES, beside.RELATIVE_PART_TEMPLATE,
+    *(template for templates in date_lexicon.DATE_FORMS.values() for template in templates), lexicon.NTH_TEMPLATE, lexicon.NTH_HALF_TEMPLATE,
+    lexicon.WEEK_OF_TEMPLATE, lexicon.EDGE_TEMPLATE, *lexicon.DAY_RANGE_TEMPLATES, *lexicon.OFFSET_TEMPLATES, *lexicon.DAY_PART_TEMPLATES, lexicon.RELATIVE_PART_TEMPLATE,
 )  # fmt: skip
 BESIDE = (
     "first week of may", "second half of 2023", "week of the 5th", "early may", "may 8-10, 2023", "8 to 10 of may 2023",
@@ -67,11 +67,15 @@ def test_most_forms_are_not_tried_on_a_question_that_names_a_day() -> None:
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(template: str) -> None:
     for pattern, slot in pairwise(DateTemplate.from_template(template).steps):
-        if isinstance(slot, str) and slot in almanac.SLOT_WORDS and not isinstance(pattern, str):
+        if (
+            isinstance(slot, str)
+            and slot in date_lexicon.SLOT_WORDS
+            and not isinstance(pattern, str)
+        ):
             leads = [
                 lead for lead in ("", " ", ", ", "-", "2023 ", "5 ") if pattern.fullmatch(lead)
             ]
-            for lead, word in product(leads, almanac.SLOT_WORDS[slot]):
+            for lead, word in product(leads, date_lexicon.SLOT_WORDS[slot]):
                 match = pattern.match(lead + word)
                 assert match
                 assert match.end() == len(lead)
@@ -83,10 +87,10 @@ def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(temp
 def test_of_what_a_part_is_may_be_said_with_a_longer_word(text: str) -> None:
     shapes = [
         DateTemplate.from_template(template)
-        for template in (beside.NTH_TEMPLATE, beside.EDGE_TEMPLATE)
+        for template in (lexicon.NTH_TEMPLATE, lexicon.EDGE_TEMPLATE)
     ]
     ends = [fit.end for shape in shapes if (fit := shape.match(text))]
-    assert text[ends[0] :] in almanac.SLOT_WORDS["thing"]
+    assert text[ends[0] :] in date_lexicon.SLOT_WORDS["thing"]
 
 
 def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() -> None:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from told.core.errors import TimeError
-from told.core.when import parse_interval
-from told.read.asked import AnswerPurpose, AnswerSource, QueryIntent, analyse_query
+from told.errors import TimeError
+from told.retrieval.intent import AnswerPurpose, AnswerSource, QueryIntent, analyse_query
+from told.text.dates import parse_interval
 
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 

@@ -8,16 +8,16 @@ import weakref
 
 import pytest
 
-from told.backends.ram import InMemoryStore, open_store
-from told.core.entry import Asserted, Claim, Draft
-from told.core.errors import StoreFull
-from told.core.fact import Fact
-from told.core.query import AccessCount
-from told.core.recall import AccessBatch
-from told.core.scope import Scope
+from told.backends.memory.store import InMemoryStore, open_store
+from told.errors import StoreFull
 from told.flow import run
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft
+from told.model.fact import Fact
+from told.model.query import AccessBatch, AccessCount
+from told.model.scope import Scope
 from told.ports import Batch
-from told.read.cache import (
+from told.retrieval.access_log import (
     DAY_US,
     MAX_SCOPES,
     HotBuffers,
@@ -26,7 +26,6 @@ from told.read.cache import (
     load_access_counts,
     record_read,
 )
-from told.views import fold_all
 
 ALICE = Scope("acme", user_id="alice")
 BOB = Scope("acme", user_id="bob")

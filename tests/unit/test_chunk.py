@@ -11,15 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from told import Memory
-from told.core.entry import Claim, Evidence
-from told.core.scope import Scope
-from told.core.size import estimate_tokens
-from told.core.when import parse_instant
 from told.flow import Flow, run
-from told.ports import Usage
-from told.settings import Settings
-from told.testing import ManualClock, seeded_mint
-from told.write.chunk import (
+from told.ingest.chunking import (
     Chunk,
     collect_pending,
     extract_claims,
@@ -29,8 +22,8 @@ from told.write.chunk import (
     select_chunk,
     split_into_chunks,
 )
-from told.write.messages import InputTurn
-from told.write.shape import (
+from told.ingest.messages import InputTurn
+from told.ingest.types import (
     Entity,
     ExtractedClaim,
     ExtractionInput,
@@ -38,6 +31,13 @@ from told.write.shape import (
     RejectedClaim,
     Relation,
 )
+from told.model.entry import Claim, Evidence
+from told.model.scope import Scope
+from told.ports import Usage
+from told.settings import Settings
+from told.testing import ManualClock, seeded_mint
+from told.text.dates import parse_instant
+from told.text.tokens import estimate_tokens
 
 HOME = Scope(user_id="u", run_id="r")
 

@@ -7,27 +7,26 @@ from collections.abc import Iterator
 import pytest
 
 from curating import World, claim, world
-from told.core.belief import BELIEFS, select_believed
-from told.core.entry import Asserted, Claim, Draft, Linked
-from told.core.errors import InvalidInput
-from told.core.fact import QUARANTINE
-from told.core.trust import (
+from told.curation.revoke import load_contradictions, revoke_source
+from told.errors import InvalidInput
+from told.flow import run
+from told.ingest.context import ExtractionConfig, WriteContext
+from told.ledger.history import load_history
+from told.ledger.views import fold_all
+from told.model.beliefs import (
+    BELIEFS,
     Trust,
     lowest_trust,
     may_replace,
     safe_kind,
+    select_believed,
     trust_of_channel,
     trust_of_claim,
 )
-from told.flow import run
-from told.ledger.history import load_history
+from told.model.entry import Asserted, Claim, Draft, Linked
+from told.model.fact import QUARANTINE
 from told.ports import Batch
 from told.settings import Settings
-from told.views import fold_all
-from told.write.curate.contradictions import load_contradictions
-from told.write.curate.revoke import revoke_source
-from told.write.desk import WriteContext
-from told.write.mind import ExtractionConfig
 
 
 @pytest.fixture

@@ -8,23 +8,23 @@ import pytest
 
 from curating import World, world
 from told import Memory
-from told.core.entry import Draft
-from told.core.errors import InvalidInput
-from told.core.fact import NODE, Link
-from told.core.identity import LENSES, Lens, get_lens, resolve_identities
-from told.flow import run
-from told.ports import Batch
-from told.testing import HashingEmbedder
-from told.views import fold_all
-from told.write.curate.graph import plan_graph
-from told.write.curate.identity import (
+from told.curation.decisions import PlanContext
+from told.curation.graph import (
     NameReference,
     build_identity_edges,
     find_identity_edges,
+    plan_graph,
     score_name_match,
 )
-from told.write.curate.plan import PlanContext
-from told.write.shape import Entity, Relation
+from told.errors import InvalidInput
+from told.flow import run
+from told.ingest.types import Entity, Relation
+from told.ledger.views import fold_all
+from told.model.beliefs import LENSES, Lens, get_lens, resolve_identities
+from told.model.entry import Draft
+from told.model.fact import NODE, Link
+from told.ports import Batch
+from told.testing import HashingEmbedder
 
 ALICE = Entity("Alice", "person")
 GOOGLE = Entity("Google", "organization", "a search company")

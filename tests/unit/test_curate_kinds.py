@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from curating import World, claim, world
-from told.core.entry import Claim
-from told.core.errors import InvalidInput
-from told.core.kind import load_builtin_ontology, load_kind, load_ontology
-from told.write.curate.policies import merge_texts, validate_fields
+from told.curation.write_policies import merge_texts, validate_fields
+from told.errors import InvalidInput
+from told.model.entry import Claim
+from told.model.kind import load_builtin_ontology, load_kind, load_ontology
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from curating import World, claim, denied, world
-from told.core.entry import Claim
-from told.core.errors import LLMError
-from told.core.fact import QUARANTINE
+from told.curation.llm import ModelCurator, is_grounded, is_related
+from told.errors import LLMError
+from told.model.entry import Claim
+from told.model.fact import QUARANTINE
 from told.ports import Reply, Usage
 from told.settings import Settings
 from told.testing import HashingEmbedder, ScriptedLLM
-from told.write.curate.model import ModelCurator, is_grounded, is_related
 
 
 @dataclass

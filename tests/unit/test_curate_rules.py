@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from curating import DAY, World, claim, denied, world
-from told.core.entry import Claim, Retracted
-from told.core.fact import QUARANTINE
-from told.core.when import Interval
+from told.model.entry import Claim, Retracted
+from told.model.fact import QUARANTINE
+from told.text.dates import Interval
 
 
 @pytest.fixture

@@ -9,12 +9,11 @@ from io import BytesIO
 import pytest
 
 from papers import WORD, blank, docx, paragraph, pdf
-from told.core.errors import MediaError, ReaderMissing, TooLarge, Unsupported
-from told.core.ids import hash_content
+from told.errors import MediaError, ReaderMissing, TooLarge, Unsupported
+from told.ids import hash_content
+from told.ingest.documents import Document, Section, read_document
+from told.ingest.documents.formats import split_parts, split_sections, tokenize_html
 from told.settings import Settings
-from told.write.documents import Document, Section, read_document
-from told.write.documents.document import split_parts, split_sections
-from told.write.documents.html import tokenize_html
 
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 
@@ -285,7 +284,7 @@ def test_a_pdf_that_unpacks_to_more_than_it_may_is_refused():
 
 def test_without_the_library_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdf", None)
-    monkeypatch.setattr("told.write.documents.pdf.find_spec", lambda name: None)
+    monkeypatch.setattr("told.ingest.documents.formats.find_spec", lambda name: None)
     with pytest.raises(ReaderMissing, match=r"told\[documents\]"):
         read_document(pdf("hello"), "a.pdf")
 

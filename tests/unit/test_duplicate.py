@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.fact import Fact
-from told.core.scope import Scope
-from told.core.when import parse_instant
 from told.flow import run
+from told.ingest.embedding import MAX_TEXT_CHARS, NewText, attach_vectors, find_near_duplicate
+from told.model.fact import Fact
+from told.model.scope import Scope
 from told.testing import FlakyEmbedder, HashingEmbedder, ManualClock, seeded_mint
-from told.write.duplicate import MAX_TEXT_CHARS, NewText, attach_vectors, find_near_duplicate
+from told.text.dates import parse_instant
 
 HOME = Scope(user_id="u")
 EMBEDDER = HashingEmbedder()

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 
 from contexts import item
 from told import Memory
-from told.core.echo import CONTEXT_NOTE, EchoFilter, OwnText, find_context_blocks
-from told.read.assemble import FORMATS, Format, assemble
-from told.read.render import flatten_text
+from told.retrieval.render import FORMATS, Format, assemble, flatten_text
 from told.testing import HashingEmbedder
+from told.text.echo import CONTEXT_NOTE, EchoFilter, OwnText, find_context_blocks
 
 formats = st.sampled_from(FORMATS)
 memories = st.lists(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from told.core.errors import InvalidInput
-from told.faces.eval.data import load_conversations
+from told.errors import InvalidInput
+from told.tools.evaluate.data import load_conversations
 
 TURN = {"id": "t1", "date": "2026-02-03", "speaker": "Nora", "text": "Plot 17"}
 LATER = {

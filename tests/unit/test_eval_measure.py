@@ -6,10 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.faces.eval import measure
-from told.faces.eval.data import EvalConversation, EvalQuestion, EvalTurn
-from told.faces.eval.measure import EvalAnswer, QuestionResult
-from told.faces.eval.run import group_turn_ids_by_text, search_confidence
+from told.tools.evaluate import run
+from told.tools.evaluate.data import EvalConversation, EvalQuestion, EvalTurn
+from told.tools.evaluate.run import (
+    EvalAnswer,
+    QuestionResult,
+    group_turn_ids_by_text,
+    search_confidence,
+)
 
 
 def turn(name: str, text: str, session: str = "1") -> EvalTurn:
@@ -43,47 +47,43 @@ def offered(*ids: str) -> tuple[tuple[str, ...], ...]:
 
 def test_a_turn_is_recalled_when_its_text_stands_in_the_context():
     pear, beans = turn("t1", "the crooked pear tree"), turn("t2", "broad beans")
-    assert measure.find_missing_turns("[3 Feb] Nora: the crooked pear tree", [pear, beans]) == (
-        "t2",
-    )
+    assert run.find_missing_turns("[3 Feb] Nora: the crooked pear tree", [pear, beans]) == ("t2",)
 
 
 def test_white_space_is_folded_on_both_sides():
     assert (
-        measure.find_missing_turns(
-            "the  crooked\n pear tree", [turn("t1", "the crooked\tpear tree")]
-        )
+        run.find_missing_turns("the  crooked\n pear tree", [turn("t1", "the crooked\tpear tree")])
         == ()
     )
 
 
 def test_to_name_the_id_of_a_turn_is_not_to_recall_it():
-    assert measure.find_missing_turns("t1 t1 t1", [turn("t1", "the crooked pear tree")]) == ("t1",)
+    assert run.find_missing_turns("t1 t1 t1", [turn("t1", "the crooked pear tree")]) == ("t1",)
 
 
 def test_a_part_of_the_text_or_other_letters_are_not_verbatim():
     pear = turn("t1", "the crooked pear tree")
-    assert measure.find_missing_turns("the crooked pear", [pear]) == ("t1",)
-    assert measure.find_missing_turns("The crooked pear tree", [pear]) == ("t1",)
+    assert run.find_missing_turns("the crooked pear", [pear]) == ("t1",)
+    assert run.find_missing_turns("The crooked pear tree", [pear]) == ("t1",)
 
 
 def test_turns_of_the_same_text_are_recalled_together():
     same = [turn("t1", "Thank you!"), turn("t2", "Thank you!")]
-    assert measure.find_missing_turns("Nora: Thank you!", same) == ()
-    assert measure.find_missing_turns("", same) == ("t1", "t2")
+    assert run.find_missing_turns("Nora: Thank you!", same) == ()
+    assert run.find_missing_turns("", same) == ("t1", "t2")
 
 
 # Ranking
 
 
 def test_recall_counts_the_evidence_among_the_first_hits():
-    figures = measure.measure_ranking(offered("x", "a", "x", "x", "x", "b"), ["a", "b", "c"])
+    figures = run.measure_ranking(offered("x", "a", "x", "x", "x", "b"), ["a", "b", "c"])
     assert figures["R@5"] == pytest.approx(1 / 3)
     assert figures["R@10"] == figures["R@50"] == pytest.approx(2 / 3)
 
 
 def test_a_turn_counts_where_it_comes_first():
-    assert measure.first_positions([("a",), ("b", "a"), ("b",)]) == {"a": 0, "b": 1}
+    assert run.first_positions([("a",), ("b", "a"), ("b",)]) == {"a": 0, "b": 1}
 
 
 def test_a_hit_on_one_of_several_turns_that_say_the_same_is_a_hit_on_all():
@@ -91,21 +91,21 @@ def test_a_hit_on_one_of_several_turns_that_say_the_same_is_a_hit_on_all():
         [turn("t1", "Thank you!"), turn("t2", "Thank  you!"), turn("t3", "No")]
     )
     assert same == {"Thank you!": ("t1", "t2"), "No": ("t3",)}
-    figures = measure.measure_ranking([same["Thank you!"]], ["t1", "t2"])
+    figures = run.measure_ranking([same["Thank you!"]], ["t1", "t2"])
     assert figures["R@5"] == 1.0
     assert figures["nDCG@10"] == 1.0
 
 
 def test_gain_is_discounted_by_the_place():
-    assert measure.compute_ndcg([0], 10) == 1.0
-    assert measure.compute_ndcg([1], 10) == pytest.approx(1 / log2(3))
-    assert measure.compute_ndcg([0, measure.NOT_FOUND], 10) == pytest.approx(1 / (1 + 1 / log2(3)))
-    assert measure.compute_ndcg([10], 10) == 0.0
+    assert run.compute_ndcg([0], 10) == 1.0
+    assert run.compute_ndcg([1], 10) == pytest.approx(1 / log2(3))
+    assert run.compute_ndcg([0, run.NOT_FOUND], 10) == pytest.approx(1 / (1 + 1 / log2(3)))
+    assert run.compute_ndcg([10], 10) == 0.0
 
 
-@given(st.lists(st.integers(0, 60) | st.just(measure.NOT_FOUND), min_size=1, max_size=12))
+@given(st.lists(st.integers(0, 60) | st.just(run.NOT_FOUND), min_size=1, max_size=12))
 def test_gain_is_a_share_of_the_best_there_could_be(places):
-    assert 0.0 <= measure.compute_ndcg(places, 10) <= 1.0 + 1e-12
+    assert 0.0 <= run.compute_ndcg(places, 10) <= 1.0 + 1e-12
 
 
 # Updates
@@ -113,23 +113,21 @@ def test_gain_is_a_share_of_the_best_there_could_be(places):
 
 def test_the_current_evidence_must_rank_before_the_superseded():
     asked = question("old", "new", oldest=("old",), newest=("new",))
-    assert measure.is_newest_first(offered("new", "old"), asked)
-    assert not measure.is_newest_first(offered("old", "new"), asked)
+    assert run.is_newest_first(offered("new", "old"), asked)
+    assert not run.is_newest_first(offered("old", "new"), asked)
 
 
 def test_an_update_found_alone_is_first_and_one_found_nowhere_is_not():
     asked = question("old", "new", oldest=("old",), newest=("new",))
-    assert measure.is_newest_first(offered("x", "new"), asked)
-    assert not measure.is_newest_first(offered("x"), asked)
-    assert not measure.is_newest_first([("new", "old")], asked), (
-        "one hit for both puts neither first"
-    )
+    assert run.is_newest_first(offered("x", "new"), asked)
+    assert not run.is_newest_first(offered("x"), asked)
+    assert not run.is_newest_first([("new", "old")], asked), "one hit for both puts neither first"
 
 
 def test_evidence_that_is_both_old_and_new_does_not_count_as_superseded():
     conversation = EvalConversation("c", (turn("t1", "a"), turn("t2", "b")), ())
     asked = question("t1", "t2", oldest=("t1",), newest=("t1", "t2"))
-    seen = measure.measure_question(conversation, asked, EvalAnswer(offered("t1"), 0.5), {})
+    seen = run.measure_question(conversation, asked, EvalAnswer(offered("t1"), 0.5), {})
     assert "newest first" not in seen.metrics
 
 
@@ -137,8 +135,8 @@ def test_evidence_that_is_both_old_and_new_does_not_count_as_superseded():
 
 
 def test_coverage_is_the_share_of_the_content_words_of_the_answer():
-    assert measure.compute_word_coverage("the copper tape", "Copper wire") == 0.5
-    assert measure.compute_word_coverage("", "anything") == 1.0
+    assert run.compute_word_coverage("the copper tape", "Copper wire") == 0.5
+    assert run.compute_word_coverage("", "anything") == 1.0
 
 
 # One question
@@ -148,9 +146,7 @@ def test_a_question_is_held_against_its_evidence_at_every_budget():
     conversation = EvalConversation("c", (turn("t1", "plot 17"), turn("t2", "four years")), ())
     asked = question("t1", "t2", answer="17 years")
     contexts = {10: "plot 17", 20: "plot 17, four years"}
-    seen = measure.measure_question(
-        conversation, asked, EvalAnswer(offered("x", "t2"), 0.7), contexts
-    )
+    seen = run.measure_question(conversation, asked, EvalAnswer(offered("x", "t2"), 0.7), contexts)
     assert seen.metrics["R@10t"] == 0.5
     assert seen.metrics["all@10t"] == 0.0
     assert seen.metrics["words@10t"] == 0.5
@@ -164,7 +160,7 @@ def test_a_question_is_held_against_its_evidence_at_every_budget():
 )
 def test_a_question_without_evidence_or_answer_has_a_confidence_and_no_figures(asked):
     conversation = EvalConversation("c", (turn("t1", "plot 17"),), ())
-    seen = measure.measure_question(conversation, asked, EvalAnswer(offered("t1"), 0.4), {10: ""})
+    seen = run.measure_question(conversation, asked, EvalAnswer(offered("t1"), 0.4), {10: ""})
     assert (seen.confidence, dict(seen.metrics), dict(seen.missing)) == (0.4, {}, {})
 
 
@@ -172,15 +168,15 @@ def test_a_question_without_evidence_or_answer_has_a_confidence_and_no_figures(a
 
 
 def test_scores_that_separate_have_an_area_of_one_and_ties_count_half():
-    assert measure.compute_auroc([0.9, 0.8], [0.1]) == 1.0
-    assert measure.compute_auroc([0.1], [0.9, 0.8]) == 0.0
-    assert measure.compute_auroc([0.5, 0.5], [0.5]) == 0.5
-    assert measure.compute_auroc([0.9, 0.1], [0.5]) == 0.5
+    assert run.compute_auroc([0.9, 0.8], [0.1]) == 1.0
+    assert run.compute_auroc([0.1], [0.9, 0.8]) == 0.0
+    assert run.compute_auroc([0.5, 0.5], [0.5]) == 0.5
+    assert run.compute_auroc([0.9, 0.1], [0.5]) == 0.5
 
 
 @pytest.mark.parametrize(("answerable", "others"), [([], [0.1]), ([0.1], []), ([], [])])
 def test_nothing_to_tell_apart_has_no_area(answerable, others):
-    assert measure.compute_auroc(answerable, others) is None
+    assert run.compute_auroc(answerable, others) is None
 
 
 def test_confidence_is_the_searchs_own_word_then_the_best_cosine_then_the_best_score():
@@ -203,12 +199,12 @@ def test_confidence_is_the_searchs_own_word_then_the_best_cosine_then_the_best_s
 
 def test_a_figure_is_the_mean_over_the_questions_that_have_it():
     rows = [row({"R@5": 1.0, "newest first": 0.0}), row({"R@5": 0.0}), row(answerable=False)]
-    figures = measure.summarize(rows)
+    figures = run.summarize(rows)
     assert (figures["R@5"], figures["newest first"], figures["AUROC"]) == (0.5, 0.0, 0.5)
 
 
 def test_nothing_asked_has_no_figures():
-    assert measure.summarize([]) == {"AUROC": None}
+    assert run.summarize([]) == {"AUROC": None}
 
 
 def test_a_category_in_which_nothing_can_be_measured_has_no_row():
@@ -217,24 +213,25 @@ def test_a_category_in_which_nothing_can_be_measured_has_no_row():
         row({"R@5": 0.5}, category="a"),
         row(category="none", answerable=False),
     ]
-    assert {
-        name: figures["R@5"] for name, figures in measure.summarize_by_category(rows).items()
-    } == {"a": 0.5, "b": 1.0}
+    assert {name: figures["R@5"] for name, figures in run.summarize_by_category(rows).items()} == {
+        "a": 0.5,
+        "b": 1.0,
+    }
 
 
 def test_a_difference_needs_a_figure_on_both_sides():
-    assert measure.diff_metrics(
-        {"a": 0.75, "b": 1.0, "c": None}, {"a": 0.5, "b": None, "c": 1.0}
-    ) == {"a": 0.25}
+    assert run.diff_metrics({"a": 0.75, "b": 1.0, "c": None}, {"a": 0.5, "b": None, "c": 1.0}) == {
+        "a": 0.25
+    }
 
 
 # Misses
 
 
 def test_the_budget_that_stands_for_a_run_is_the_nearest_to_the_default():
-    assert measure.headline_budget([500, 1000, 4000]) == 1000
-    assert measure.headline_budget([120, 240]) == 240
-    assert measure.headline_budget([1500, 500]) == 500
+    assert run.headline_budget([500, 1000, 4000]) == 1000
+    assert run.headline_budget([120, 240]) == 240
+    assert run.headline_budget([1500, 500]) == 500
 
 
 def test_misses_are_spread_evenly_over_the_file():
@@ -242,12 +239,12 @@ def test_misses_are_spread_evenly_over_the_file():
         row({"R@5": 0.0}, name=str(place), missing={10: ("t",) if place % 2 else ()})
         for place in range(20)
     ]
-    assert [one.question.id for one in measure.sample_misses(rows, 10, 3)] == ["1", "7", "13"]
-    assert len(measure.sample_misses(rows, 10, 99)) == 10
+    assert [one.question.id for one in run.sample_misses(rows, 10, 3)] == ["1", "7", "13"]
+    assert len(run.sample_misses(rows, 10, 99)) == 10
     assert (
-        measure.sample_misses(rows, 10, 0)
-        == measure.sample_misses(rows, 20, 5)
-        == measure.sample_misses([], 10, 5)
+        run.sample_misses(rows, 10, 0)
+        == run.sample_misses(rows, 20, 5)
+        == run.sample_misses([], 10, 5)
         == []
     )
 
@@ -255,9 +252,9 @@ def test_misses_are_spread_evenly_over_the_file():
 def test_the_parts_that_tell_most_are_those_that_differ_most_for_their_size():
     missed = {"cosine": 0.8, "words": None, "speaker": 1.0, "date": 0.0, "when": 2.0}
     best = {"cosine": 0.9, "words": 4.0, "speaker": 1.0, "date": 0.0, "when": 1.0}
-    assert measure.compare_score_parts(missed, best) == [
+    assert run.compare_score_parts(missed, best) == [
         {"part": "words", "missed": None, "best": 4.0},
         {"part": "when", "missed": 2.0, "best": 1.0},
         {"part": "cosine", "missed": 0.8, "best": 0.9},
     ]
-    assert measure.compare_score_parts(best, best) == []
+    assert run.compare_score_parts(best, best) == []

@@ -7,17 +7,16 @@ import threading
 import pytest
 
 from hearing import assistant, extract, heard, texts
-from told.core.errors import LLMError
-from told.core.fact import Fact
-from told.core.scope import Scope
-from told.core.text import md5_hex
+from told.errors import LLMError
+from told.extraction.apertures import APERTURES, DEEP, EXHAUSTIVE, ApertureExtractor, claim_key
+from told.extraction.prompting import load_prompt
+from told.extraction.replies import DUPLICATE, GroundingOptions
+from told.ingest.types import Entity, Relation
+from told.model.fact import Fact
+from told.model.scope import Scope
 from told.ports import Usage
 from told.testing import ScriptedLLM
-from told.write.extract.apertures import APERTURES, DEEP, EXHAUSTIVE, ApertureExtractor, claim_key
-from told.write.extract.brief import load_prompt
-from told.write.extract.parse import DUPLICATE
-from told.write.extract.settle import GroundingOptions
-from told.write.shape import Entity, Relation
+from told.text.tokens import md5_hex
 
 TEXT = "I met Annie Davis at the Cooktown Festival in October 1979."
 SAID = heard(TEXT)

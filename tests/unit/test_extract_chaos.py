@@ -8,16 +8,16 @@ from hypothesis import strategies as st
 
 from chaos import FAILURES, Chaos, ChaosLLM, answers, everything
 from hearing import assistant, extract, heard, texts
-from told.core.entry import Claim
-from told.core.errors import LLMError
-from told.core.kind import load_ontology
+from told.errors import LLMError
+from told.extraction.apertures import DEEP, EXHAUSTIVE, ApertureExtractor
+from told.extraction.closed_world import ClosedExtractor
+from told.extraction.graph import GraphExtractor
+from told.extraction.llm import FactsExtractor
+from told.extraction.react import ReactExtractor
+from told.extraction.replies import REPLY_LIMIT
+from told.model.entry import Claim
+from told.model.kind import load_ontology
 from told.ports import ToolCall
-from told.write.extract.apertures import DEEP, EXHAUSTIVE, ApertureExtractor
-from told.write.extract.closed import ClosedExtractor
-from told.write.extract.facts import FactsExtractor
-from told.write.extract.graph import GraphExtractor
-from told.write.extract.parse import REPLY_LIMIT
-from told.write.extract.react import ReactExtractor
 
 SAID = heard(
     "Hi, my name is Ines and I live in Porto. I drink coffee.",

@@ -3,15 +3,13 @@
 import pytest
 
 from hearing import Plain, ToolScript, extract, heard
-from told.core.errors import ConfigError
-from told.core.kind import Kind, Ontology, load_builtin_ontology
+from told.errors import ConfigError
+from told.extraction.closed_world import ClosedExtractor
+from told.extraction.registry import EXTRACTOR_NAMES, VerbatimExtractor, build_extractor
+from told.ingest.types import ExtractionResult, Extractor
+from told.model.kind import Kind, Ontology, load_builtin_ontology
 from told.settings import Settings
 from told.testing import ScriptedLLM
-from told.write.extract.choose import build_extractor
-from told.write.extract.closed import ClosedExtractor
-from told.write.extract.names import EXTRACTOR_NAMES
-from told.write.extract.verbatim import VerbatimExtractor
-from told.write.shape import ExtractionResult, Extractor
 
 
 class Local:

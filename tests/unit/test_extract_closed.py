@@ -5,13 +5,8 @@ import json
 import pytest
 
 from hearing import assistant, extract, heard, texts
-from told.core.entry import Claim
-from told.core.errors import ConfigError, InvalidInput, LLMError
-from told.core.kind import Kind, Ontology, load_ontology
-from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
-from told.ports import Usage
-from told.testing import ScriptedLLM
-from told.write.extract.closed import (
+from told.errors import ConfigError, InvalidInput, LLMError
+from told.extraction.closed_world import (
     NO_EVIDENCE,
     NO_POLARITY,
     NO_VALUE,
@@ -19,8 +14,13 @@ from told.write.extract.closed import (
     OUTSIDE_ONTOLOGY,
     ClosedExtractor,
 )
-from told.write.extract.settle import ASSISTANT_ONLY
-from told.write.shape import Entity, ExtractedClaim, ExtractionResult
+from told.extraction.replies import ASSISTANT_ONLY
+from told.ingest.types import Entity, ExtractedClaim, ExtractionResult
+from told.model.entry import Claim
+from told.model.kind import Kind, Ontology, load_ontology
+from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
+from told.ports import Usage
+from told.testing import ScriptedLLM
 
 MUSEUM = {
     "version": "0.2",

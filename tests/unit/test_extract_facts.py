@@ -6,14 +6,14 @@ import json
 import pytest
 
 from hearing import assistant, extract, heard, quotes, texts, turn
-from told.core.entry import Claim
-from told.core.errors import LLMError
+from told.errors import LLMError
+from told.extraction.llm import FactsExtractor
+from told.extraction.registry import GivenExtractor
+from told.extraction.replies import GroundingOptions
 from told.flow import arun
+from told.model.entry import Claim
 from told.ports import Reply, Usage
 from told.testing import ScriptedLLM
-from told.write.extract.facts import FactsExtractor
-from told.write.extract.given import GivenExtractor
-from told.write.extract.settle import GroundingOptions
 
 SAID = heard("Hi, I'm Ines. I live in Porto and I work at Acme.")
 FACTS = ["User's name is Ines", "User lives in Porto", "User works at Acme."]

@@ -5,17 +5,17 @@ import json
 import pytest
 
 from hearing import Plain, ToolScript, assistant, extract, heard, turn, wish
-from told.core.entry import Claim
-from told.core.errors import LLMError
-from told.ports import Usage
-from told.write.extract.graph import (
+from told.errors import LLMError
+from told.extraction.graph import (
     NAME_NOT_FOUND,
     UNKNOWN_ENDPOINT,
     GraphExtractor,
     LocalGraphExtractor,
     normalise_entity_type,
 )
-from told.write.shape import Entity, ExtractedClaim, ExtractionResult, Relation
+from told.ingest.types import Entity, ExtractedClaim, ExtractionResult, Relation
+from told.model.entry import Claim
+from told.ports import Usage
 
 SAID = heard("Hello!", "Alice works at Google in Zurich and uses Rust.")
 ENTITIES = [

@@ -6,16 +6,15 @@ from hypothesis import strategies as st
 
 from hearing import assistant, heard, turn
 from labels import SPLITS, utterances
-from told.core.entry import Claim
-from told.write.extract.ground import GroundingIndex
-from told.write.extract.items import ClaimProposal
-from told.write.extract.settle import (
+from told.extraction.grounding import GroundingIndex, is_within_edits
+from told.extraction.replies import (
     ASSISTANT_ONLY,
     UNGROUNDED,
+    ClaimProposal,
     GroundingOptions,
     validate_proposals,
 )
-from told.write.extract.words import is_within_edits
+from told.model.entry import Claim
 
 SAID = [
     ("I just moved to San Francisco", "User lives in San Francisco"),

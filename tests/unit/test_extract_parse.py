@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from told.write.extract.parse import (
+from told.extraction.replies import (
     DUPLICATE,
     MALFORMED,
     ParsedReply,

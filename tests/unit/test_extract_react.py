@@ -5,19 +5,23 @@ import json
 import pytest
 
 from hearing import ToolScript, assistant, extract, heard, quotes, texts, wish
-from told.backends.ram import open_store
-from told.core.entry import Asserted, Claim, Draft, Linked
-from told.core.errors import LLMError
-from told.core.kind import Kind, Ontology, load_kind, load_ontology
-from told.core.query import AccessCount
-from told.core.recall import AccessBatch
-from told.core.scope import Scope
+from told.backends.memory.store import open_store
+from told.errors import LLMError
+from told.extraction.react import (
+    ALREADY_KNOWN,
+    ReactExtractor,
+    StaticMemoryReader,
+    StoreMemoryReader,
+    build_tools,
+)
 from told.flow import run
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft, Linked
+from told.model.kind import Kind, Ontology, load_kind, load_ontology
+from told.model.query import AccessBatch, AccessCount
+from told.model.scope import Scope
 from told.ports import Batch, Usage
 from told.testing.fakes import DEFAULT_START, ManualClock, seeded_mint
-from told.views import fold_all
-from told.write.extract.react import ALREADY_KNOWN, ReactExtractor, build_tools
-from told.write.extract.shelf import StaticMemoryReader, StoreMemoryReader
 
 SAID = heard("I'm still a backend engineer. I also use Rust for side projects now.")
 INES, BOB = Scope(user_id="ines"), Scope(user_id="bob")

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from told.core import filter as filters
-from told.core.errors import FilterError
-from told.core.fact import Fact
-from told.core.filter import (
+from told.errors import FilterError
+from told.model import filter as filters
+from told.model.fact import Fact
+from told.model.filter import (
     MATCH_ALL,
     AllOf,
     AnyOf,
@@ -19,7 +19,7 @@ from told.core.filter import (
     split_scope,
     to_record,
 )
-from told.core.scope import Scope
+from told.model.scope import Scope
 
 DAY = 86_400_000_000
 MARCH = 1_772_323_200_000_000  # 2026-03-01T00:00:00Z

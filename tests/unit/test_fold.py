@@ -6,18 +6,18 @@ from collections.abc import Mapping
 
 import pytest
 
-from told.core.fact import NEVER, TURN, Fact
-from told.core.query import LATEST, AsOf, Candidate
-from told.core.scope import Scope
-from told.core.text import md5_hex
-from told.read.fold import (
+from told.model.fact import NEVER, TURN, Fact
+from told.model.query import LATEST, AsOf, Candidate
+from told.model.scope import Scope
+from told.retrieval.grouping import (
     EvidenceGroup,
     StaleTurn,
     detect_stale_turn,
     group_by_evidence,
     group_turns_and_claims,
 )
-from told.read.rank import ScoredCandidate
+from told.retrieval.ranking import ScoredCandidate
+from told.text.tokens import md5_hex
 
 NOW = AsOf(LATEST, 0)
 SCOPE = Scope(user_id="u")

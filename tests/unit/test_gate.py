@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.echo import CONTEXT_NOTE, EchoFilter, strip_context_blocks
-from told.core.entry import Evidence
-from told.core.errors import InvalidInput
-from told.core.noise import is_filler, is_noise, is_prompt, is_short
-from told.settings import Settings
-from told.write.gate import (
+from told.errors import InvalidInput
+from told.ingest.gate import (
     ECHO_WARNING,
     SECRETS_KEY,
     GateDecision,
@@ -22,7 +18,11 @@ from told.write.gate import (
     decide_turn,
     screen_text,
 )
-from told.write.messages import InputTurn, parse_messages
+from told.ingest.messages import InputTurn, parse_messages
+from told.model.entry import Evidence
+from told.settings import Settings
+from told.text.echo import CONTEXT_NOTE, EchoFilter, strip_context_blocks
+from told.text.noise import is_filler, is_noise, is_prompt, is_short
 
 KEY = "AKIA" + "IOSFODNN7ABCDEFG"
 CONTEXT = f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: I like tea\n</memory c8da>"

@@ -14,14 +14,14 @@ import apsw
 import pytest
 
 from told import AsyncMemory, Memory
-from told.backends.sqlite.writer import WriteJob
-from told.core.entry import Asserted, Claim, Draft
-from told.core.errors import Conflict, NotFoundError, StoreClosed, StoreFull
-from told.core.ids import hash_text
-from told.core.scope import Scope
+from told.backends.sqlite.group_commit import WriteJob
+from told.errors import Conflict, NotFoundError, StoreClosed, StoreFull
+from told.ids import hash_text
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft
+from told.model.scope import Scope
 from told.ports import Batch, NoFact, ThreadAt
 from told.testing import hashing_embedder
-from told.views import fold_all
 
 ALICE = Scope(user_id="alice")
 THREADS = 64
@@ -272,7 +272,7 @@ def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
 
 
 def _md5(text: str) -> str:
-    from told.core.text import md5_hex
+    from told.text.tokens import md5_hex
 
     return md5_hex(text)
 

@@ -10,26 +10,25 @@ from hypothesis import strategies as st
 
 from papers import blank
 from told import Memory
-from told.core.echo import EchoFilter
-from told.core.entry import Evidence
-from told.core.hearsay import (
+from told.extraction.llm import FactsExtractor
+from told.extraction.rules import LocalExtractor
+from told.flow import run
+from told.ingest.chunking import extract_claims
+from told.ingest.gate import GateDecision, decide_turn
+from told.ingest.messages import InputTurn, segment_turns
+from told.ingest.types import ExtractionInput, ExtractionResult
+from told.model.entry import Evidence
+from told.model.scope import Scope
+from told.settings import Settings
+from told.testing import ScriptedLLM
+from told.text.echo import (
     OWN_CHARS_KEY,
+    EchoFilter,
     blank_quoted_spans,
     find_image_text_start,
     find_quoted_spans,
     has_image_text,
 )
-from told.core.scope import Scope
-from told.flow import run
-from told.settings import Settings
-from told.testing import ScriptedLLM
-from told.write.chunk import extract_claims
-from told.write.extract.facts import FactsExtractor
-from told.write.gate import GateDecision, decide_turn
-from told.write.hearing import segment_turns
-from told.write.local import LocalExtractor
-from told.write.messages import InputTurn
-from told.write.shape import ExtractionInput, ExtractionResult
 
 KEY = "AKIA" + "IOSFODNN7ABCDEFG"
 READ = "[OCR text from image #1]"

@@ -6,17 +6,15 @@ from pathlib import Path
 import pytest
 
 from papers import blank, bmp, gif, jpeg, png, webp
-from told.core.blob import Blob
-from told.core.errors import InvalidInput, MediaError, TooLarge, Unsupported
-from told.core.ids import hash_content
+from told.errors import InvalidInput, MediaError, TooLarge, Unsupported
 from told.flow import arun, run
+from told.ids import hash_content
+from told.ingest.fetch import FetchedContent
+from told.ingest.image_parts import ImageHeader, is_image, parse_image, read_image_header
+from told.ingest.images import ImageContext, VisionReader, read_images
+from told.ingest.messages import get_own_words, parse_messages
+from told.model.entry import Blob
 from told.settings import Settings
-from told.write.media.fetch import FetchedContent
-from told.write.media.header import ImageHeader, read_image_header
-from told.write.media.parts import is_image, parse_image
-from told.write.media.see import ImageContext, read_images
-from told.write.media.seer import VisionReader
-from told.write.messages import get_own_words, parse_messages
 
 PNG = blank()
 SETTINGS = Settings()

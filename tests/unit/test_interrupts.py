@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.backends.sqlite import writer
+from told.backends.sqlite import group_commit
 from told.backends.sqlite.store import open_store
-from told.core.errors import Conflict
+from told.errors import Conflict
 from told.testing import hashing_embedder
 
 HOLDERS = ("writer.py", "connect.py", "index.py", "partition.py", "arrays.py")
@@ -187,7 +187,7 @@ class Group:
 def test_who_writes_for_others_may_be_interrupted_and_they_are_told_what_became_of_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: int | None
 ) -> None:
-    monkeypatch.setattr(writer, "NAP", 0.02)
+    monkeypatch.setattr(group_commit, "NAP", 0.02)
     for moment in range(0, 10_000, 2):
         group = Group(tmp_path / f"{moment}.db")
         struck = group.run(moment, again)

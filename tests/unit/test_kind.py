@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import told.core
-from told.core.errors import ConfigError, InvalidInput
-from told.core.ids import canonical_json
-from told.core.kind import (
+import told.model
+from told.errors import ConfigError, InvalidInput
+from told.ids import canonical_json
+from told.model.kind import (
     Eviction,
     Field,
     FieldType,
@@ -21,13 +21,13 @@ from told.core.kind import (
     Ontology,
     Owner,
     Semantics,
-    Tier,
     WriteMode,
     load_builtin_ontology,
     load_kind,
     load_ontology,
 )
-from told.core.scope import Scope
+from told.model.salience import Tier
+from told.model.scope import Scope
 
 ALICE = Scope.create(user_id="alice", agent_id="coder", run_id="r1")
 VALUES = {

@@ -26,11 +26,11 @@ from labels import (
     updates,
     utterances,
 )
-from told.core.entry import Claim
-from told.core.predicates import FAVOURITE_PREFIX, PREDICATES
-from told.core.when import ALWAYS, Interval, parse_instant
 from told.flow import Flow
-from told.write.shape import QUARANTINED, ExtractedClaim, ExtractionInput, ExtractionResult
+from told.ingest.types import QUARANTINED, ExtractedClaim, ExtractionInput, ExtractionResult
+from told.model.entry import Claim
+from told.model.kind import FAVOURITE_PREFIX, PREDICATES
+from told.text.dates import ALWAYS, Interval, parse_instant
 
 NOW = parse_instant("2026-06-15T12:00:00Z")
 STYLES = {

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 import told
-from told.core import lazy
-from told.core.lazy import cached_property, lazy_regex
+from told import runtime
+from told.runtime import cached_property, lazy_regex
 
 
 def test_a_pattern_is_compiled_once_when_it_is_first_asked(monkeypatch):
@@ -69,7 +69,7 @@ def test_every_pattern_of_told_is_one():
                 )
             )
     gc.collect()
-    waiting = [one for one in gc.get_objects() if isinstance(one, lazy._LazyPattern)]
+    waiting = [one for one in gc.get_objects() if isinstance(one, runtime._LazyPattern)]
     assert len(waiting) > 150
     assert all(re.compile(one.pattern, one._flags) for one in waiting)
 

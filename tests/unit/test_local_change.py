@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from listening import claims, hear, triples
-from told.core.when import ALWAYS, to_us
+from told.text.dates import ALWAYS, to_us
 
 CHANGES = {
     "I used to live in Chicago": {("-lives_in", "Chicago")},

@@ -7,13 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from listening import NOW, claims, hear, texts
-from told.core.predicates import FAVOURITE_PREFIX, PREDICATES
-from told.core.scope import Scope
-from told.core.text import normalise_text
-from told.write.local import LocalExtractor
-from told.write.local.rules import compile_rule_pattern, load_verb_rules
-from told.write.local.tables import get_pattern, load_sections
-from told.write.shape import ExtractionInput, ExtractionResult, Extractor
+from told.extraction.rules import LocalExtractor
+from told.extraction.rules.lexicon import (
+    compile_rule_pattern,
+    get_pattern,
+    load_sections,
+    load_verb_rules,
+)
+from told.ingest.types import ExtractionInput, ExtractionResult, Extractor
+from told.model.kind import FAVOURITE_PREFIX, PREDICATES
+from told.model.scope import Scope
+from told.text.tokens import normalise_text
 
 CONVERSATION = (
     "Hi, I'm Alice. I work at Acme Corp as a data scientist.",

@@ -3,7 +3,7 @@
 import pytest
 
 from listening import claims, texts
-from told.write.local.spelling import correct_spelling
+from told.extraction.rules.normalise import correct_spelling
 
 HASTY = {
     "im alergic to shrimps": ["User is allergic to shrimps"],

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.entry import Asserted, Claim, Draft
-from told.core.errors import Conflict, InvalidInput
-from told.core.scope import Scope
-from told.core.text import md5_hex
+from told.errors import Conflict, InvalidInput
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft
+from told.model.scope import Scope
 from told.ports import VIEWS, Batch, NoFact
 from told.testing import hashing_embedder
-from told.views import fold_all
+from told.text.tokens import md5_hex
 
 ALICE = Scope(user_id="alice")
 

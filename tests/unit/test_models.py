@@ -18,10 +18,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from told.backends.local import install, open_embedder, registry
-from told.backends.local.onnx import OnnxEmbedder, group_by_length, load_network, pool_tokens
-from told.backends.local.registry import MANIFEST_FILENAME, ONNX_FILENAME, LocalModel, WheelSource
-from told.core.errors import ConfigError, EmbeddingError, InvalidInput, ModelMissing, Unsupported
+from told.errors import ConfigError, EmbeddingError, InvalidInput, ModelMissing, Unsupported
+from told.providers.local import install, open_embedder, registry
+from told.providers.local.onnx import OnnxEmbedder, group_by_length, load_network, pool_tokens
+from told.providers.local.registry import MANIFEST_FILENAME, ONNX_FILENAME, LocalModel, WheelSource
 
 MACHINE = registry.home()
 """Where models really are on this machine; every test has an empty home of its own."""
@@ -158,7 +158,7 @@ def test_without_any_model_there_is_no_best(models: Path, monkeypatch: pytest.Mo
 
 def test_asking_for_the_best_loads_nothing_heavy():
     program = (
-        "import sys; from told.backends.local import registry; registry.best();"
+        "import sys; from told.providers.local import registry; registry.best();"
         "sys.exit(', '.join({'numpy', 'onnxruntime'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run(
@@ -439,7 +439,7 @@ def test_no_model_at_all_is_answered_with_the_command(
 
 def test_a_missing_runtime_is_answered_with_the_extra(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
-        "told.backends.local.find_spec", lambda name: None if name == "onnxruntime" else object()
+        "told.providers.local.find_spec", lambda name: None if name == "onnxruntime" else object()
     )
     with pytest.raises(ModelMissing, match=r"onnxruntime.*told\[local\]"):
         open_embedder()
@@ -556,7 +556,7 @@ def test_threads_share_one_network_and_get_their_own_answers(
         loads.append(graph)
         return load_network(graph, **options)
 
-    monkeypatch.setattr("told.backends.local.onnx.load", counted)
+    monkeypatch.setattr("told.providers.local.onnx.load", counted)
     shared = open_embedder("minilm")
     texts = [
         f"{name} lives in house number {number}"

@@ -21,7 +21,7 @@ def note(pattern, flags=0):
         made[pattern, int(flags)] = None
     return compiled(pattern, flags)
 re.compile = note
-from told.core import lazy
+from told.model import lazy
 class Noted(lazy._Lazy):
     def __init__(self, pattern, flags):
         super().__init__(pattern, flags)
@@ -31,7 +31,7 @@ import told
 for module in pkgutil.walk_packages(told.__path__, "told."):
     if not module.name.startswith("told.testing") and not module.name.endswith(("__main__", "_child")):
         import_module(module.name)
-from told.write.local import tables
+from told.extraction.rules import tables
 for name in tables._letters():
     tables.pattern(name)
 print(repr([(pattern, flags) for pattern, flags in made]))

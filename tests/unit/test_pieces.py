@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.fact import PASSAGE_CHARS
-from told.core.text import split_pieces
+from told.model.fact import PASSAGE_CHARS
+from told.text.tokens import split_pieces
 
 # Sentences, words and white space of every sort, and long stretches without any.
 bits = st.sampled_from(

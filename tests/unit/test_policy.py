@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.errors import InvalidInput
-from told.core.ids import canonical_json
-from told.core.policy import (
+from told.errors import InvalidInput
+from told.ids import canonical_json
+from told.model.policy import (
     ALL_ACTIONS,
     DEFAULT_POLICIES,
     GRANTABLE_ACTIONS,

@@ -5,15 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from told.backends.ram import InMemoryStore, open_store
-from told.core.entry import Asserted, Claim, Draft, Erased, Linked
-from told.core.errors import ConfigError, Conflict, ModelMismatch, Unsupported
-from told.core.ids import hash_text
-from told.core.query import AsOf, FactQuery, IndexQuery
-from told.core.scope import Scope
+from told.backends.memory.store import InMemoryStore, open_store
+from told.errors import ConfigError, Conflict, ModelMismatch, Unsupported
+from told.ids import hash_text
+from told.ledger.views import fold_all
+from told.model.entry import Asserted, Claim, Draft, Erased, Linked
+from told.model.query import AsOf, FactQuery, IndexQuery
+from told.model.scope import Scope
 from told.ports import VIEWS, Batch
 from told.testing import ManualClock, seeded_mint
-from told.views import fold_all
 
 ALICE = Scope("acme", user_id="alice")
 

@@ -12,20 +12,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.entry import NO_META
-from told.core.fact import Fact
-from told.core.kind import load_builtin_ontology
-from told.core.query import AccessCount, Candidate, Candidates, IndexResult, RankedList
-from told.core.scope import Scope
-from told.core.score import find_named_speakers, quantise
-from told.core.when import Interval
-from told.read import rank
-from told.read.asked import AnswerSource, QueryIntent, analyse_query
-from told.read.fuse import compute_relevance
-from told.read.gather import parse_query_words
-from told.read.rank import ScoredCandidate
-from told.read.recall import take_first_facts, take_first_seqs
+from told.model.entry import NO_META
+from told.model.fact import Fact
+from told.model.kind import load_builtin_ontology
+from told.model.query import AccessCount, Candidate, Candidates, IndexResult, RankedList
+from told.model.scope import Scope
+from told.model.scoring import find_named_speakers, quantise
+from told.retrieval import ranking
+from told.retrieval.candidates import parse_query_words
+from told.retrieval.intent import AnswerSource, QueryIntent, analyse_query
+from told.retrieval.ranking import ScoredCandidate, compute_relevance
+from told.retrieval.state import take_first_facts, take_first_seqs
 from told.settings import Settings
+from told.text.dates import Interval
 
 DAY = 86_400_000_000
 NOON = 1_700_000_000_000_000
@@ -41,7 +40,7 @@ def mark(seq: int = 1, **known: object) -> Candidate:
 def ranked(
     *marks: Candidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN, **found: object
 ) -> list[ScoredCandidate]:
-    return rank.rank_candidates(
+    return ranking.rank_candidates(
         replace(IndexResult(candidates=marks), **found), asks, settings, 0.1
     )
 
@@ -128,8 +127,8 @@ def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
             return super().take(places)
 
     marks = Watched(lambda: [mark(1, cover=1.0), mark(2, cover=3.0), mark(3, cover=2.0)])
-    found = rank.rank_candidates(IndexResult(candidates=marks), NOTHING, PLAIN, 0.1)
-    assert list(rank.list_seqs(found)) == [2, 3, 1]
+    found = ranking.rank_candidates(IndexResult(candidates=marks), NOTHING, PLAIN, 0.1)
+    assert list(ranking.list_seqs(found)) == [2, 3, 1]
     assert looked_at == []
     assert [one.candidate.seq for one in (found[0], *found[:2])] == [2, 2, 3]
     assert looked_at == [1, 2]
@@ -339,7 +338,7 @@ def with_fact(
     settings = Settings(rank_talk=0.0).replace(**knobs)
     touches = {} if touch is None else {told.id: touch}
     scored = ranked(mark(told.seq), settings=settings)
-    [one] = rank.add_fact_scores(
+    [one] = ranking.add_fact_scores(
         scored,
         {told.seq: told},
         touches,
@@ -409,12 +408,12 @@ def said(
 def newest(
     *scored: ScoredCandidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN
 ) -> list[int]:
-    return [one.candidate.seq for one in rank.put_newest_first(scored, asks, 0.0, settings)]
+    return [one.candidate.seq for one in ranking.put_newest_first(scored, asks, 0.0, settings)]
 
 
 def test_the_later_of_two_alike_goes_first_and_takes_the_score() -> None:
     old, new = said(1, 9.0), said(2, 7.0, at=1)
-    found = rank.put_newest_first((old, new), NOTHING, 0.0, PLAIN)
+    found = ranking.put_newest_first((old, new), NOTHING, 0.0, PLAIN)
     assert [one.candidate.seq for one in found] == [2, 1]
     assert found[0].score == pytest.approx(9.0, abs=0.001)
     assert found[0].parts["newer"] == found[0].score - 7.0
@@ -451,7 +450,7 @@ def test_two_passages_of_one_memory_are_not_newer_than_each_other() -> None:
     first = said(1, 9.0)
     second = first._replace(candidate=first.candidate._replace(slot=1), score=7.0)
     assert [
-        one.candidate.slot for one in rank.put_newest_first((first, second), NOTHING, 0.0, PLAIN)
+        one.candidate.slot for one in ranking.put_newest_first((first, second), NOTHING, 0.0, PLAIN)
     ] == [0, 1]
 
 
@@ -460,11 +459,11 @@ def test_alike_is_what_two_share_beside_what_all_share() -> None:
     x, y = quantise([1.0, 0.0]), quantise([0.0, 1.0])
     mean = sqrt(0.5)
     a, b = mark(1, code=x, hub=0.5), mark(2, code=y, hub=0.5)
-    assert rank.measure_similarity(a, b, mean) == pytest.approx(-1.0), (
+    assert ranking.measure_similarity(a, b, mean) == pytest.approx(-1.0), (
         "on opposite sides of the mean"
     )
-    assert rank.measure_similarity(a, a, mean) == pytest.approx(1.0)
-    assert rank.measure_similarity(a, mark(3), mean) == 0.0
+    assert ranking.measure_similarity(a, a, mean) == pytest.approx(1.0)
+    assert ranking.measure_similarity(a, mark(3), mean) == 0.0
 
 
 # ------------------------------------------------------------------------------------------------------------ diversity
@@ -472,8 +471,8 @@ def test_alike_is_what_two_share_beside_what_all_share() -> None:
 
 def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> None:
     scored = (said(1, 9.0), said(2, 8.0), said(3, 7.0, code=OTHER))
-    assert [one.candidate.seq for one in rank.diversify(scored, 0.0, PLAIN)] == [1, 2, 3]
-    found = rank.diversify(scored, 0.0, Settings(diversity=2.0))
+    assert [one.candidate.seq for one in ranking.diversify(scored, 0.0, PLAIN)] == [1, 2, 3]
+    found = ranking.diversify(scored, 0.0, Settings(diversity=2.0))
     assert [(one.candidate.seq, one.score) for one in found] == [
         (1, 9.0),
         (3, 7.0),
@@ -490,10 +489,10 @@ def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> 
 def test_diversity_loses_nothing_and_never_lifts(
     rows: list[tuple[int, bytes]], much: float, depth: int
 ) -> None:
-    scored = rank.sort_by_score(
+    scored = ranking.sort_by_score(
         said(number, float(score), code=code) for number, (score, code) in enumerate(rows)
     )
-    found = rank.diversify(scored, 0.0, Settings(diversity=much, depth=depth))
+    found = ranking.diversify(scored, 0.0, Settings(diversity=much, depth=depth))
     before = {one.candidate.seq: one.score for one in scored}
     assert {one.candidate.seq for one in found} == before.keys()
     assert len(found) == len(scored)
@@ -519,18 +518,18 @@ def test_confidence_is_a_share(
         for seq, (dense, told, actor) in enumerate(rows)
     ]
     found = IndexResult(candidates=marks, named_speakers=people, total_weight=mass)
-    scored = rank.rank_candidates(found, NOTHING, PLAIN, 0.01)
-    assert 0.0 <= rank.estimate_confidence(scored, found, PLAIN) <= 1.0
+    scored = ranking.rank_candidates(found, NOTHING, PLAIN, 0.01)
+    assert 0.0 <= ranking.estimate_confidence(scored, found, PLAIN) <= 1.0
 
 
 def test_nothing_found_is_no_confidence() -> None:
-    assert rank.estimate_confidence([], IndexResult(), PLAIN) == 0.0
+    assert ranking.estimate_confidence([], IndexResult(), PLAIN) == 0.0
 
 
 def test_what_covers_more_of_the_query_is_surer() -> None:
     found = IndexResult(total_weight=4.0)
     none, half, all_ = (
-        rank.estimate_confidence([ScoredCandidate(mark(cover=cover), 1.0, {})], found, PLAIN)
+        ranking.estimate_confidence([ScoredCandidate(mark(cover=cover), 1.0, {})], found, PLAIN)
         for cover in (0.0, 1.0, 2.0)
     )
     assert none < half < all_
@@ -541,9 +540,9 @@ def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
     found = IndexResult(total_weight=1.0, named_speakers=("Ann",))
     ann = ScoredCandidate(mark(1, actor="Ann", cover=1.0), 4.5, {"speaker": 2.5})
     bob = ScoredCandidate(mark(2, actor="Bob", cover=1.0), 2.0, {})
-    alone = rank.estimate_confidence([ann], found, PLAIN)
-    assert rank.estimate_confidence([ann, bob], found, PLAIN) == pytest.approx(alone / 2)
-    assert rank.estimate_confidence([bob], found, PLAIN) == 0.0
+    alone = ranking.estimate_confidence([ann], found, PLAIN)
+    assert ranking.estimate_confidence([ann, bob], found, PLAIN) == pytest.approx(alone / 2)
+    assert ranking.estimate_confidence([bob], found, PLAIN) == 0.0
 
 
 @given(
@@ -555,7 +554,7 @@ def test_a_shown_score_is_a_share_that_grows_with_the_score(
     scores: list[float], near: tuple[tuple[int, float], ...], visible: int
 ) -> None:
     found = IndexResult(by_vector=near, total_weight=4.0, passage_count=visible)
-    shown = [rank.calibrate_score(score, found, PLAIN) for score in sorted(scores)]
+    shown = [ranking.calibrate_score(score, found, PLAIN) for score in sorted(scores)]
     assert shown == sorted(shown)
     assert all(0.0 <= score <= 1.0 for score in shown)
 

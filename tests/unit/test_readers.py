@@ -5,10 +5,10 @@ import shutil
 import pytest
 
 from papers import blank, written
-from told.backends.ocr.tesseract import TesseractReader, open_reader
-from told.core.errors import ConfigError, MediaError, ReaderMissing
-from told.open import open_reader, open_readers
+from told.errors import ConfigError, MediaError, ReaderMissing
+from told.plugins import open_reader, open_readers
 from told.ports import ImageReader
+from told.providers.ocr import TesseractReader, open_reader
 
 tesseract = pytest.mark.skipif(
     shutil.which("tesseract") is None, reason="tesseract is not installed"

@@ -5,11 +5,18 @@ from datetime import timedelta, timezone
 import pytest
 
 from contexts import item
-from told.core.errors import InvalidInput, TimeError
-from told.core.when import parse_instant
-from told.read.assemble import FORMATS, ContextItem, assemble
-from told.read.render import STYLES, flatten_text, format_speaker, get_trust_label
-from told.read.tokens import count_tokens
+from told.errors import InvalidInput, TimeError
+from told.retrieval.render import (
+    FORMATS,
+    STYLES,
+    ContextItem,
+    assemble,
+    count_tokens,
+    flatten_text,
+    format_speaker,
+    get_trust_label,
+)
+from told.text.dates import parse_instant
 
 ITEMS = [
     item(4, "We went\n  to the lake!", on="2024-03-03", actor="Melanie", source="mail/7"),

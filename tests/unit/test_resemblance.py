@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.alike import value_similarity
+from told.text.similarity import value_similarity
 
 NEAR = [
     ("photography", "photos"), ("photography", "photographs"), ("photos", "photographs"), ("photo", "photography"),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.same import extract_content, has_same_content, is_deictic
+from told.text.similarity import extract_content, has_same_content, is_deictic
 
 SAME = [
     ("I like tea", "i like tea."),

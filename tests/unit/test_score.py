@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from told.backends.sqlite.vectors import pack_query
-from told.core.score import (
+from told.model.scoring import (
     BYTE_BIAS,
     QUERY_CODE_LENGTH,
     cosine,

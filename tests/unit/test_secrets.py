@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core.secrets import (
+from told.text.secrets import (
     Secret,
     compute_entropy,
     find_secrets,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from told.core.errors import EmbeddingError
+from told.errors import EmbeddingError
 from told.ports import validate_vectors
 
 LARGEST = 3.4028234663852886e38

@@ -8,8 +8,7 @@ import apsw
 import pytest
 
 from told import Memory
-from told.backends.sqlite.connect import ROWS_PER_STATEMENT
-from told.backends.sqlite.sql import QUERIES, widen_values
+from told.backends.sqlite.connection import QUERIES, ROWS_PER_STATEMENT, widen_values
 from told.testing import hashing_embedder
 
 ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 18, 6

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from told import Memory
+from told.ledger.views import build_fold
 from told.ports import VIEWS, View
 from told.testing import hashing_embedder
-from told.views import build_fold
 
 TABLES = ("evidence", "fact", "passage", "posting", "tick")
 

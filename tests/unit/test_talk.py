@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from told import Memory
-from told.core.fact import PASSAGE_CHARS
+from told.model.fact import PASSAGE_CHARS
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 Message = dict[str, Any]

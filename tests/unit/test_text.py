@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from told.core import text as core_text
-from told.core.errors import InvalidInput, TooLarge
-from told.core.stem import IRREGULAR_STEMS, stem_word
-from told.core.text import (
+from told.errors import InvalidInput, TooLarge
+from told.text import tokens as core_text
+from told.text.tokens import (
+    IRREGULAR_STEMS,
     STOP_WORDS,
     extract_query_terms,
     extract_terms,
@@ -23,6 +23,7 @@ from told.core.text import (
     parse_lenient_json,
     parse_reply,
     split_sentences,
+    stem_word,
     validate_text,
 )
 

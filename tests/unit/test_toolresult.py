@@ -8,8 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from told.ingest.tool_output import (
+    DEFAULT_KEEP_CHARS,
+    collect_properties,
+    compress_output,
+    is_large,
+)
 from told.settings import Settings
-from told.write.toolresult import DEFAULT_KEEP_CHARS, collect_properties, compress_output, is_large
 
 URI = "ctx://default/users/u/evidence/0190163d"
 LOG = "\n".join(

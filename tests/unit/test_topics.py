@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from told.core import topics
-from told.core.score import cosine, quantise
-from told.core.topics import (
+from told.maintenance import topic_assignment
+from told.model import topics
+from told.model.scoring import cosine, quantise
+from told.model.topics import (
     TopicIndex,
     TopicMatch,
     VectorMean,
@@ -28,7 +29,6 @@ from told.core.topics import (
     unpack_code,
     unpack_mean,
 )
-from told.tend import dots
 
 DIM = 8
 vectors = st.lists(st.integers(-127, 127), min_size=DIM, max_size=DIM).filter(any)
@@ -120,11 +120,11 @@ def test_among_many_nearly_all_are_found_and_few_are_compared() -> None:
     def counting(code: bytes, others: object) -> object:
         nonlocal compared
         compared += len(others)  # type: ignore[arg-type]
-        return dots.numpy_dot_products(code, others)  # type: ignore[arg-type]
+        return topic_assignment.numpy_dot_products(code, others)  # type: ignore[arg-type]
 
     shelf, exact = (
         TopicIndex(known, counting),
-        TopicIndex(known, dots.numpy_dot_products, exact_limit=10_000),
+        TopicIndex(known, topic_assignment.numpy_dot_products, exact_limit=10_000),
     )  # type: ignore[arg-type]
     asked = list(cloud(200, seed=1, around=40).values())
     compared = 0
@@ -169,13 +169,15 @@ def test_products_are_the_same_with_arrays_and_without(dim: int) -> None:
     made = [
         array("b", [chance.choice((-127, 127)) for _ in range(dim)]).tobytes() for _ in range(20)
     ]
-    assert list(dots.numpy_dot_products(made[0], made)) == list(topics.dot_products(made[0], made))
-    assert list(dots.numpy_dot_products(made[0], made[:1])) == [127 * 127 * dim]
+    assert list(topic_assignment.numpy_dot_products(made[0], made)) == list(
+        topics.dot_products(made[0], made)
+    )
+    assert list(topic_assignment.numpy_dot_products(made[0], made[:1])) == [127 * 127 * dim]
 
 
 def test_a_shelf_decides_the_same_with_arrays_and_without() -> None:
     known = cloud(400, around=30)
-    plain, fast = TopicIndex(known), TopicIndex(known, dots.numpy_dot_products)
+    plain, fast = TopicIndex(known), TopicIndex(known, topic_assignment.numpy_dot_products)
     for code in cloud(50, seed=9).values():
         assert plain.find_nearest(code) == fast.find_nearest(code)
 

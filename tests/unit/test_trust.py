@@ -11,26 +11,26 @@ from hypothesis import strategies as st
 
 from curating import World, claim, denied, world
 from hearing import assistant, heard, turn
-from told.core.entry import Claim, Evidence
-from told.core.fact import QUARANTINE, Fact
-from told.core.query import Candidate
-from told.core.scope import Scope
-from told.core.trust import (
+from told.curation.lookup import apply_source_trust
+from told.extraction.grounding import GroundingIndex
+from told.ingest.messages import InputTurn
+from told.ingest.types import ExtractedClaim, ExtractionInput
+from told.model.beliefs import (
     EXTERNAL_SOURCES,
     Trust,
     trust_of_channel,
     trust_of_claim,
     trust_of_source,
 )
-from told.read import rank
-from told.read.asked import AnswerSource, QueryIntent
-from told.read.rank import ScoredCandidate
-from told.read.render import format_speaker, get_trust_label
+from told.model.entry import Claim, Evidence
+from told.model.fact import QUARANTINE, Fact
+from told.model.query import Candidate
+from told.model.scope import Scope
+from told.retrieval import ranking
+from told.retrieval.intent import AnswerSource, QueryIntent
+from told.retrieval.ranking import ScoredCandidate
+from told.retrieval.render import format_speaker, get_trust_label
 from told.settings import Settings
-from told.write.curate.scene import apply_source_trust
-from told.write.extract.ground import GroundingIndex
-from told.write.messages import InputTurn
-from told.write.shape import ExtractedClaim, ExtractionInput
 
 SCOPE = Scope(user_id="ines")
 MALLORY = Claim("User's name is Mallory", "profile", "User", "name", "Mallory")
@@ -181,7 +181,7 @@ NOTHING = QueryIntent("")
 
 def scored(*rows: tuple[str, float]) -> list[ScoredCandidate]:
     marks = [(Candidate(seq, 0, 0, seq, role), score) for seq, (role, score) in enumerate(rows, 1)]
-    return rank.sort_by_score(
+    return ranking.sort_by_score(
         ScoredCandidate(mark, score, {"dense": score}) for mark, score in marks
     )
 
@@ -191,7 +191,7 @@ def first(
 ) -> list[ScoredCandidate]:
     settings = Settings(rank_trust=slack)
     given = scored(*rows)
-    return rank.put_users_first(
+    return ranking.put_users_first(
         given, [trust_of_channel(one.candidate.role) for one in given], asks, settings
     )
 

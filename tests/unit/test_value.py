@@ -9,7 +9,7 @@ from dataclasses import FrozenInstanceError, dataclass, field, fields, replace
 
 import pytest
 
-from told.core.value import fast_frozen_init
+from told.runtime import fast_frozen_init
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from told.core.almanac import DATE_FORMS, shift_date
-from told.core.errors import TimeError
-from told.core.when import (
+from told.errors import TimeError
+from told.text.date_lexicon import DATE_FORMS, shift_date
+from told.text.dates import (
     ALWAYS,
     PRECISIONS,
     Interval,
@@ -505,6 +505,6 @@ def test_steps_on_the_calendar_stay_in_the_month_they_reach(
 
 
 def test_every_form_of_the_grammar_has_a_reader() -> None:
-    from told.core import when
+    from told.text import dates
 
-    assert set(when._READERS) == set(DATE_FORMS)
+    assert set(dates._READERS) == set(DATE_FORMS)

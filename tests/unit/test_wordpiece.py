@@ -4,7 +4,7 @@ import hashlib
 
 import pytest
 
-from told.backends.local.wordpiece import (
+from told.providers.local.onnx import (
     MAX_WORD_CHARS,
     VOCABULARY_PATH,
     WordPiece,

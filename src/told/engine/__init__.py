@@ -8,14 +8,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from told.core.belief import BeliefConflicts
-from told.core.blob import Blob, is_blob_hash
-from told.core.entry import Draft, Erased, Linked
-from told.core.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
-from told.core.fact import EvidenceRow, Fact
-from told.core.ids import HASH_ALGORITHM, canonical_json, sha256
-from told.core.policy import Action
-from told.core.query import (
+from told.engine.base import VERB_ACTIONS as VERB_ACTIONS
+from told.engine.base import check_memory_id, requires_action
+from told.engine.concepts import ConceptVerbs
+from told.engine.reflecting import ReflectionVerbs
+from told.engine.tiering import TierVerbs
+from told.errors import EmbeddingError, InvalidInput, NotFoundError, ToldError
+from told.flow import Flow, call, run
+from told.ids import HASH_ALGORITHM, canonical_json, sha256
+from told.ingest import edit, embedding, gate, messages, queue
+from told.ingest import pipeline as writing
+from told.ingest.context import ExtractionOptions, IdempotencyKey
+from told.ingest.edit import MemoryUpdate
+from told.ingest.images import read_images
+from told.ledger import commit as keeping
+from told.ledger import erase as erasing
+from told.ledger import export, verify
+from told.ledger import history as past
+from told.ledger import verify as proof
+from told.ledger.commit import ScopedBlob
+from told.ledger.consumer import Failure, catch_failure
+from told.ledger.erase import ErasureClosure
+from told.ledger.views import build_fold
+from told.maintenance import importance, reconsolidation
+from told.model.beliefs import BeliefConflicts
+from told.model.entry import Blob, Draft, Erased, Linked, is_blob_hash
+from told.model.fact import EvidenceRow, Fact
+from told.model.policy import Action
+from told.model.query import (
     Bundle,
     Certificate,
     FactQuery,
@@ -24,40 +44,35 @@ from told.core.query import (
     VerifyResult,
     exclude_unlisted,
 )
-from told.core.scope import Scope
-from told.core.text import format_value, validate_label, validate_text
-from told.engine.base import VERB_ACTIONS as VERB_ACTIONS
-from told.engine.base import check_memory_id, requires_action
-from told.engine.concepts import ConceptVerbs
-from told.engine.reflecting import ReflectionVerbs
-from told.engine.tiering import TierVerbs
-from told.flow import Flow, call, run
-from told.ledger import agree, transfer
-from told.ledger import blobs as keeping
-from told.ledger import erase as erasing
-from told.ledger import history as past
-from told.ledger import verify as proof
-from told.ledger.blobs import ScopedBlob
-from told.ledger.consume import Failure, catch_failure
-from told.ledger.erase import ErasureClosure
+from told.model.scope import Scope
 from told.ports import VIEWS, Embedder, View
-from told.read import bundle, census, kinds, plan, whynot
-from told.read import path as reading
-from told.read.census import OwnerStatistics
-from told.read.guard import find_denials
-from told.read.recall import SearchRequest, SearchResult
-from told.read.whynot import WhyNot
-from told.tend import judge, reconsolidate
-from told.views import build_fold
-from told.write import change, embed, gate, messages, understand
-from told.write import path as writing
-from told.write.change import MemoryUpdate
-from told.write.desk import IdempotencyKey
-from told.write.media.see import read_images
-from told.write.mind import ExtractionOptions
+from told.retrieval import context, listing, pipeline
+from told.retrieval import pipeline as reading
+from told.retrieval.candidates import find_denials
+from told.retrieval.listing import OwnerStatistics
+from told.retrieval.pipeline import WhyNot
+from told.retrieval.request import (
+    MAX_CHANGES,
+    build_fact_query,
+    drop_query_options,
+    parse_belief,
+    parse_context_request,
+    parse_flag,
+    parse_int,
+    parse_lens,
+    parse_limit,
+    parse_min_score,
+    parse_reference_date,
+    resolve_scope_and_filter,
+    restrict_to_kinds,
+    warn_new_kind,
+    warn_unknown_kinds,
+)
+from told.retrieval.state import SearchRequest, SearchResult
+from told.text.tokens import format_value, validate_label, validate_text
 
 if TYPE_CHECKING:
-    from told.write.documents import Document
+    from told.ingest.documents import Document
 
 T = TypeVar("T")
 W = TypeVar("W", SearchResult, Bundle, Receipt)
@@ -143,7 +158,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
             messages.parse_expiry(expires, self.settings),
             messages.parse_valid_since(timestamp, self.settings),
         )
-        receipt = yield from change.update_memory(
+        receipt = yield from edit.update_memory(
             self.write_context,
             self.account,
             check_memory_id(id),
@@ -157,7 +172,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         """Give up a memory; the past keeps it."""
         why = validate_text(why, limit=256)
         return (
-            yield from change.retract_memory(
+            yield from edit.retract_memory(
                 self.write_context,
                 self.account,
                 check_memory_id(id),
@@ -171,8 +186,8 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         """Give up everything a scope holds."""
         scope = self.resolve_scope(ids)
         now = yield from self.resolve_point()
-        everything = plan.build_fact_query(scope, now, None, limit=None, show_expired=True)
-        return (yield from change.retract_all(self.write_context, everything, why))
+        everything = build_fact_query(scope, now, None, limit=None, show_expired=True)
+        return (yield from edit.retract_all(self.write_context, everything, why))
 
     @requires_action(Action.WRITE)
     def link(
@@ -189,7 +204,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
             float(weight),
             meta,
         )
-        return (yield from change.link_memories(self.write_context, self.resolve_scope(ids), link))
+        return (yield from edit.link_memories(self.write_context, self.resolve_scope(ids), link))
 
     @requires_action(Action.WRITE)
     def upload(
@@ -210,7 +225,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
             messages.parse_valid_since(timestamp, self.settings),
             messages.parse_expiry(expires, self.settings),
         )
-        from told.write import documents
+        from told.ingest import documents
 
         images = self.build_image_context(self.settings.document_limit)
         return (
@@ -259,7 +274,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
             self.read_context,
         )
         result = yield from reading.search(ctx, request)
-        return add_warnings(result, (yield from kinds.warn_unknown_kinds(ctx, request.fact_query)))
+        return add_warnings(result, (yield from warn_unknown_kinds(ctx, request.fact_query)))
 
     @requires_action(Action.READ_CONTENT)
     def explain(
@@ -269,14 +284,16 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         request = yield from self._build_search_request(query, ids, **options)
         result, trace = yield from reading.explain(self.read_context, request)
         return add_warnings(
-            result, (yield from kinds.warn_unknown_kinds(self.read_context, request.fact_query))
+            result, (yield from warn_unknown_kinds(self.read_context, request.fact_query))
         ), trace
 
     @requires_action(Action.READ_CONTENT)
     def why_not(self, query: str, id: str, ids: Mapping[str, Any], **options: Any) -> Flow[WhyNot]:
         """What keeps a memory out of a search, or where it stands in it."""
         request = yield from self._build_search_request(query, ids, **options)
-        return (yield from whynot.explain_why_not(self.read_context, request, check_memory_id(id)))
+        return (
+            yield from pipeline.explain_why_not(self.read_context, request, check_memory_id(id))
+        )
 
     @requires_action(Action.READ_CONTENT)
     def context(
@@ -292,21 +309,17 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         **options: Any,
     ) -> Flow[Bundle]:
         """A block of memories that fits a token budget."""
-        context_request = plan.parse_context_request(budget, format, tail, self.settings)
+        context_request = parse_context_request(budget, format, tail, self.settings)
         is_unlimited = limit is None and top_k is None
         size = (
-            bundle.estimate_max_items(context_request.budget)
+            context.estimate_max_items(context_request.budget)
             if is_unlimited
-            else plan.parse_limit(limit, top_k, self.settings)
+            else parse_limit(limit, top_k, self.settings)
         )
         if query is None:
             request, (fact_query, _) = (
                 None,
-                (
-                    yield from self._build_fact_query(
-                        ids, limit=size, **plan.drop_query_options(options)
-                    )
-                ),
+                (yield from self._build_fact_query(ids, limit=size, **drop_query_options(options))),
             )
         else:
             request = replace(
@@ -314,12 +327,10 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
                 deep=False,
             )
             fact_query = request.fact_query
-        result = yield from bundle.build_context(
+        result = yield from context.build_context(
             self.read_context, request, fact_query, context_request
         )
-        return add_warnings(
-            result, (yield from kinds.warn_unknown_kinds(self.read_context, fact_query))
-        )
+        return add_warnings(result, (yield from warn_unknown_kinds(self.read_context, fact_query)))
 
     @requires_action(Action.READ_CONTENT)
     def get(
@@ -342,11 +353,11 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
     ) -> Flow[tuple[Sequence[Fact], BeliefConflicts, Sequence[str]]]:
         """Everything a scope holds, but for what only stands behind it; and what of it contradicts what."""
         fact_query, _ = yield from self._build_fact_query(ids, offset=offset, **options)
-        side = None if belief is None else plan.parse_belief(belief)
+        side = None if belief is None else parse_belief(belief)
         facts, sides = yield from reading.list_facts(
             self.read_context, exclude_unlisted(fact_query), side
         )
-        return facts, sides, (yield from kinds.warn_unknown_kinds(self.read_context, fact_query))
+        return facts, sides, (yield from warn_unknown_kinds(self.read_context, fact_query))
 
     @requires_action(Action.READ_CONTENT)
     def history(self, id: str, *, ids: Mapping[str, Any]) -> Flow[Sequence[past.ThreadChange]]:
@@ -364,7 +375,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         self, ids: Mapping[str, Any], *, limit: Any = None
     ) -> Flow[Sequence[past.ThreadChange]]:
         """Everything a scope came to believe or gave up; with a limit, the newest of it."""
-        newest = 0 if limit is None else plan.parse_int(limit, "limit", 1, plan.MAX_CHANGES)
+        newest = 0 if limit is None else parse_int(limit, "limit", 1, MAX_CHANGES)
         scope = self.resolve_scope(ids)
         hidden = yield from self._find_hidden_ids(scope)
         changes = yield from past.load_timeline(self.store, scope)
@@ -413,9 +424,9 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         """Destroy content and everything derived from it, and certify it."""
         why = validate_text(why, limit=256)
         closure = yield from self.reach(id, ids, source=source)
-        yield from understand.redact_faults(self.store, self.account, closure.seqs)
-        yield from judge.redact_faults(self.store, self.account, closure.seqs)
-        yield from reconsolidate.redact_reflection_faults(self.store, self.account)
+        yield from queue.redact_faults(self.store, self.account, closure.seqs)
+        yield from importance.redact_faults(self.store, self.account, closure.seqs)
+        yield from reconsolidation.redact_reflection_faults(self.store, self.account)
         damage = yield from self._drop_topic_notes(closure.threads)
         try:
             certificate = yield from erasing.destroy_closure(self.store, self.account, closure, why)
@@ -469,7 +480,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
     def reindex(self, embedder: Embedder) -> Flow[int]:
         """Embed everything with a model while searches go on with the old one, then switch."""
         outcome = yield from catch_failure(
-            embed.reindex(self.store, embedder, self.settings.conflict_retries)
+            embedding.reindex(self.store, embedder, self.settings.conflict_retries)
         )
         return unwrap_embedding(embedder.model, outcome)
 
@@ -490,15 +501,15 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
     @requires_action(Action.READ_METADATA)
     def users(self, *, type: Any = None) -> Flow[Sequence[OwnerStatistics]]:
         """Whose memories there are, how many, and since when; never what they say."""
-        types = census.parse_owner_types(type)
-        return census.summarise_owners(
+        types = listing.parse_owner_types(type)
+        return listing.summarise_owners(
             (yield from call(self.store.scope_tallies, self.account)), types
         )
 
     @requires_action(Action.EXPORT_CLAIMS)
     def export(self, write: Callable[[bytes], Any]) -> Flow[int]:
         """Write the account's ledger as one portable JSONL."""
-        return (yield from transfer.export_ledger(self.store, self.account, write))
+        return (yield from export.export_ledger(self.store, self.account, write))
 
     @requires_action(Action.ADMINISTER)
     def import_(self, lines: Iterable[bytes | str]) -> Flow[tuple[int, tuple[str, ...]]]:
@@ -506,7 +517,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         warnings = yield from self.flush_accesses()
         before = yield from call(self.store.get_head, self.account)
         try:
-            imported, missing = yield from transfer.import_ledger(self.store, self.account, lines)
+            imported, missing = yield from export.import_ledger(self.store, self.account, lines)
         finally:
             self.hot_buffers.forget_account(self.account)
         yield from self._invalidate_topics(before.seq)
@@ -540,20 +551,20 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         ]
 
     def _verify_once(self) -> Flow[tuple[VerifyResult, Sequence[str]]]:
-        fates = agree.LedgerReplay()
+        fates = verify.LedgerReplay()
         verify_result = yield from proof.verify_ledger(
             self.store, self.account, fates.apply_entries
         )
         problems = yield from call(self.store.check_integrity)
         if verify_result.ok and not problems:
-            problems = yield from agree.find_view_mismatches(self.store, self.account, fates)
+            problems = yield from verify.find_view_mismatches(self.store, self.account, fates)
         return verify_result, problems
 
     def _embed_missing(self) -> Flow[tuple[str, ...]]:
         """Embed what has no vector, or say why not."""
         if self.embedder is None:
             return ()
-        outcome = yield from catch_failure(embed.embed_pending(self.store, self.embedder))
+        outcome = yield from catch_failure(embedding.embed_pending(self.store, self.embedder))
         return (
             (f"Not embedded yet, found by words only: {outcome}",)
             if isinstance(outcome, Failure)
@@ -587,7 +598,7 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         if kind in self.extraction.ontology:
             return ()
         now = yield from self.resolve_point()
-        return (yield from kinds.warn_new_kind(self.read_context, scope, now, kind))
+        return (yield from warn_new_kind(self.read_context, scope, now, kind))
 
     def _build_fact_query(
         self,
@@ -602,13 +613,13 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         show_expired: Any = False,
         offset: Any = 0,
     ) -> Flow[tuple[FactQuery, int]]:
-        scope, rest = plan.resolve_scope_and_filter(ids, filters, self.account)
+        scope, rest = resolve_scope_and_filter(ids, filters, self.account)
         at = yield from self.resolve_point(as_of, valid_at)
-        size = plan.parse_limit(limit, top_k, self.settings)
-        fact_query = plan.build_fact_query(
+        size = parse_limit(limit, top_k, self.settings)
+        fact_query = build_fact_query(
             scope, at, rest, limit=size, offset=offset, show_expired=show_expired
         )
-        return plan.restrict_to_kinds(fact_query, kinds), size
+        return restrict_to_kinds(fact_query, kinds), size
 
     def _build_search_request(
         self,
@@ -623,12 +634,12 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         lens: Any = None,
         **options: Any,
     ) -> Flow[SearchRequest]:
-        side, name_lens = plan.parse_belief(belief), plan.parse_lens(lens)
+        side, name_lens = parse_belief(belief), parse_lens(lens)
         fact_query, limit = yield from self._build_fact_query(ids, **options)
-        now = plan.parse_reference_date(reference_date, fact_query.as_of, self.settings)
+        now = parse_reference_date(reference_date, fact_query.as_of, self.settings)
         score_floor, use_reranker = (
-            plan.parse_min_score(threshold, min_score),
-            plan.parse_flag(rerank, "rerank"),
+            parse_min_score(threshold, min_score),
+            parse_flag(rerank, "rerank"),
         )
         deep = limit > self.settings.depth
         return SearchRequest(

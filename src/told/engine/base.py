@@ -7,22 +7,20 @@ from dataclasses import dataclass, field
 from functools import lru_cache, wraps
 from typing import Any, Protocol, TypeVar, cast
 
-from told.core.errors import Denied
-from told.core.policy import DEFAULT_POLICIES, Action, PolicyDecision, decide_access
-from told.core.query import AsOf
-from told.core.scope import ID_LIMIT, Caller, Scope
-from told.core.text import validate_label
+from told.errors import Denied
 from told.flow import Flow
+from told.ingest.context import ExtractionConfig, ExtractionOptions, WriteContext
+from told.ingest.images import ImageContext
+from told.maintenance.topic_assignment import TopicCache
+from told.model.policy import DEFAULT_POLICIES, Action, PolicyDecision, decide_access
+from told.model.query import AsOf
+from told.model.scope import ID_LIMIT, Caller, Scope
 from told.ports import LLM, Embedder, ImageReader, Reranker, Store, Usage
-from told.read import cache, plan
-from told.read.cache import HotBuffers
-from told.read.gather import ReadContext
-from told.read.guard import Guard, allow_kinds
+from told.retrieval import access_log, request
+from told.retrieval.access_log import HotBuffers
+from told.retrieval.candidates import Guard, ReadContext, allow_kinds
 from told.settings import Settings
-from told.tend.shelves import TopicCache
-from told.write.desk import WriteContext
-from told.write.media.see import ImageContext
-from told.write.mind import ExtractionConfig, ExtractionOptions
+from told.text.tokens import validate_label
 
 F = TypeVar("F", bound=Callable[..., Flow[Any]])
 VERB_ACTIONS: dict[str, Action] = {}
@@ -112,7 +110,7 @@ class EngineBase:
         """How images are looked at, with what fetches so many bytes if that is allowed."""
         if not self.settings.fetch_urls:
             return ImageContext(self.readers, self.settings)
-        from told.write.media.fetch import Fetcher
+        from told.ingest.fetch import Fetcher
 
         return ImageContext(
             self.readers, self.settings, Fetcher(self.settings.fetch_timeout, limit)
@@ -132,7 +130,7 @@ class EngineBase:
 
     def resolve_point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
         """A point on both time axes."""
-        return plan.resolve_as_of(
+        return request.resolve_as_of(
             self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at
         )
 
@@ -144,7 +142,7 @@ class EngineBase:
 
     def flush_accesses(self) -> Flow[tuple[str, ...]]:
         """Write down what was recalled; what could not be written is a warning."""
-        return cache.flush_accesses(self.store, self.hot_buffers)
+        return access_log.flush_accesses(self.store, self.hot_buffers)
 
     def resolve_optional_scope(self, ids: Mapping[str, Any]) -> Scope | None:
         given = {name: value for name, value in ids.items() if value is not None}

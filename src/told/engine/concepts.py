@@ -6,16 +6,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from told.core.concepts import ConceptBelief, ConceptRules, ConceptScopes
-from told.core.policy import Action
-from told.core.query import Receipt
-from told.core.text import validate_text
 from told.engine.base import EngineBase, check_memory_id, requires_action
 from told.flow import Flow
-from told.ledger import concepts as holding
-from told.read.guard import find_denials
-from told.write import concepts, gate
-from told.write.concepts import ConceptStatement
+from told.ingest import apply_claims, gate
+from told.ingest.apply_claims import ConceptStatement
+from told.ledger import clocks as holding
+from told.model.concepts import ConceptBelief, ConceptRules, ConceptScopes
+from told.model.policy import Action
+from told.model.query import Receipt
+from told.retrieval.candidates import find_denials
+from told.text.tokens import validate_text
 
 
 class ConceptVerbs(EngineBase):
@@ -36,7 +36,7 @@ class ConceptVerbs(EngineBase):
             validate_text(statement.quote, limit=limit), settings
         )
         screened = replace(statement, value=value, quote=quote)
-        receipt = yield from concepts.upsert_value(self.write_context, shelf, rules, screened)
+        receipt = yield from apply_claims.upsert_value(self.write_context, shelf, rules, screened)
         warnings = dict.fromkeys((*value_warnings, *quote_warnings, *receipt.warnings))
         return replace(receipt, warnings=tuple(warnings))
 
@@ -44,7 +44,7 @@ class ConceptVerbs(EngineBase):
     def tick(self, ids: Mapping[str, Any], *, turns: int, tokens: int | None) -> Flow[Receipt]:
         """Let turns of a conversation pass that nothing else counts."""
         return (
-            yield from concepts.record_turns(
+            yield from apply_claims.record_turns(
                 self.write_context, self.resolve_scope(ids), turns, tokens
             )
         )
@@ -73,7 +73,7 @@ class ConceptVerbs(EngineBase):
     def let_go(self, shelf: ConceptScopes, threads: Sequence[str]) -> Flow[Receipt]:
         """Give up beliefs, held or faded, so that nothing recalls them."""
         return (
-            yield from concepts.forget_beliefs(
+            yield from apply_claims.forget_beliefs(
                 self.write_context, shelf, [check_memory_id(thread) for thread in threads]
             )
         )

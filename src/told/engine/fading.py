@@ -6,22 +6,21 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from told.core.errors import InvalidInput, NotFoundError
-from told.core.fact import Fact
-from told.core.policy import Action
-from told.core.query import AsOf, FactQuery
-from told.core.salience import DecayClock
-from told.core.text import format_value
 from told.engine.base import check_memory_id, requires_action
 from told.engine.minding import ExtractionVerbs
+from told.errors import InvalidInput, NotFoundError
 from told.flow import Flow, call
-from told.read import about as remembering
-from told.read.about import MemoryDetail
-from told.read.fading import measure_strengths
-from told.read.guard import find_denials
-from told.tend import forget as forgetting
-from told.tend.forget import FORGOTTEN, ForgottenFact
-from told.write import change
+from told.ingest import edit
+from told.maintenance import forgetting
+from told.maintenance.forgetting import FORGOTTEN, ForgottenFact
+from told.model.fact import Fact
+from told.model.policy import Action
+from told.model.query import AsOf, FactQuery
+from told.model.salience import DecayClock
+from told.retrieval import listing as remembering
+from told.retrieval.candidates import find_denials
+from told.retrieval.listing import MemoryDetail, measure_strengths
+from told.text.tokens import format_value
 
 
 class FadingVerbs(ExtractionVerbs):
@@ -69,7 +68,7 @@ class FadingVerbs(ExtractionVerbs):
         [strength] = (
             yield from measure_strengths(self.read_context, [fact], FactQuery(fact.scope, now))
         ).values()
-        yield from change.retract_memory(
+        yield from edit.retract_memory(
             self.write_context, self.account, fact.id, FORGOTTEN, self.resolve_optional_scope(ids)
         )
         return [ForgottenFact(fact, strength.weight)]

@@ -5,29 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from told.core.belief import Contradiction
-from told.core.errors import ConfigError, InvalidInput, NotFoundError
-from told.core.fact import QUARANTINE, Fact
-from told.core.filter import parse_filter
-from told.core.policy import Action
-from told.core.query import Receipt
-from told.core.text import format_value, validate_label, validate_text
+from told.curation import graph
+from told.curation import revoke as disputes
+from told.curation import revoke as revoking
+from told.curation.graph import IdentityMatch
 from told.engine.base import EngineBase, check_memory_id, requires_action
+from told.errors import ConfigError, InvalidInput, NotFoundError
 from told.flow import Flow, call
+from told.ingest import edit, gate, messages, queue, tool_output
+from told.ingest.apply_claims import make_job_handler
+from told.ingest.edit import require_fact
+from told.ingest.queue import DrainResult
+from told.ingest.tool_output import ToolOutput
+from told.maintenance import importance, summaries
+from told.model.beliefs import Contradiction
+from told.model.fact import QUARANTINE, Fact
+from told.model.filter import parse_filter
+from told.model.policy import Action
+from told.model.query import Receipt
 from told.ports import Fault
-from told.read import entities, plan
-from told.read.entities import EntityRelation
-from told.read.guard import find_denials
-from told.tend import judge, summarise
-from told.write import gate, messages, review, tools, understand
-from told.write.change import require_fact
-from told.write.claims import make_job_handler
-from told.write.curate import contradictions as disputes
-from told.write.curate import identity
-from told.write.curate import revoke as revoking
-from told.write.curate.identity import IdentityMatch
-from told.write.tools import ToolOutput
-from told.write.understand import DrainResult
+from told.retrieval import listing, request
+from told.retrieval.candidates import find_denials
+from told.retrieval.listing import EntityRelation
+from told.text.tokens import format_value, validate_label, validate_text
 
 
 class ExtractionVerbs(EngineBase):
@@ -42,7 +42,7 @@ class ExtractionVerbs(EngineBase):
         if self.extraction.llm is None:
             return DrainResult({})
         return (
-            yield from understand.drain_queue(
+            yield from queue.drain_queue(
                 self.store, self.account, make_job_handler(self.write_context), attempts, mutex
             )
         )
@@ -51,7 +51,7 @@ class ExtractionVerbs(EngineBase):
     def enough(self) -> Flow[bool]:
         """Whether so much waits for a model that it is worth a question."""
         return (
-            yield from understand.is_threshold_reached(
+            yield from queue.is_threshold_reached(
                 self.store, self.account, self.settings.extract_threshold
             )
         )
@@ -60,9 +60,9 @@ class ExtractionVerbs(EngineBase):
     def waiting(self) -> Flow[int]:
         """How many pieces of evidence wait for a model; none where no model was ever asked."""
         has_model = self.extraction.llm is not None or (
-            yield from call(self.store.get_cursor, self.account, understand.CONSUMER)
+            yield from call(self.store.get_cursor, self.account, queue.CONSUMER)
         )
-        return (yield from understand.count_pending(self.store, self.account)) if has_model else 0
+        return (yield from queue.count_pending(self.store, self.account)) if has_model else 0
 
     @requires_action(Action.READ_CONTENT)
     def faults(self) -> Flow[Sequence[Fault]]:
@@ -74,7 +74,7 @@ class ExtractionVerbs(EngineBase):
         """Ask again about what failed."""
         ids = _check_fault_ids(chosen)
         yield from self._find_fault_ids(ids)
-        totals = yield from understand.retry_faults(
+        totals = yield from queue.retry_faults(
             self.store,
             self.account,
             make_job_handler(self.write_context),
@@ -82,7 +82,7 @@ class ExtractionVerbs(EngineBase):
             self.settings.consumer_attempts,
             self.extraction.mutex,
         )
-        for retry in (judge.retry_faults, summarise.retry_faults):
+        for retry in (importance.retry_faults, summaries.retry_faults):
             mended, remaining = yield from retry(self.write_context, self.account, ids)
             totals = totals[0] + mended, totals[1] + remaining
         return dict(zip(("mended", "left"), totals, strict=True))
@@ -122,7 +122,7 @@ class ExtractionVerbs(EngineBase):
         """Whom and what a scope speaks of."""
         return self._filter_visible(
             (
-                yield from entities.list_nodes(
+                yield from listing.list_nodes(
                     self.store, self.resolve_scope(ids), self.store.mint.now()
                 )
             )
@@ -132,7 +132,7 @@ class ExtractionVerbs(EngineBase):
     def relations(self, name: str, ids: Mapping[str, Any]) -> Flow[Sequence[EntityRelation]]:
         """How one that is spoken of bears on others."""
         entity_name = validate_label(name, "name", limit=256)
-        results = yield from entities.list_relations(
+        results = yield from listing.list_relations(
             self.store, self.resolve_scope(ids), entity_name, self.store.mint.now()
         )
         return [
@@ -144,9 +144,7 @@ class ExtractionVerbs(EngineBase):
     @requires_action(Action.DERIVE_CLAIMS)
     def identify(self, ids: Mapping[str, Any]) -> Flow[Sequence[IdentityMatch]]:
         """Draw edges between names of a scope that may mean the same."""
-        return (
-            yield from identity.record_identity_edges(self.write_context, self.resolve_scope(ids))
-        )
+        return (yield from graph.record_identity_edges(self.write_context, self.resolve_scope(ids)))
 
     @requires_action(Action.READ_CONTENT)
     def quarantine(self, ids: Mapping[str, Any]) -> Flow[Sequence[Fact]]:
@@ -157,7 +155,7 @@ class ExtractionVerbs(EngineBase):
             (
                 yield from call(
                     self.store.find_facts,
-                    plan.build_fact_query(self.resolve_scope(ids), at, only, limit=None),
+                    request.build_fact_query(self.resolve_scope(ids), at, only, limit=None),
                 )
             )
         )
@@ -181,7 +179,7 @@ class ExtractionVerbs(EngineBase):
         if not isinstance(accept, bool):
             raise InvalidInput(f"accept must be True or False, not {format_value(accept)}.")
         return (
-            yield from review.review_quarantined(
+            yield from edit.review_quarantined(
                 self.write_context,
                 self.account,
                 check_memory_id(id),
@@ -201,7 +199,7 @@ class ExtractionVerbs(EngineBase):
         origin = None if source is None else messages.check_source(source)
         words = validate_text(text, limit=self.settings.document_limit)
         return (
-            yield from tools.keep_output(
+            yield from tool_output.keep_output(
                 self.write_context, self.resolve_scope(ids), words, name, origin
             )
         )

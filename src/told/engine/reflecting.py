@@ -6,22 +6,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from told.core.errors import InvalidInput, NotFoundError
-from told.core.fact import Fact
-from told.core.policy import Action
-from told.core.recall import AccessRecord, AccessState, ReviewReason, ReviewTask
-from told.core.text import format_value
 from told.engine.base import check_memory_id, requires_action
 from told.engine.minding import ExtractionVerbs
+from told.errors import InvalidInput, NotFoundError
 from told.flow import Flow, call
-from told.read import plan
-from told.read.guard import find_denials
-from told.tend import apply as applying
-from told.tend import reconsolidate
-from told.tend.apply import DeltaAuthor, DeltaResult
-from told.tend.delta import DeltaClock, parse_delta
-from told.tend.reconsolidate import ReconsolidationResult
-from told.write.change import require_fact
+from told.ingest.edit import require_fact
+from told.maintenance import delta_apply as applying
+from told.maintenance import reconsolidation
+from told.maintenance.delta_apply import DeltaAuthor, DeltaResult
+from told.maintenance.deltas import DeltaClock, parse_delta
+from told.maintenance.reconsolidation import ReconsolidationResult
+from told.model.fact import Fact
+from told.model.policy import Action
+from told.model.query import AccessRecord, AccessState, ReviewReason, ReviewTask
+from told.retrieval import request
+from told.retrieval.candidates import find_denials
+from told.text.tokens import format_value
 
 SECOND_US = 1_000_000
 
@@ -74,13 +74,13 @@ class ReflectionVerbs(ExtractionVerbs):
     @requires_action(Action.READ_CONTENT)
     def queue(self, *, limit: Any = None) -> Flow[Sequence[QueuedReview]]:
         """What is to be thought over, the most urgent first."""
-        size = plan.parse_limit(limit, None, self.settings)
+        size = request.parse_limit(limit, None, self.settings)
         yield from self.flush_accesses()
         tasks = yield from call(self.store.list_tasks, self.account, size)
         links = yield from call(
             self.store.find_links, self.account, list({task.thread for task in tasks})
         )
-        reasons_by_id = reconsolidate.collect_review_reasons(links)
+        reasons_by_id = reconsolidation.collect_review_reasons(links)
         queued: list[QueuedReview] = []
         for task in tasks:
             fact = yield from call(self.store.get_fact, self.account, task.thread)
@@ -91,9 +91,9 @@ class ReflectionVerbs(ExtractionVerbs):
     @requires_action(Action.DERIVE_CLAIMS)
     def reflect(self, *, limit: Any = None) -> Flow[ReconsolidationResult]:
         """Think over what is due, and hold what comes of it beside what it came from."""
-        size = plan.parse_limit(limit, None, self.settings)
+        size = request.parse_limit(limit, None, self.settings)
         yield from self.flush_accesses()
-        return (yield from reconsolidate.reconsolidate(self.write_context, self.account, size))
+        return (yield from reconsolidation.reconsolidate(self.write_context, self.account, size))
 
     @requires_action(Action.WRITE)
     def apply_delta(self, delta: Any, ids: Mapping[str, Any]) -> Flow[DeltaResult]:

@@ -6,19 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from told.core.policy import Action
-from told.core.scope import Scope
 from told.engine.base import requires_action
 from told.engine.fading import FadingVerbs
 from told.engine.topical import TopicVerbs
 from told.flow import Flow
-from told.read import plan
-from told.read.guard import find_denials
-from told.tend import judge, registry, state, sweep
-from told.tend.judge import JudgeResult
-from told.tend.registry import FiledExchange
-from told.tend.state import TierState
-from told.tend.sweep import FollowUpStage, SweepResult
+from told.maintenance import importance, summaries, tiers
+from told.maintenance.importance import JudgeResult
+from told.maintenance.summaries import FiledExchange
+from told.maintenance.tiers import FollowUpStage, SweepResult, TierState
+from told.model.policy import Action
+from told.model.scope import Scope
+from told.retrieval import request
+from told.retrieval.candidates import find_denials
 
 
 class TierVerbs(FadingVerbs, TopicVerbs):
@@ -29,9 +28,9 @@ class TierVerbs(FadingVerbs, TopicVerbs):
     @requires_action(Action.WRITE)
     def consolidate(self, ids: Mapping[str, Any], *, force: Any = False) -> Flow[SweepResult]:
         """Weigh what has left the tail and file what is cold, in a scope or, with no id, in the whole account."""
-        is_forced = plan.parse_flag(force, "force")
+        is_forced = request.parse_flag(force, "force")
         return (
-            yield from sweep.run_sweep(
+            yield from tiers.run_sweep(
                 self.write_context,
                 self.account,
                 self.resolve_optional_scope(ids),
@@ -43,13 +42,13 @@ class TierVerbs(FadingVerbs, TopicVerbs):
     @requires_action(Action.DERIVE_CLAIMS)
     def judge(self, *, full: bool = False) -> Flow[JudgeResult]:
         """Ask the model how important turns are, if that is asked for at all."""
-        return (yield from judge.judge_turns(self.write_context, self.account, full_only=full))
+        return (yield from importance.judge_turns(self.write_context, self.account, full_only=full))
 
     @requires_action(Action.READ_CONTENT)
     def tiers(self, ids: Mapping[str, Any]) -> Flow[TierState]:
         """Where the turns of a scope are."""
         scope, guards = self.resolve_scope(ids), self.read_context.guards
-        tier_state = yield from state.load_tier_state(
+        tier_state = yield from tiers.load_tier_state(
             self.write_context, scope, self.hot_buffers.get_hot_seqs(scope)
         )
         hidden = find_denials([*(entry.turn for entry in tier_state.tail), *tier_state.hot], guards)
@@ -66,9 +65,9 @@ class TierVerbs(FadingVerbs, TopicVerbs):
     ) -> Flow[Sequence[FiledExchange]]:
         """The exchanges of a scope that were said last."""
         scope, guards = self.resolve_scope(ids), self.read_context.guards
-        size = plan.parse_limit(limit, None, self.settings)
-        scopes = yield from sweep.load_covered_scopes(self.write_context, self.account, scope)
-        exchanges = yield from registry.load_newest(self.write_context, scopes, size)
+        size = request.parse_limit(limit, None, self.settings)
+        scopes = yield from tiers.load_covered_scopes(self.write_context, self.account, scope)
+        exchanges = yield from summaries.load_newest(self.write_context, scopes, size)
         return [exchange for exchange in exchanges if not find_denials(exchange.turns, guards)]
 
     # What comes after filing ------------------------------------------------------------------------------------------
@@ -85,6 +84,6 @@ class TierVerbs(FadingVerbs, TopicVerbs):
     def _forget_faded(self, scopes: Sequence[Scope]) -> Flow[SweepResult]:
         """Give up what has faded."""
         forgotten = 0
-        for scope in sweep.select_widest_scopes(scopes):
+        for scope in tiers.select_widest_scopes(scopes):
             forgotten += len((yield from self.forget(None, scope.ids())))
         return SweepResult(forgotten=forgotten)

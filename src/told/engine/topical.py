@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from told.core.errors import NotFoundError
-from told.core.fact import TOPIC, Fact
-from told.core.policy import Action
-from told.core.query import LATEST, AsOf
-from told.core.scope import Scope
 from told.engine.base import check_memory_id, requires_action
 from told.engine.minding import ExtractionVerbs
+from told.errors import NotFoundError
 from told.flow import Flow, call
-from told.ledger.consume import Failure, catch_failure
-from told.read import cache, plan
-from told.read import topics as reading
-from told.read.guard import find_denials
-from told.read.limits import resolve_thresholds
-from told.read.topics import TopicListing
-from told.tend import topics, uniting
-from told.tend.filing import TopicContext
-from told.tend.topics import ErasureDamage, TopicAssignmentResult
-from told.tend.uniting import TopicMergeResult
+from told.ledger.consumer import Failure, catch_failure
+from told.maintenance import topics
+from told.maintenance.topic_assignment import TopicContext
+from told.maintenance.topics import ErasureDamage, TopicAssignmentResult, TopicMergeResult
+from told.model.fact import TOPIC, Fact
+from told.model.policy import Action
+from told.model.query import LATEST, AsOf
+from told.model.scope import Scope
+from told.retrieval import access_log, request
+from told.retrieval import topics as reading
+from told.retrieval.candidates import find_denials, resolve_thresholds
+from told.retrieval.topics import TopicListing
 
 
 class TopicVerbs(ExtractionVerbs):
@@ -70,7 +68,7 @@ class TopicVerbs(ExtractionVerbs):
     def merge_topics(self, ids: Mapping[str, Any]) -> Flow[TopicMergeResult]:
         """Make one of topics of a scope that are nearly the same."""
         return (
-            yield from uniting.merge_topics(
+            yield from topics.merge_topics(
                 (yield from self._build_topic_files()), self.resolve_scope(ids)
             )
         )
@@ -79,7 +77,7 @@ class TopicVerbs(ExtractionVerbs):
     def abstract_topics(self, ids: Mapping[str, Any]) -> Flow[TopicMergeResult]:
         """Make topics of the topics of a scope, named by a model if there is one."""
         return (
-            yield from uniting.build_supertopics(
+            yield from topics.build_supertopics(
                 (yield from self._build_topic_files()), self.resolve_scope(ids), self.extraction.llm
             )
         )
@@ -141,9 +139,11 @@ class TopicVerbs(ExtractionVerbs):
 
     def _list_topics(self, scope: Scope, at: AsOf) -> Flow[Sequence[TopicListing]]:
         def cooccurrence(store: Any, account: str, topic_ids: Sequence[str]) -> Flow[Any]:
-            return (yield from cache.load_cooccurrence(store, self.hot_buffers, account, topic_ids))
+            return (
+                yield from access_log.load_cooccurrence(store, self.hot_buffers, account, topic_ids)
+            )
 
-        fact_query = plan.build_fact_query(scope, at, None, limit=None)
+        fact_query = request.build_fact_query(scope, at, None, limit=None)
         entries = yield from reading.list_topics(self.store, fact_query, cooccurrence)
         denied = find_denials([entry.fact for entry in entries], self.read_context.guards)
         return [entry for entry in entries if entry.fact.seq not in denied]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from told.core.entry import Asserted, Draft, Entry, Erased, Linked
-from told.core.errors import NotFoundError
-from told.core.fact import NODE, EvidenceRow, Link
-from told.core.ids import HASH_ALGORITHM
-from told.core.query import Certificate
-from told.core.scope import Scope
+from told.errors import NotFoundError
 from told.flow import Flow, call
+from told.ids import HASH_ALGORITHM
+from told.model.entry import Asserted, Draft, Entry, Erased, Linked
+from told.model.fact import NODE, EvidenceRow, Link
+from told.model.query import Certificate
+from told.model.scope import Scope
 from told.ports import Store
 
 DERIVED_FROM = "derived_from"

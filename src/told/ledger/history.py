@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from told.core.entry import Asserted, Draft, Entry, Linked, Retracted
-from told.core.fact import NEVER, UNLISTED_KINDS, Fact
-from told.core.query import AsOf, FactQuery, exclude_unlisted
-from told.core.scope import Scope
-from told.core.when import format_iso
 from told.flow import Flow, call
+from told.model.entry import Asserted, Draft, Entry, Linked, Retracted
+from told.model.fact import NEVER, UNLISTED_KINDS, Fact
+from told.model.query import AsOf, FactQuery, exclude_unlisted
+from told.model.scope import Scope
 from told.ports import Store
+from told.text.dates import format_iso
 
 
 @dataclass(frozen=True, slots=True)

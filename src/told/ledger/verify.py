@@ -1,16 +1,182 @@
-"""Proof that a ledger is what it was when it was written: the chain, every digest, every tombstone."""
+"""Whether the views say what the ledger says, no more and no less: every row of every entry, folded again and compared.
+
+What is written or erased meanwhile is no disagreement: the views are compared as of where the ledger was read to.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, TypeAlias
 
-from told.core.entry import GENESIS, Entry, Erased, decode_envelope, is_next_in_chain, verb_thread
-from told.core.errors import ToldError
-from told.core.ids import HASH_ALGORITHM, sha256
-from told.core.query import VerifyResult
+from told.errors import StoreCorrupt, ToldError, format_rebuild_command
 from told.flow import Flow, call
-from told.ports import Head, Store
+from told.ids import HASH_ALGORITHM, sha256
+from told.ledger.views import build_fold, fold_all
+from told.model.entry import GENESIS, Entry, Erased, decode_envelope, is_next_in_chain, verb_thread
+from told.model.fact import NEVER, EvidenceRow, Fact, Link, Passage, Tick
+from told.model.query import VerifyResult
+from told.ports import CloseThread, EndVersion, Head, RowOp, Store, View, ViewRow
+
+VIEW_PAGE_SIZE: Final = 2000
+FOLD_VERSIONS: Final = build_fold(("facts",))
+ROW_VIEWS: Final[Mapping[type[RowOp], View]] = {
+    Fact: "facts", Link: "links", EvidenceRow: "evidence", Passage: "passages", Tick: "ticks",
+}  # fmt: skip
+
+
+@dataclass(slots=True)
+class LedgerReplay:
+    """Where each version stopped being the latest of its thread, where its thread was given up, and what was erased."""
+
+    last_seq: int = 0
+    ended_at: dict[int, int] = field(default_factory=dict)
+    retracted_at: dict[int, int] = field(default_factory=dict)
+    missing_digests: dict[int, bytes] = field(default_factory=dict)
+    erased_seqs: set[int] = field(default_factory=set)
+    _open_versions: dict[str, list[int]] = field(default_factory=dict)
+
+    def apply_entries(self, entries: Sequence[Entry]) -> None:
+        """Take the next entries of a ledger into account."""
+        self.last_seq = entries[-1].seq
+        for entry in entries:
+            if entry.envelope is None:
+                self.missing_digests[entry.seq] = entry.digest
+            elif isinstance(entry.verb, Erased):
+                self.erased_seqs.update(entry.verb.seqs)
+        for op in FOLD_VERSIONS(entries):
+            self._apply_op(op)
+
+    def _apply_op(self, op: RowOp) -> None:
+        match op:
+            case Fact(id=thread, seq=seq):
+                self._end_version(thread, seq)
+                self._open_versions.setdefault(thread, []).append(seq)
+            case EndVersion(thread=thread, seq=seq):
+                self._end_version(thread, seq)
+            case CloseThread(thread=thread, seq=seq):
+                self._end_version(thread, seq)
+                self.retracted_at.update(dict.fromkeys(self._open_versions.pop(thread, ()), seq))
+            case _:
+                pass
+
+    def _end_version(self, thread: str, seq: int) -> None:
+        if versions := self._open_versions.get(thread):
+            self.ended_at.setdefault(versions[-1], seq)
+
+    def expected_row(self, row: ViewRow) -> ViewRow:
+        """A row as it stands at the end of what was read."""
+        match row:
+            case Fact(seq=seq) if seq in self.ended_at or seq in self.retracted_at:
+                return replace(
+                    row, until=self.ended_at.get(seq, NEVER), gone=self.retracted_at.get(seq, NEVER)
+                )
+            case Passage(seq=seq):
+                return replace(row, until=self.ended_at.get(seq, NEVER), thread=None)
+            case _:
+                return row
+
+
+def find_view_mismatches(store: Store, account: str, replay: LedgerReplay) -> Flow[tuple[str, ...]]:
+    """Which views say something else than a ledger that was read, each with the first entry it is wrong about."""
+    mismatches: dict[View, int] = {}
+    remedy = f"run {format_rebuild_command([account])}"
+    try:
+        for start in range(0, replay.last_seq, VIEW_PAGE_SIZE):
+            expected, stored = yield from _load_page_rows(store, account, start, replay)
+            for view, seq in sorted(expected.keys() | stored.keys()):
+                if view not in mismatches and not _rows_match(
+                    expected.get((view, seq), ()), stored.get((view, seq), ())
+                ):
+                    is_erased = (view, seq) not in stored and (
+                        yield from _is_erased(store, account, seq)
+                    )
+                    mismatches |= {} if is_erased else {view: seq}
+    except StoreCorrupt as error:
+        return (f"views: {error.message.rstrip('.')}; {remedy}",)
+    problems = [
+        f"{view}: entry {seq} is not there as the ledger has it; {remedy}"
+        for view, seq in mismatches.items()
+    ]
+    return (*problems, *(yield from _find_missing_tombstone(store, account, replay)))
+
+
+RowsByEntry: TypeAlias = dict[tuple[View, int], list[ViewRow]]
+"""The rows of views, by the entry they are of."""
+
+
+def _load_page_rows(
+    store: Store, account: str, start: int, replay: LedgerReplay
+) -> Flow[tuple[RowsByEntry, RowsByEntry]]:
+    """What the ledger tells of a page of entries, and what the views have of them."""
+    stop = min(start + VIEW_PAGE_SIZE, replay.last_seq)
+    entries = [
+        entry
+        for entry in (yield from call(store.scan_entries, account, start, VIEW_PAGE_SIZE))
+        if entry.seq <= stop
+    ]
+    ops = [op for op in fold_all(entries) if not isinstance(op, EndVersion | CloseThread)]
+    rows = yield from call(store.rows_between, account, start, stop)
+    now = (yield from call(store.get_head, account)).seq
+    return _group_by_entry([replay.expected_row(op) for op in ops]), _group_by_entry(
+        [_row_as_of(row, replay.last_seq, now) for row in rows]
+    )
+
+
+def _group_by_entry(rows: Sequence[ViewRow]) -> RowsByEntry:
+    grouped: RowsByEntry = {}
+    for row in rows:
+        grouped.setdefault((ROW_VIEWS[type(row)], row.seq), []).append(row)
+    return grouped
+
+
+def _row_as_of(row: ViewRow, end: int, now: int) -> ViewRow:
+    """A row as it stood at a position, whatever became of it since."""
+    match row:
+        case Fact(until=until, gone=gone) if end < until <= now or end < gone <= now:
+            return replace(
+                row,
+                until=NEVER if end < until <= now else until,
+                gone=NEVER if end < gone <= now else gone,
+            )
+        case Passage(until=until) if end < until <= now:
+            return replace(row, until=NEVER)
+        case _:
+            return row
+
+
+def _rows_match(expected: Sequence[ViewRow], stored: Sequence[ViewRow]) -> bool:
+    """Whether rows are what the ledger tells; a passage may have lost the turn before it to an erasure."""
+    return len(expected) == len(stored) and all(
+        expected_row == stored_row
+        or (isinstance(expected_row, Passage) and replace(expected_row, after=None) == stored_row)
+        for expected_row, stored_row in zip(expected, stored, strict=True)
+    )
+
+
+def _is_erased(store: Store, account: str, seq: int) -> Flow[bool]:
+    """Whether an entry has been erased by now, so that it is rightly missed."""
+    entries = yield from call(store.scan_entries, account, seq - 1, 1)
+    return any(entry.seq == seq and entry.envelope is None for entry in entries)
+
+
+def _find_missing_tombstone(
+    store: Store, account: str, replay: LedgerReplay
+) -> Flow[tuple[str, ...]]:
+    """The first entry that was erased and that an older copy of it could bring back, if there is one."""
+    erased = sorted(replay.erased_seqs & replay.missing_digests.keys())
+    for start in range(0, len(erased), VIEW_PAGE_SIZE):
+        digests = {
+            replay.missing_digests[seq]: seq for seq in erased[start : start + VIEW_PAGE_SIZE]
+        }
+        tombstoned = yield from call(store.tombstoned_digests, account, list(digests))
+        if missing := digests.keys() - tombstoned:
+            first = min(map(digests.__getitem__, missing))
+            return (
+                f"tombstones: that of entry {first} is missing; run {format_rebuild_command([account])}",
+            )
+    return ()
+
 
 LEDGER_PAGE_SIZE = 2000
 

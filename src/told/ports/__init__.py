@@ -26,8 +26,7 @@ from told.ports.models import (
     get_usage,
     validate_vectors,
 )
-from told.ports.overlay import Overlay
-from told.ports.storage import (
+from told.ports.store import (
     VIEWS,
     Batch,
     CloseThread,
@@ -44,15 +43,18 @@ from told.ports.storage import (
     KindNotGrown,
     NoEvidence,
     NoFact,
+    Overlay,
     RowOp,
+    ScopeTally,
     Store,
+    StoredTurn,
     ThreadAt,
     ThreadUntouched,
+    TurnStore,
     UnchangedSlot,
     View,
     ViewRow,
 )
-from told.ports.turns import ScopeTally, StoredTurn, TurnStore
 
 __all__ = [
     "Batch",

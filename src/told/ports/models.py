@@ -9,7 +9,7 @@ from math import isfinite
 from sys import byteorder
 from typing import Any, Literal, Protocol, Self, TypeAlias, cast, runtime_checkable
 
-from told.core.errors import EmbeddingError
+from told.errors import EmbeddingError
 
 Vector: TypeAlias = Sequence[float]
 Purpose: TypeAlias = Literal["query", "passage"]

@@ -11,11 +11,12 @@ from told.testing.fakes import (
     FlakyEmbedder,
     HashingEmbedder,
     ManualClock,
+    Recorder,
+    Replayer,
     ScriptedLLM,
     hashing_embedder,
     seeded_mint,
 )
-from told.testing.replay import Recorder, Replayer
 
 if TYPE_CHECKING:
     from told.testing.contract import StoreContract

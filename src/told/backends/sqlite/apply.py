@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias, assert_never
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import run_batched, run_many, run_query
+from told.backends.sqlite.connection import run_batched, run_many, run_query
 from told.backends.sqlite.rows import (
     PART_BITS,
     find_space,
@@ -22,13 +22,13 @@ from told.backends.sqlite.rows import (
     get_passage_id_range,
     to_fact_row,
 )
-from told.core.errors import ScopeError
-from told.core.fact import EvidenceRow, Fact, Link, Passage, Tick, join_with_previous
-from told.core.ids import hash_text
-from told.core.scope import Scope
-from told.core.score import count_term_frequencies
-from told.core.text import extract_terms
+from told.errors import ScopeError
+from told.ids import hash_text
+from told.model.fact import EvidenceRow, Fact, Link, Passage, Tick, join_with_previous
+from told.model.scope import Scope
+from told.model.scoring import count_term_frequencies
 from told.ports import CloseThread, EndVersion, RowOp
+from told.text.tokens import extract_terms
 
 CHUNK_BITS: Final = 11
 TF_BITS: Final = 4

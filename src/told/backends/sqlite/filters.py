@@ -16,7 +16,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias, assert_never
 
-from told.core.filter import (
+from told.ids import JSON
+from told.model.filter import (
     MATCH_ALL,
     METADATA_PREFIX,
     SCOPE_FIELDS,
@@ -27,7 +28,6 @@ from told.core.filter import (
     Not,
     combine_all,
 )
-from told.core.ids import JSON
 
 CompiledFilter: TypeAlias = tuple[str, list[Any], Filter]
 

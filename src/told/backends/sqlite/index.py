@@ -14,8 +14,9 @@ from typing import Any, Final, NamedTuple
 import apsw
 
 from told.backends.sqlite import vectors
-from told.backends.sqlite.connect import ReadSnapshot, run_query
+from told.backends.sqlite.connection import ReadSnapshot, add_condition, run_query
 from told.backends.sqlite.filters import compile_filter
+from told.backends.sqlite.group_commit import GroupCommitWriter
 from told.backends.sqlite.partition import Partition, PartitionRanking, PartitionView, Visibility
 from told.backends.sqlite.rows import (
     PART_BITS,
@@ -26,13 +27,10 @@ from told.backends.sqlite.rows import (
     parse_fact,
     to_json_list,
 )
-from told.backends.sqlite.sql import add_condition
-from told.backends.sqlite.writer import GroupCommitWriter
-from told.core.fact import NEVER, Fact
-from told.core.filter import MATCH_ALL, Filter, matches_filter, to_record
-from told.core.query import Candidate, FactQuery, IndexQuery, IndexResult, LazySequence, RankedList
-from told.core.question import build_query_statistics
-from told.core.score import Centroid, CorpusStatistics, compute_centroid
+from told.model.fact import NEVER, Fact
+from told.model.filter import MATCH_ALL, Filter, matches_filter, to_record
+from told.model.query import Candidate, FactQuery, IndexQuery, IndexResult, LazySequence, RankedList
+from told.model.scoring import Centroid, CorpusStatistics, build_query_statistics, compute_centroid
 
 FactRows = list[tuple[Any, ...]]
 MAX_ROWS_ON_WRITER: Final = 256
@@ -42,9 +40,9 @@ MAX_ROWS_ON_WRITER: Final = 256
 def choose_partition_class() -> type[Partition]:
     """Arrays when NumPy is installed, lists when it is not."""
     try:
-        from told.backends.sqlite.arrays import NumpyPartition
+        from told.backends.sqlite.partition_numpy import NumpyPartition
     except ImportError:
-        from told.backends.sqlite.plain import PythonPartition
+        from told.backends.sqlite.partition_python import PythonPartition
 
         return PythonPartition
     return NumpyPartition

@@ -14,12 +14,11 @@ import apsw
 
 from told.backends.sqlite import vectors
 from told.backends.sqlite.apply import POSTING_BYTES, TF_BITS, iter_postings
-from told.backends.sqlite.connect import run_query
+from told.backends.sqlite.connection import run_query
 from told.backends.sqlite.rows import get_passage_id_range
-from told.core.errors import StoreCorrupt
-from told.core.query import Candidate
-from told.core.question import QueryStatistics
-from told.core.score import Centroid, CorpusStatistics
+from told.errors import StoreCorrupt
+from told.model.query import Candidate
+from told.model.scoring import Centroid, CorpusStatistics, QueryStatistics
 
 PASSAGE_BYTES = 350
 TF_MASK = (1 << TF_BITS) - 1

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite.connect import run_query
-from told.core.entry import Entry, decode_envelope
-from told.core.errors import StoreCorrupt, ToldError
-from told.core.fact import Fact, Link
-from told.core.ids import canonical_json
-from told.core.scope import Scope
+from told.backends.sqlite.connection import add_condition, run_query
+from told.errors import StoreCorrupt, ToldError
+from told.ids import canonical_json
+from told.model.entry import Entry, decode_envelope
+from told.model.fact import EvidenceRow, Fact, Link, Passage, Tick
+from told.model.scope import Scope
+from told.ports import ScopeTally, StoredTurn, ViewRow
 
 SEQ_BITS: Final = 40
 SEQ_MASK: Final = (1 << SEQ_BITS) - 1
@@ -171,3 +172,87 @@ def find_space(db: apsw.Connection, account: int, scope: Scope) -> tuple[int, in
     """The space and partition of exactly this scope, if it has ever been written to."""
     row = run_query(db, "space", account, scope.user_id, scope.agent_id, scope.run_id).fetchone()
     return None if row is None else (row[0], row[1])
+
+
+RowTuple = tuple[Any, ...]
+
+
+def load_view_rows(
+    db: apsw.Connection, account: int, name: str, after: int, upto: int
+) -> list[ViewRow]:
+    """The rows the views have of the entries from just after a position up to another."""
+    id_bounds = make_entry_id(account, after), make_entry_id(account, upto)
+    scopes: dict[RowTuple, Scope] = {}
+    parsed: list[ViewRow] = []
+    for query, parse in ROW_PARSERS.items():
+        for row in run_query(db, query, *id_bounds):
+            ids = row[:3]
+            scope = scopes.get(ids) or scopes.setdefault(ids, Scope(name, *ids))
+            parsed.append(parse(row[3:], scope))
+    return parsed
+
+
+def _parse_evidence(row: RowTuple, scope: Scope) -> EvidenceRow:
+    id_, name, digest, source, blob_hashes = row
+    return EvidenceRow(name, id_ & SEQ_MASK, scope, digest, source, tuple(json.loads(blob_hashes)))
+
+
+def _parse_passage(row: RowTuple, scope: Scope) -> Passage:
+    fact, text, slot, after, until, expires = row
+    return Passage(fact & SEQ_MASK, scope, text, slot, None, after, until, expires)
+
+
+def _parse_tick(row: RowTuple, scope: Scope) -> Tick:
+    id_, at, turns, tokens = row
+    return Tick(id_ & SEQ_MASK, scope, at, turns, tokens)
+
+
+ROW_PARSERS: Final[dict[str, Callable[[RowTuple, Scope], ViewRow]]] = {
+    "folded_facts": parse_fact, "folded_links": parse_link, "folded_evidence": _parse_evidence, "folded_passages": _parse_passage,
+    "folded_ticks": _parse_tick,
+}  # fmt: skip
+
+
+def list_scopes(db: apsw.Connection, account_id: int, account: str) -> Sequence[Scope]:
+    """Every exact scope that something is left of."""
+    scopes_found = [Scope(account, *ids) for ids in run_query(db, "scopes", account_id)]
+    return sorted(scopes_found, key=lambda scope: sorted(scope.ids().items()))
+
+
+def count_by_scope(db: apsw.Connection, account_id: int, account: str) -> Sequence[ScopeTally]:
+    """How much is in every exact scope, in the same order."""
+    rows = run_query(db, "tallies", account_id, *get_id_range(account_id)).fetchall()
+    counts = [ScopeTally(Scope(account, *row[:3]), *row[3:]) for row in rows]
+    return sorted(counts, key=lambda tally: sorted(tally.scope.ids().items()))
+
+
+def list_turns(
+    db: apsw.Connection,
+    account_id: int,
+    scope: Scope,
+    after: int,
+    before: int,
+    limit: int,
+    *,
+    newest: bool,
+) -> Sequence[StoredTurn]:
+    """The turns of exactly this scope between two positions."""
+    space = find_space(db, account_id, scope)
+    if space is None:
+        return []
+    query = add_condition("turns", "", f"ORDER BY o.id {'DESC' if newest else 'ASC'} LIMIT ?6")
+    params = (
+        space[0],
+        make_entry_id(account_id, after),
+        make_entry_id(account_id, before),
+        *get_id_range(account_id),
+        limit,
+    )
+    rows: list[Any] = db.execute(query, params).fetchall()
+    positions = [position & SEQ_MASK for position, *_ in rows]
+    stored_turns = map(
+        StoredTurn,
+        positions,
+        ScopeLookup(db, scope.account).parse_facts([tuple(row) for _, *row in rows]),
+    )
+    return list(stored_turns)[:: -1 if newest else 1]

@@ -5,35 +5,63 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from told.backends.sqlite import blobs, care, health, ledger, strays, turns, vectors
-from told.backends.sqlite.connect import Database, parse_url, run_named, run_query
-from told.backends.sqlite.folded import load_view_rows
+import apsw
+
+from told.backends.sqlite import access, erase, integrity, rows, vectors, write
+from told.backends.sqlite.connection import Database, parse_url, run_named, run_query
+from told.backends.sqlite.group_commit import GroupCommitWriter
 from told.backends.sqlite.index import PartitionCache, SqliteIndex, find_facts
-from told.backends.sqlite.overlay import SqliteOverlay
 from told.backends.sqlite.rows import (
     SEQ_MASK,
     ScopeLookup,
     find_visible_spaces,
     get_id_base,
     get_id_range,
+    load_view_rows,
     make_entry_id,
     parse_entry,
     parse_link,
     to_hex_list,
     to_json_list,
 )
-from told.backends.sqlite.writer import GroupCommitWriter
-from told.core.blob import Blob
-from told.core.entry import GENESIS, Draft, Entry
-from told.core.errors import ModelMismatch
-from told.core.fact import NEVER, EvidenceRow, Fact, Link, join_with_previous
-from told.core.fork import at_fork
-from told.core.ids import IdGenerator
-from told.core.query import LATEST, AccessCount, AsOf, FactQuery
-from told.core.scope import Scope
+from told.backends.sqlite.write import (
+    bind_first_model,
+    commit_batch,
+    delete_faults,
+    erase_entries,
+    get_current_model,
+    get_or_create_account,
+    import_entries,
+    load_current_facts,
+    load_versions,
+    lookup_existing,
+    move_cursor,
+    put_vectors,
+    rebuild_views,
+    record_fault,
+    reset_account,
+    switch_model,
+)
+from told.errors import ModelMismatch
+from told.ids import IdGenerator
+from told.model.entry import GENESIS, Blob, Draft, Entry
+from told.model.fact import NEVER, EvidenceRow, Fact, Link, Tick, join_with_previous
+from told.model.query import (
+    LATEST,
+    AccessBatch,
+    AccessCount,
+    AccessOutcome,
+    AccessRecord,
+    AccessState,
+    AsOf,
+    FactQuery,
+    ReviewTask,
+)
+from told.model.scope import Scope
 from told.ports import (
     Batch,
     ExistingState,
@@ -45,6 +73,162 @@ from told.ports import (
     View,
     ViewRow,
 )
+from told.runtime import at_fork
+
+T = TypeVar("T")
+
+
+class SqliteOverlay:
+    """`told.ports.Overlay` over the tables of a file."""
+
+    _database: Database
+    _write: GroupCommitWriter
+
+    @contextmanager
+    def _read_account(self, account: str) -> Iterator[tuple[apsw.Connection, int]]:
+        """A snapshot and the number of an account; an account never written to has none that matches anything."""
+        with self._database.read_transaction() as db:
+            row = run_query(db, "account", account).fetchone()
+            yield db, 0 if row is None else row[0]
+
+    def _write_account(self, account: str, work: Callable[[apsw.Connection, int], T]) -> T | None:
+        """Write to an account; to one that was never written to there is nothing to add that counts."""
+
+        def job(db: apsw.Connection) -> T | None:
+            row = run_query(db, "account", account).fetchone()
+            return None if row is None else work(db, row[0])
+
+        return self._write(job, keeps_cache=True)
+
+    def list_ticks(
+        self, scope: Scope, upto: int | None = None, limit: int = 4096
+    ) -> Sequence[Tick]:
+        """The last turns at the home of a scope."""
+        with self._read_account(scope.account) as (db, account_id):
+            part = run_query(db, "part", account_id, scope.partition_key()).get
+            last_id = make_entry_id(account_id, LATEST if upto is None else upto)
+            rows = (
+                ()
+                if part is None
+                else run_query(db, "ticks", part, last_id, max(limit, 0)).fetchall()
+            )
+            scopes = ScopeLookup(db, scope.account)
+            return [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
+
+    def tick_totals(self, scope: Scope, seqs: Sequence[int]) -> Mapping[int, tuple[int, int]]:
+        """What the turns at the home of a scope come to up to some positions."""
+        with self._read_account(scope.account) as (db, account_id):
+            part = run_query(db, "part", account_id, scope.partition_key()).get
+            entry_ids = [make_entry_id(account_id, seq) for seq in seqs]
+            rows = run_query(db, "ticked", part, to_json_list(entry_ids)).fetchall()
+        return {seq: (turns, tokens) for seq, (_, turns, tokens) in zip(seqs, rows, strict=True)}
+
+    # What reads leave behind ------------------------------------------------------------------------------------------
+
+    def record_accesses(self, account: str, batch: AccessBatch) -> None:
+        """Count recalls and topics that met, note recalls and queue tasks, in one transaction."""
+        self._write_account(
+            account, lambda db, account_id: access.record_access(db, account_id, batch)
+        )
+
+    # Topics that came up together -------------------------------------------------------------------------------------
+
+    def record_cooccurrence(
+        self, account: str, pairs: Mapping[tuple[str, str], AccessCount]
+    ) -> None:
+        """Count that topics came up together."""
+        self._write_account(
+            account,
+            lambda db, account_id: access.record_access(
+                db, account_id, AccessBatch(cooccurrences=pairs)
+            ),
+        )
+
+    def cooccurrence(
+        self, account: str, topics: Sequence[str]
+    ) -> Mapping[tuple[str, str], AccessCount]:
+        """How often topics came up together with others."""
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "met", account_id, to_json_list(topics)).fetchall()
+        return {(one, other): AccessCount(count, last) for one, other, count, last in rows}
+
+    # Recalls one by one -----------------------------------------------------------------------------------------------
+
+    def access_records(self, account: str, thread: str) -> Sequence[AccessRecord]:
+        """The recalls of a thread, oldest first."""
+        with self._read_account(account) as (db, account_id):
+            rows = run_query(db, "recalls", account_id, thread).fetchall()
+        return [
+            AccessRecord(thread, at, rank, score, query, AccessOutcome(access))
+            for at, rank, score, query, access in rows
+        ]
+
+    def access_states(self, account: str, threads: Sequence[str]) -> Sequence[AccessState]:
+        """The states of threads, by thread and oldest first."""
+        with self._read_account(account) as (db, account_id):
+            return [
+                AccessState(*row)
+                for row in run_query(db, "recall_states", account_id, to_json_list(threads))
+            ]
+
+    # What is to be thought over ---------------------------------------------------------------------------------------
+
+    def enqueue_tasks(self, account: str, tasks: Sequence[ReviewTask], window: int) -> int:
+        """Queue tasks; how many were new."""
+        return (
+            self._write_account(
+                account, lambda db, account_id: access.enqueue_tasks(db, account_id, tasks, window)
+            )
+            or 0
+        )
+
+    def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
+        """The open tasks, most urgent first."""
+        with self._read_account(account) as (db, account_id):
+            return [
+                access.parse_task(row) for row in run_query(db, "tasks", account_id, max(limit, 0))
+            ]
+
+    def claim_tasks(self, account: str, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
+        """Take tasks that are due and free."""
+        return (
+            self._write_account(
+                account,
+                lambda db, account_id: access.claim_tasks(db, account_id, now, limit, lease),
+            )
+            or ()
+        )
+
+    def complete_tasks(self, account: str, task_ids: Sequence[int]) -> int:
+        """Close tasks; how many there were."""
+        return (
+            self._write_account(
+                account, lambda db, account_id: access.complete_tasks(db, account_id, task_ids)
+            )
+            or 0
+        )
+
+    # What consumers note for themselves -------------------------------------------------------------------------------
+
+    def read_notes(
+        self, account: str, consumer: str, keys: Sequence[str] | None = None
+    ) -> Mapping[str, bytes]:
+        """What a consumer noted."""
+        with self._read_account(account) as (db, account_id):
+            if keys is None:
+                return dict(run_query(db, "notes", account_id, consumer).fetchall())
+            return dict(
+                run_query(db, "notes_named", account_id, consumer, to_json_list(keys)).fetchall()
+            )
+
+    def write_notes(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
+        """Note something outside a commit."""
+        self._write(
+            lambda db: access.write_notes(
+                db, write.get_or_create_account(db, account).id, consumer, notes
+            )
+        )
+
 
 LATEST_AS_OF = AsOf(LATEST, 0)
 EMPTY_HEAD = Head(0, 0, GENESIS)
@@ -107,7 +291,7 @@ class SqliteStore(SqliteOverlay):
         """Seal, fold and make durable, together with whoever else is waiting."""
         write = self._write
         return write(
-            lambda db: ledger.commit_batch(
+            lambda db: commit_batch(
                 db, write.read_cache, write.write_buffer, self.mint, batch, fold
             ),
             keeps_cache=True,
@@ -116,7 +300,7 @@ class SqliteStore(SqliteOverlay):
 
     def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
         """Append entries sealed elsewhere."""
-        new, shredded = self._write(lambda db: ledger.import_entries(db, account, entries, fold))
+        new, shredded = self._write(lambda db: import_entries(db, account, entries, fold))
         if shredded:
             self.index.cache.clear()
         return new
@@ -125,13 +309,13 @@ class SqliteStore(SqliteOverlay):
         self, account: str, seqs: Sequence[int], draft: Draft
     ) -> tuple[Entry, Mapping[str, int]]:
         """Destroy content and leave a tombstone; the file owes a scrub from then on."""
-        result = self._write(lambda db: ledger.erase_entries(db, self.mint, account, seqs, draft))
+        result = self._write(lambda db: erase_entries(db, self.mint, account, seqs, draft))
         self.index.cache.clear()
         return result
 
     def reset(self, account: str, draft: Draft) -> Entry:
         """Destroy an account and begin a new chain."""
-        entry = self._write(lambda db: ledger.reset_account(db, self.mint, account, draft))
+        entry = self._write(lambda db: reset_account(db, self.mint, account, draft))
         self.index.cache.clear()
         return entry
 
@@ -139,11 +323,11 @@ class SqliteStore(SqliteOverlay):
         """Leave no trace of destroyed content anywhere in the store's files, if any is owed."""
         if not self._write.read_on_writer(lambda db: run_query(db, "scrub_owed").get):
             return ()
-        return self._write.run_exclusive(lambda db: care.scrub_file(db, vacuum=self._vacuum))
+        return self._write.run_exclusive(lambda db: integrity.scrub_file(db, vacuum=self._vacuum))
 
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Fold views again from the ledger, in one transaction."""
-        counts = self._write(lambda db: ledger.rebuild_views(db, account, views, fold))
+        counts = self._write(lambda db: rebuild_views(db, account, views, fold))
         self.index.cache.clear()
         return counts
 
@@ -221,7 +405,7 @@ class SqliteStore(SqliteOverlay):
     ) -> ExistingState:
         """What exactly this scope already holds."""
         return self._write.read_on_writer(
-            lambda db: ledger.lookup_existing(
+            lambda db: lookup_existing(
                 db, scope, md5s, digests, key, text_hashes, include_last_turn=include_last_turn
             )
         )
@@ -236,7 +420,7 @@ class SqliteStore(SqliteOverlay):
     ) -> Sequence[Fact]:
         """What exactly this scope holds of some subjects or kinds."""
         return self._write.read_on_writer(
-            lambda db: ledger.load_current_facts(db, scope, now, slots, kinds)
+            lambda db: load_current_facts(db, scope, now, slots, kinds)
         )
 
     def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
@@ -275,7 +459,7 @@ class SqliteStore(SqliteOverlay):
         """The fact versions asserted by these entries, oldest first."""
         valid_seqs = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
         return self._write.read_on_writer(
-            lambda db: ledger.load_versions(db, self._write.get_read_cache(db), account, valid_seqs)
+            lambda db: load_versions(db, self._write.get_read_cache(db), account, valid_seqs)
         )
 
     def all_versions(self, scope: Scope) -> Sequence[Fact]:
@@ -332,12 +516,12 @@ class SqliteStore(SqliteOverlay):
     def list_scopes(self, account: str) -> Sequence[Scope]:
         """Every exact scope that something is left of."""
         with self._read_account(account) as (db, account_id):
-            return turns.list_scopes(db, account_id, account)
+            return rows.list_scopes(db, account_id, account)
 
     def scope_tallies(self, account: str) -> Sequence[ScopeTally]:
         """How much is in every exact scope."""
         with self._read_account(account) as (db, account_id):
-            return turns.count_by_scope(db, account_id, account)
+            return rows.count_by_scope(db, account_id, account)
 
     def list_turns(
         self,
@@ -350,7 +534,7 @@ class SqliteStore(SqliteOverlay):
     ) -> Sequence[StoredTurn]:
         """What exactly this scope holds of what was said, between two positions."""
         with self._read_account(scope.account) as (db, account_id):
-            return turns.list_turns(db, account_id, scope, after, before, limit, newest=newest)
+            return rows.list_turns(db, account_id, scope, after, before, limit, newest=newest)
 
     def evidence_rows(
         self,
@@ -409,7 +593,7 @@ class SqliteStore(SqliteOverlay):
     def current_model(self) -> tuple[str, int] | None:
         """The embedder this store is indexed with."""
         model = self._write.read_on_writer(
-            lambda db: ledger.get_current_model(db, self._write.get_read_cache(db))
+            lambda db: get_current_model(db, self._write.get_read_cache(db))
         )
         return None if model is None else (model.name, model.dim)
 
@@ -417,7 +601,7 @@ class SqliteStore(SqliteOverlay):
         """Bind the store to an embedder."""
         bound = self.current_model()
         if bound is None:
-            self._write(lambda db: ledger.bind_first_model(db, name, dim))
+            self._write(lambda db: bind_first_model(db, name, dim))
             bound = self.current_model()
         if bound != (name, dim) and bound is not None:
             raise ModelMismatch(
@@ -444,11 +628,11 @@ class SqliteStore(SqliteOverlay):
         self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None
     ) -> None:
         """Remember vectors by text hash."""
-        self._write(lambda db: ledger.put_vectors(db, vectors_, model))
+        self._write(lambda db: put_vectors(db, vectors_, model))
 
     def switch_model(self, name: str, dim: int) -> None:
         """Search with another model from now on."""
-        self._write(lambda db: ledger.switch_model(db, name, dim))
+        self._write(lambda db: switch_model(db, name, dim))
         self.index.cache.clear()
 
     # Consumers --------------------------------------------------------------------------------------------------------
@@ -460,18 +644,18 @@ class SqliteStore(SqliteOverlay):
 
     def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
         """Move a consumer's cursor."""
-        self._write(lambda db: ledger.move_cursor(db, account, consumer, seq))
+        self._write(lambda db: move_cursor(db, account, consumer, seq))
 
     def record_fault(
         self, account: str, consumer: str, seq: int, error: str, raw: str = ""
     ) -> None:
         """Keep what a consumer could not do."""
         at = self.mint.now()
-        self._write(lambda db: ledger.record_fault(db, account, consumer, seq, error, raw, at))
+        self._write(lambda db: record_fault(db, account, consumer, seq, error, raw, at))
 
     def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
         """Forget faults that were mended or given up; how many there were."""
-        return self._write(lambda db: ledger.delete_faults(db, account, fault_ids))
+        return self._write(lambda db: delete_faults(db, account, fault_ids))
 
     def list_faults(self, account: str) -> Sequence[Fault]:
         """What consumers could not do."""
@@ -484,23 +668,23 @@ class SqliteStore(SqliteOverlay):
         """Keep bytes under their hash, once."""
         blob = Blob.from_bytes(data, media_type)
         self._write(
-            lambda db: blobs.insert_blobs(db, ledger.get_or_create_account(db, account).id, [blob])
+            lambda db: erase.insert_blobs(db, get_or_create_account(db, account).id, [blob])
         )
         return blob.hash
 
     def get_blob(self, account: str, hash: str) -> Blob | None:
         """A blob with its bytes."""
         with self._read_account(account) as (db, account_id):
-            return blobs.load_blob(db, account_id, hash)
+            return erase.load_blob(db, account_id, hash)
 
     def list_blobs(self, account: str) -> Sequence[Blob]:
         """Every blob without its bytes."""
         with self._read_account(account) as (db, account_id):
-            return blobs.list_blobs(db, account_id)
+            return erase.list_blobs(db, account_id)
 
     def drop_blob(self, account: str, hash: str) -> bool:
         """Destroy a blob."""
-        return self._write(lambda db: blobs.delete_blob(db, account, hash))
+        return self._write(lambda db: erase.delete_blob(db, account, hash))
 
     # Recalls ----------------------------------------------------------------------------------------------------------
 
@@ -515,28 +699,28 @@ class SqliteStore(SqliteOverlay):
     def check_integrity(self) -> Sequence[str]:
         """Problems of the file and of the index."""
         with self._database.read_transaction() as db:
-            return health.check_store(db)
+            return integrity.check_store(db)
 
     def find_type_errors(self) -> Sequence[str]:
         """The tables with values in them that no row of theirs can have."""
         with self._database.read_transaction() as db:
-            return list(strays.find_type_errors(db))
+            return list(integrity.find_type_errors(db))
 
     def repair(self) -> int:
         """Make damaged parts of the index anew; return how many there were."""
-        repaired = self._write(health.repair_index)
+        repaired = self._write(integrity.repair_index)
         self.index.cache.clear()
         return repaired
 
     def get_stats(self, account: str) -> Mapping[str, Any]:
         """Counts and sizes."""
         with self._read_account(account) as (db, account_id):
-            return care.collect_stats(db, account_id or None, self.path)
+            return integrity.collect_stats(db, account_id or None, self.path)
 
     def backup(self, target: Path) -> None:
         """Write a consistent copy while others go on."""
         with self._database.borrow_connection() as db:
-            care.write_backup(db, target)
+            integrity.write_backup(db, target)
 
     def close(self) -> None:
         """Close every connection, once the write that is going on is done; closing twice is fine."""

@@ -15,13 +15,13 @@ from typing import Any, Final
 
 import apsw
 
-from told.backends.sqlite.connect import run_batched, run_many, run_query
+from told.backends.sqlite.connection import run_batched, run_many, run_query
 from told.backends.sqlite.rows import PART_BITS, PART_MASK, get_passage_id_range, to_hex_list
-from told.core import score
-from told.core.errors import ModelMismatch, StoreCorrupt
-from told.core.ids import sha256
-from told.core.score import BYTE_BIAS, INT16_MAX, QUERY_CODE_LENGTH, encode_query, quantise
-from told.core.value import fast_frozen_init
+from told.errors import ModelMismatch, StoreCorrupt
+from told.ids import sha256
+from told.model import scoring
+from told.model.scoring import BYTE_BIAS, INT16_MAX, QUERY_CODE_LENGTH, encode_query, quantise
+from told.runtime import fast_frozen_init
 
 BLOCK_SIZE: Final = 256
 BUILDER_VERSION: Final = 2
@@ -85,9 +85,9 @@ def compute_query_cosine(query: bytes, code: bytes) -> float:
     try:
         import numpy as np
     except ImportError:
-        return score.query_cosine(query, code)
+        return scoring.query_cosine(query, code)
     values, length = unpack_query(query)
-    norms = length * score.norm(code)
+    norms = length * scoring.norm(code)
     return float(values @ np.frombuffer(code, np.int8).astype(np.float64)) / norms if norms else 0.0
 
 

@@ -2,7 +2,7 @@
 
     import pytest
     from told.testing import StoreContract
-    from told.views import folding
+    from told.ledger.views import folding
 
     class TestMyStore(StoreContract):
         folding = staticmethod(folding)
@@ -19,20 +19,14 @@ the tests, and a failing law shows the values it failed with. A store whose meth
 
 from __future__ import annotations
 
-from told.testing.contract.blobs import BlobContract
-from told.testing.contract.care import MaintenanceContract
-from told.testing.contract.erasing import ErasureContract
-from told.testing.contract.holding import CurrentFactsContract
-from told.testing.contract.ledger import LedgerContract
-from told.testing.contract.moving import ImportRebuildContract
-from told.testing.contract.overlaying import OverlayContract
-from told.testing.contract.reading import ReadContract
-from told.testing.contract.recalling import AccessCountContract
-from told.testing.contract.scribe import AccountHarness
-from told.testing.contract.searching import SearchContract
-from told.testing.contract.turning import TurnContract
-from told.testing.contract.vectors import VectorContract
-from told.testing.contract.writing import WriteContract
+from told.testing.contract.erasure import ErasureContract
+from told.testing.contract.facts import CurrentFactsContract, ReadContract
+from told.testing.contract.harness import AccountHarness
+from told.testing.contract.index import SearchContract, VectorContract
+from told.testing.contract.ledger import LedgerContract, WriteContract
+from told.testing.contract.maintenance import AccessCountContract, MaintenanceContract, TurnContract
+from told.testing.contract.queue import OverlayContract
+from told.testing.contract.transfer import BlobContract, ImportRebuildContract
 
 __all__ = ["AccountHarness", "StoreContract"]
 

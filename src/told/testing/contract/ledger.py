@@ -1,13 +1,24 @@
-"""Laws of the ledger: numbers, instants, the chain, and reading it back."""
+"""Laws of writing: all or nothing, guards, tickets, and many writers at once."""
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from threading import Barrier
+from typing import Any, TypeVar
+
 import pytest
 
-from told.core.entry import (
+from told.errors import Conflict, InvalidInput, ScopeError
+from told.ids import hash_text
+from told.model.entry import (
     Asserted,
     Claim,
     Draft,
+    Entry,
+    Erased,
     Evidence,
     Linked,
     Observed,
@@ -16,17 +27,20 @@ from told.core.entry import (
     Verb,
     decode_envelope,
 )
-from told.core.scope import Scope
-from told.core.when import Interval
-from told.ports import Batch
-from told.testing.contract.scribe import (
+from told.model.scope import Scope
+from told.ports import VIEWS, Batch, EntryIntact, Guard, NoEvidence, NoFact, RowOp, ThreadAt
+from told.testing.contract.harness import (
     ACCOUNT,
     ALICE,
+    BOB,
     AccountHarness,
     ContractBase,
     assert_chained,
+    make_idempotency_record,
 )
 from told.testing.fakes import ManualClock
+from told.text.dates import Interval
+from told.text.tokens import md5_hex
 
 
 class LedgerContract(ContractBase):
@@ -166,3 +180,290 @@ class LedgerContract(ContractBase):
         assert_chained(other.list_entries())
         assert harness.list_texts() == ["ours again"]
         assert other.list_texts(other_scope) == ["theirs"]
+
+
+T = TypeVar("T")
+WRITER_COUNT = 8
+ALICE_AT_WORK = Scope(ACCOUNT, user_id="alice", agent_id="work")
+
+UNENCODABLE_TEXT = "half \ud800"
+UNENCODABLE_WRITES: dict[str, Callable[[AccountHarness], Any]] = {
+    "a claim": lambda harness: harness.assert_claim(UNENCODABLE_TEXT),
+    "a thread": lambda harness: harness.assert_claim("tea", UNENCODABLE_TEXT),
+    "metadata": lambda harness: harness.assert_claim("tea", meta={"deep": [UNENCODABLE_TEXT]}),
+    "a scope": lambda harness: harness.assert_claim(
+        "tea", scope=Scope(ACCOUNT, user_id=UNENCODABLE_TEXT)
+    ),
+    "a ticket": lambda harness: harness.commit(
+        idempotency=make_idempotency_record(UNENCODABLE_TEXT)
+    ),
+    "an account": lambda harness: harness.store.reset(
+        UNENCODABLE_TEXT, Draft(Retracted("t"), None)
+    ),
+    "a consumer": lambda harness: harness.store.advance_cursor(ACCOUNT, UNENCODABLE_TEXT, 1),
+    "a fault": lambda harness: harness.store.record_fault(ACCOUNT, "graph", 1, UNENCODABLE_TEXT),
+    "a model": lambda harness: harness.store.put_vectors({b"x": [1.0, 0.0]}, UNENCODABLE_TEXT),
+}
+
+FAILING_GUARDS: dict[str, Guard] = {
+    "an older version": ThreadAt("t1", 1),
+    "no version where there is one": ThreadAt("t1", None),
+    "a retracted version": ThreadAt("gone", 2),
+    "a version of nothing": ThreadAt("nobody", 7),
+    "a text that is held": NoFact(ALICE, (md5_hex("second"),)),
+    "one of the texts that is held": NoFact(ALICE, (md5_hex("first"), md5_hex("second"))),
+    "evidence that is there": NoEvidence(ALICE, (Evidence("said").digest(),)),
+    "some evidence that is there": NoEvidence(
+        ALICE, (Evidence("below").digest(), Evidence("said").digest())
+    ),
+    "an entry that was erased": EntryIntact(8),
+    "an entry that is to come": EntryIntact(99),
+}
+PASSING_GUARDS: dict[str, Guard] = {
+    "the latest version": ThreadAt("t1", 3),
+    "no version after a retraction": ThreadAt("gone", None),
+    "no version of nothing": ThreadAt("nobody", None),
+    "no text": NoFact(ALICE, ()),
+    "no evidence": NoEvidence(ALICE, ()),
+    "a text of a closed version": NoFact(ALICE, (md5_hex("first"),)),
+    "a text that was given up": NoFact(ALICE, (md5_hex("given up"),)),
+    "a text another holds": NoFact(BOB, (md5_hex("second"),)),
+    "a text held one scope above": NoFact(ALICE_AT_WORK, (md5_hex("second"),)),
+    "a text held one scope below": NoFact(ALICE, (md5_hex("below"),)),
+    "a text in other letters": NoFact(ALICE, (md5_hex("SECOND"),)),
+    "evidence of another": NoEvidence(BOB, (Evidence("said").digest(),)),
+    "evidence one scope below": NoEvidence(ALICE, (Evidence("below").digest(),)),
+    "an entry with its content": EntryIntact(5),
+    "evidence in another role": NoEvidence(ALICE, (Evidence("said", "assistant").digest(),)),
+}
+
+
+class WriteContract(ContractBase):
+    """Two writers never both win what only one may have, and a loser leaves no trace."""
+
+    def test_a_failing_fold_writes_nothing(self, harness: AccountHarness) -> None:
+        harness.assert_claim("here before", "t1")
+        harness.store.bind_model("m", 2)
+        before = harness.dump_views(), list(harness.list_entries())
+
+        def failing_fold(entries: Sequence[Entry]) -> Sequence[RowOp]:
+            raise ZeroDivisionError(len(entries))
+
+        draft = Draft(Asserted("t1", Claim("never")), ALICE)
+        vectors = {hash_text("never"): [1.0, 0.0]}
+        with pytest.raises(ZeroDivisionError):
+            harness.store.commit(
+                Batch(
+                    ACCOUNT, [draft], idempotency=make_idempotency_record("key"), vectors=vectors
+                ),
+                failing_fold,
+            )
+        assert (harness.dump_views(), list(harness.list_entries())) == before
+        assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency is None
+        assert not harness.store.embedded_hashes([hash_text("never")])
+
+    def test_a_draft_of_another_account_is_refused(self, harness: AccountHarness) -> None:
+        foreign = Scope("umbrella", user_id="alice")
+        with pytest.raises(ScopeError):
+            harness.commit(
+                Asserted("t1", Claim("ours")), Asserted("t2", Claim("theirs")), scope=foreign
+            )
+        assert harness.head_seq == 0
+
+    @pytest.mark.parametrize("guard", FAILING_GUARDS.values(), ids=FAILING_GUARDS.keys())
+    def test_a_broken_guard_refuses_the_whole_batch(
+        self, harness: AccountHarness, guard: Guard
+    ) -> None:
+        self._write_history(harness)
+        before = harness.dump_views(), list(harness.list_entries())
+        with pytest.raises(Conflict):
+            harness.commit(
+                Asserted("new", Claim("new")), guards=[ThreadAt("nobody", None), guard], read_seq=2
+            )
+        assert (harness.dump_views(), list(harness.list_entries())) == before
+
+    @pytest.mark.parametrize("guard", PASSING_GUARDS.values(), ids=PASSING_GUARDS.keys())
+    def test_a_guard_that_holds_lets_the_batch_through(
+        self, harness: AccountHarness, guard: Guard
+    ) -> None:
+        self._write_history(harness)
+        harness.commit(Asserted("new", Claim("new")), guards=[guard], read_seq=2)
+        assert "new" in harness.list_texts()
+
+    def _write_history(self, harness: AccountHarness) -> None:
+        """A thread of two versions, one retracted, and evidence; some of each one scope below; and an erased entry."""
+        harness.assert_claim("first", "t1")
+        harness.assert_claim("given up", "gone")
+        harness.assert_claim("second", "t1")
+        harness.retract_thread("gone")
+        harness.add_evidence("said", "e1")
+        harness.assert_claim("below", "t2", ALICE_AT_WORK)
+        harness.add_evidence("below", "e2", ALICE_AT_WORK)
+        harness.add_evidence("erased", "e3")
+        harness.store.erase(ACCOUNT, [8], Draft(Erased((8,)), None))
+
+    def test_a_committed_ticket_can_be_looked_up(self, harness: AccountHarness) -> None:
+        harness.assert_claim("before")
+        harness.commit(
+            Asserted("t1", Claim("once")),
+            Asserted("t2", Claim("and more")),
+            idempotency=make_idempotency_record("key", "t1", "t2"),
+        )
+        harness.assert_claim("after")
+        kept = replace(make_idempotency_record("key", "t1", "t2"), seq=3)
+        assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency == kept
+        assert harness.store.lookup_existing(BOB, [], [], "key").idempotency == kept
+        assert harness.store.lookup_existing(ALICE, [], [], "other").idempotency is None
+        assert harness.store.lookup_existing(ALICE, [], [], None).idempotency is None
+
+    def test_a_ticket_can_be_used_only_once(self, harness: AccountHarness) -> None:
+        harness.commit(Asserted("t1", Claim("once")), idempotency=make_idempotency_record("key"))
+        with pytest.raises(Conflict):
+            harness.commit(
+                Asserted("t2", Claim("twice")),
+                idempotency=make_idempotency_record("key"),
+                read_seq=1,
+            )
+        assert harness.list_texts() == ["once"]
+
+    def test_tickets_are_separate_per_account(self, harness: AccountHarness) -> None:
+        other = self.use_account(harness, "umbrella")
+        other_scope = Scope("umbrella", user_id="alice")
+        harness.commit(
+            Asserted("t1", Claim("ours")), idempotency=make_idempotency_record("key", digest=b"a")
+        )
+        other.commit(
+            Asserted("t1", Claim("theirs")),
+            scope=other_scope,
+            idempotency=make_idempotency_record("key", digest=b"b"),
+        )
+        tickets = (
+            harness.store.lookup_existing(ALICE, [], [], "key").idempotency,
+            harness.store.lookup_existing(other_scope, [], [], "key").idempotency,
+        )
+        assert [stored.digest for stored in tickets if stored] == [b"a", b"b"]
+
+    def test_a_request_that_wrote_nothing_is_remembered_too(self, harness: AccountHarness) -> None:
+        assert list(harness.commit(idempotency=make_idempotency_record("key"))) == []
+        assert harness.head_seq == 0
+        assert harness.store.lookup_existing(
+            ALICE, [], [], "key"
+        ).idempotency == make_idempotency_record("key")
+
+    def test_lookup_returns_state_of_the_exact_scope(self, harness: AccountHarness) -> None:
+        self._write_history(harness)
+        digest, below = Evidence("said").digest(), Evidence("below").digest()
+        texts = [md5_hex(text) for text in ("second", "first", "given up", "below")]
+        existing = harness.store.lookup_existing(ALICE, texts, [digest, below, b"?"], None)
+        assert existing.read_seq == harness.head_seq
+        assert {key: fact.id for key, fact in existing.facts.items()} == {md5_hex("second"): "t1"}
+        assert dict(existing.evidence) == {digest: "e1"}
+        for scope in (BOB, ALICE_AT_WORK, Scope("umbrella", user_id="alice")):
+            existing = harness.store.lookup_existing(scope, [md5_hex("second")], [digest], None)
+            assert (dict(existing.facts), dict(existing.evidence)) == ({}, {})
+
+    def test_lookup_returns_the_newest_fact_of_a_text(self, harness: AccountHarness) -> None:
+        for thread in ("t3", "t1", "t2"):
+            harness.assert_claim("tea", thread)
+        for texts in ([md5_hex("tea")], [md5_hex("tea"), md5_hex("coffee")]):
+            assert (
+                harness.store.lookup_existing(ALICE, texts, [b"x"], None).facts[md5_hex("tea")].id
+                == "t2"
+            )
+
+    @pytest.mark.parametrize("name", UNENCODABLE_WRITES)
+    def test_unencodable_text_is_refused(self, harness: AccountHarness, name: str) -> None:
+        harness.store.bind_model("m", 2)
+        with pytest.raises(InvalidInput):
+            UNENCODABLE_WRITES[name](harness)
+        assert harness.head_seq == 0
+
+    def test_eight_writers_lose_no_write(self, harness: AccountHarness) -> None:
+        def write(writer: int) -> None:
+            for number in range(5):
+                thread = f"{writer}/{number}"
+                harness.commit(Asserted(thread, Claim(thread)), Asserted("shared", Claim(thread)))
+
+        self._run_in_threads(write)
+        assert_chained(harness.list_entries())
+        assert harness.head_seq == 2 * 5 * WRITER_COUNT
+        assert all(entry.tx == entry.seq - (entry.seq + 1) % 2 for entry in harness.list_entries())
+        expected = {f"{writer}/{number}" for writer in range(WRITER_COUNT) for number in range(5)}
+        assert {text for text in harness.list_texts() if text in expected} == expected
+        [latest] = [
+            fact for fact in harness.store.find_facts(harness.build_query()) if fact.id == "shared"
+        ]
+        assert latest.seq == harness.head_seq
+        rows_before = harness.dump_views()
+        harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
+        assert harness.dump_views() == rows_before
+
+    def test_one_of_eight_writers_of_the_same_text_wins(self, harness: AccountHarness) -> None:
+        seen = harness.assert_claim("somebody else was here").seq
+
+        def write(writer: int) -> bool:
+            try:
+                harness.commit(
+                    Asserted(f"t{writer}", Claim("same")),
+                    guards=[NoFact(ALICE, (md5_hex("same"),))],
+                    read_seq=seen,
+                )
+            except Conflict:
+                return False
+            return True
+
+        assert sorted(self._run_in_threads(write)) == [False] * (WRITER_COUNT - 1) + [True]
+        assert harness.list_texts().count("same") == 1
+
+    def test_one_of_eight_updates_of_the_same_version_wins(self, harness: AccountHarness) -> None:
+        seen = harness.assert_claim("before", "t1").seq
+
+        def write(writer: int) -> bool:
+            try:
+                harness.commit(
+                    Asserted("t1", Claim(f"by {writer}")),
+                    guards=[ThreadAt("t1", seen)],
+                    read_seq=seen,
+                )
+            except Conflict:
+                return False
+            return True
+
+        assert sum(self._run_in_threads(write)) == 1
+        assert len(harness.store.thread_entries(ACCOUNT, "t1")) == 2
+
+    def test_readers_never_see_half_a_batch(self, harness: AccountHarness) -> None:
+        def work(worker: int) -> list[int]:
+            if worker:
+                return [len(harness.list_texts()) for _ in range(20)]
+            for number in range(10):
+                harness.commit(
+                    Asserted(f"a{number}", Claim("a")), Asserted(f"b{number}", Claim("b"))
+                )
+            return []
+
+        assert all(count % 2 == 0 for counts in self._run_in_threads(work) for count in counts)
+
+    def _run_in_threads(self, work: Callable[[int], T]) -> list[T]:
+        """What eight threads make of a task they begin together."""
+        start = Barrier(WRITER_COUNT)
+
+        def begin(worker: int) -> T:
+            start.wait()
+            return work(worker)
+
+        switch_interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-6)  # let them get into each other's way
+        try:
+            with ThreadPoolExecutor(WRITER_COUNT) as pool:
+                return list(pool.map(begin, range(WRITER_COUNT)))
+        finally:
+            sys.setswitchinterval(switch_interval)
+
+    def test_a_retracted_thread_can_be_asserted_again(self, harness: AccountHarness) -> None:
+        harness.commit(Asserted("t1", Claim("tea")), Observed("e1", Evidence("I like tea")))
+        harness.commit(Retracted("t1"))
+        harness.commit(Asserted("t1", Claim("tea after all")), guards=[ThreadAt("t1", None)])
+        assert harness.list_texts() == ["tea after all"]
+        assert harness.list_texts(seq=2) == ["tea"]
+        assert harness.list_texts(seq=3) == []

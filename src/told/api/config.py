@@ -1,0 +1,147 @@
+"""Nested configuration dictionaries, as other memory libraries write them, read into told's own arguments."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from told.errors import ConfigError
+from told.settings import SETTING_FIELDS
+from told.text.tokens import format_value
+
+IGNORED_KEYS = frozenset({"version", "history_db_path"})
+"""What says nothing to told: there is one format of results, and the history is in the store."""
+
+PROMPT_NAMES = {"fact_extraction": "facts", "update_decision": "curate"}
+STORE_URLS = {"memory": "ram://", "ram": "ram://"}
+KEY_HINTS = {
+    "custom_instructions": 'Give a whole prompt: {"custom_prompts": {"fact_extraction": "…"}}.',
+    "collection_name": "A file holds one collection; for another give an account, or another path.",
+}
+
+
+def parse_config(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Constructor arguments for a configuration; what told cannot honour is an error, never dropped."""
+    if not isinstance(config, Mapping):
+        raise ConfigError("A configuration is a mapping.")
+    arguments: dict[str, Any] = {}
+    for name, value in config.items():
+        if name == "vector_store":
+            arguments["store"] = _parse_store(value) or arguments.get("store")
+        elif name == "embedder":
+            arguments["embedder"] = _parse_model(value, "embedder")
+        elif name == "llm":
+            arguments["llm"] = _parse_model(value, "llm")
+        elif name == "history":
+            arguments["store"] = arguments.get("store") or _parse_store_path(
+                _require_mapping(value, "history"), "db_path", "history"
+            )
+        elif name == "custom_prompts":
+            arguments["prompts"] = _parse_prompts(value)
+        elif name == "graph_store":
+            _reject_unsupported(name, value)
+        elif name == "reranker":
+            arguments["reranker"] = _parse_reranker(value)
+        elif name in SETTING_FIELDS:
+            arguments[name] = value
+        elif name not in IGNORED_KEYS and not (name in KEY_HINTS and value is None):
+            hint = KEY_HINTS.get(name, "See the reference of Memory.from_config.")
+            raise ConfigError(f"There is no configuration {format_value(name)}.", hint=hint)
+    return {name: value for name, value in arguments.items() if value is not None}
+
+
+def _parse_section(value: Any, name: str, *extra_keys: str) -> tuple[str, Mapping[str, Any]]:
+    if not isinstance(value, Mapping) or not isinstance(value.get("provider"), str):
+        raise ConfigError(f'{name} must look like {{"provider": "…", "config": {{…}}}}.')
+    unknown = [key for key in value if key not in ("provider", "config", *extra_keys)]
+    if unknown:
+        raise ConfigError(
+            f"{name} has no {format_value(unknown[0])}.",
+            hint=f'Write it into the "config" of the {name}.',
+        )
+    return value["provider"], _require_mapping(value.get("config") or {}, f"The config of {name}")
+
+
+def _require_mapping(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigError(f"{name} must be a mapping, not {format_value(value)}.")
+    return value
+
+
+def _parse_store(value: Any) -> str | None:
+    provider, config = _parse_section(value, "vector_store", "path")
+    if provider in STORE_URLS:
+        for key in {**value, **config}.keys() - {"provider", "config"}:
+            raise ConfigError(
+                f"A {provider} store has no {format_value(key)}.",
+                hint=KEY_HINTS.get(key, "It takes nothing."),
+            )
+        return STORE_URLS[provider]
+    if provider == "sqlite":
+        return _parse_store_path({**value, **config}, "path", "vector_store", "provider", "config")
+    raise ConfigError(
+        f"The vector store {provider!r} is not there yet.", hint='Use "sqlite" or "memory".'
+    )
+
+
+def _parse_store_path(
+    config: Mapping[str, Any], key: str, section: str, *other_keys: str
+) -> str | None:
+    """The store at the path a section names, and names nothing else that would be lost."""
+    unknown = [name for name in config if name not in (key, *other_keys)]
+    if unknown:
+        hint = KEY_HINTS.get(unknown[0], f"It takes a {key}.")
+        raise ConfigError(f"{section} has no {format_value(unknown[0])}.", hint=hint)
+    path = config.get(key)
+    if not isinstance(path, str | os.PathLike | None):
+        raise ConfigError(f"{key} must be a path, not {format_value(path)}.")
+    return None if path is None else f"sqlite:///{path}"
+
+
+def _parse_model(value: Any, name: str) -> Any:
+    """A model as `told.plugins` reads it: a section keeps its key and its address, anything else is used as it is."""
+    if not isinstance(value, Mapping) or "client" in value:
+        return value
+    provider, config = _parse_section(value, name)
+    model = config.get("model")
+    if not isinstance(model, str | None):
+        raise ConfigError(f"The model of the {name} must be its name, not {format_value(model)}.")
+    if set(config) <= {"model"}:
+        return f"{provider}:{model}" if model else provider
+    return {"provider": provider, "config": dict(config)}
+
+
+def _parse_prompts(value: Any) -> dict[str, str]:
+    """Prompts by the names told has for them."""
+    prompts = _require_mapping(value, "custom_prompts")
+    unknown = [name for name in prompts if name not in PROMPT_NAMES]
+    if unknown:
+        raise ConfigError(
+            f"There is no prompt {format_value(unknown[0])}.",
+            hint=f"There are: {', '.join(PROMPT_NAMES)}.",
+        )
+    return {PROMPT_NAMES[name]: text for name, text in prompts.items() if text}
+
+
+def _parse_reranker(value: Any) -> Any:
+    """A reranker is an object or a function of the caller's own; none comes with told."""
+    if not isinstance(value, Mapping):
+        return value
+    provider, _ = _parse_section(value, "reranker")
+    if provider == "none":
+        return None
+    raise ConfigError(
+        f"told brings no reranker {format_value(provider)}.",
+        hint="Give an object with score(), or a function.",
+    )
+
+
+def _reject_unsupported(name: str, value: Any) -> None:
+    """Refuse what this version of told does not have, unless it is not wanted."""
+    provider, _ = _parse_section(value, name)
+    if provider != "none":
+        raise ConfigError(
+            f"This version of told has no {name} yet.",
+            hint=f"Leave {name} out of the configuration.",
+        )

@@ -1,0 +1,192 @@
+"""Files that hold everything: their owner's alone, written beside their place and put there once they are whole."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import Any, BinaryIO, Literal
+
+from told.errors import InvalidInput, StoreError
+from told.text.tokens import format_value, make_snippet
+
+SQLITE_HEADER = b"SQLite format 3\0"
+OWNER_ONLY = 0o600
+OVERWRITE_HINT = (
+    "Choose another name, or write into it as it stands, such as `told export - > FILE`."
+)
+CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+
+
+def to_path(value: Any, name: str) -> Path:
+    """A path that a file can have on this machine."""
+    hint = "Give a path such as memory.jsonl."
+    if (
+        not isinstance(value, str | os.PathLike)
+        or not isinstance(os.fspath(value), str)
+        or not os.fspath(value)
+    ):
+        raise InvalidInput(f"{name} must be a path, not {format_value(value)}.", hint=hint)
+    try:
+        if b"\0" not in os.fsencode(value):
+            return Path(value)
+    except UnicodeEncodeError:
+        pass
+    raise InvalidInput(f"No file can be called {format_value(value)}.", hint=hint)
+
+
+def open_for_reading(path: Path) -> BinaryIO:
+    """A file to read."""
+    return _open_file(path, path, os.O_RDONLY, "rb")
+
+
+@contextmanager
+def replace_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write an export to, which takes the place of an earlier one when all of it is on the disk.
+
+    A database is never written over, nor its log. What is no file, such as a pipe, is written to as it stands.
+    """
+    real_path = Path(os.path.realpath(path))
+    if _is_database(Path(str(real_path).removesuffix("-wal").removesuffix("-shm"))):
+        raise InvalidInput(
+            f"{_shorten_path(path)} belongs to a database.",
+            hint="Name another file for the export.",
+        )
+    exists = _exists(path)
+    target = (
+        _write_atomically(real_path, path)
+        if path.is_file() or not exists
+        else _open_file(path, path, os.O_WRONLY, "wb")
+    )
+    try:
+        with target as file:
+            yield file
+    except OSError as error:
+        hint = "What was there before is as it was." if path.is_file() else "Check the disk."
+        raise StoreError(
+            f"{_shorten_path(path)} cannot be written: {error.strerror or error}.", hint=hint
+        ) from error
+
+
+@contextmanager
+def _write_atomically(real_path: Path, shown_path: Path) -> Iterator[BinaryIO]:
+    """A file that goes to its place once all of it is on the disk."""
+    temp_path = _temp_sibling(real_path)
+    try:
+        with _create_temp_file(temp_path, real_path, shown_path) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        _move_into_place(temp_path, real_path, shown_path)
+        _sync_directory(real_path)
+    finally:
+        temp_path.unlink(missing_ok=True)
+
+
+def _create_temp_file(temp_path: Path, real_path: Path, shown_path: Path) -> BinaryIO:
+    """A new file beside a place; where nothing can be made, what is there already may yet be written into."""
+    try:
+        return _open_file(temp_path, shown_path, CREATE_FLAGS, "wb")
+    except InvalidInput as error:
+        error.hint = (
+            f"Nothing can be made beside it. {OVERWRITE_HINT}"
+            if real_path.is_file()
+            else error.hint
+        )
+        raise
+
+
+def _move_into_place(temp_path: Path, real_path: Path, shown_path: Path) -> None:
+    """Give a file its name; one that is mounted there, or that is not ours to take away, can only be written into."""
+    try:
+        temp_path.replace(real_path)
+    except OSError as error:
+        message = f"{_shorten_path(shown_path)} cannot be replaced: {error.strerror or error}."
+        raise StoreError(message, hint=f"It is as it was. {OVERWRITE_HINT}") from error
+
+
+@contextmanager
+def create_copy(path: Path) -> Iterator[Path]:
+    """Where to make a copy that goes to its place once it is whole; nothing is ever written over."""
+    real_path = Path(os.path.realpath(path))
+    if _exists(real_path):
+        raise _already_exists_error(path)
+    temp_path = _temp_sibling(real_path)
+    _open_file(temp_path, path, CREATE_FLAGS, "wb").close()
+    temp_path.unlink()
+    try:
+        yield temp_path
+        os.close(
+            os.open(real_path, CREATE_FLAGS, OWNER_ONLY)
+        )  # from here on the name is nobody else's
+        temp_path.replace(real_path)
+        _sync_directory(real_path)
+    except FileExistsError as error:
+        raise _already_exists_error(path) from error
+    except OSError as error:
+        raise InvalidInput(
+            f"{_shorten_path(path)} cannot be written: {error.strerror}.", hint="Check the path."
+        ) from error
+    finally:
+        with suppress(OSError):
+            temp_path.unlink(missing_ok=True)
+
+
+def _already_exists_error(path: Path) -> StoreError:
+    return StoreError(
+        f"{_shorten_path(path)} exists already.", hint="Choose another name for the copy."
+    )
+
+
+def _temp_sibling(real_path: Path) -> Path:
+    """A name that nobody has, in the same folder, so that a rename is all that is left to do."""
+    return real_path.with_name(f".{token_hex(8)}.part")
+
+
+def _sync_directory(real_path: Path) -> None:
+    """Make the new name of a file survive a power cut, where a folder can be synced at all."""
+    with suppress(OSError):
+        folder = os.open(real_path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def _exists(path: Path) -> bool:
+    """Whether there is anything of this name, which must be one that could be."""
+    try:
+        return bool(path.stat())
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise _cannot_open_error(path, error) from error
+
+
+def _open_file(path: Path, shown_path: Path, flags: int, mode: Literal["rb", "wb"]) -> BinaryIO:
+    try:
+        return os.fdopen(os.open(path, flags, OWNER_ONLY), mode)
+    except OSError as error:
+        raise _cannot_open_error(shown_path, error) from error
+
+
+def _cannot_open_error(path: Path, error: OSError) -> InvalidInput:
+    return InvalidInput(
+        f"{_shorten_path(path)} cannot be opened: {error.strerror}.", hint="Check the path."
+    )
+
+
+def _is_database(path: Path) -> bool:
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(SQLITE_HEADER)) == SQLITE_HEADER
+    except OSError:
+        return False
+
+
+def _shorten_path(path: Path) -> str:
+    return make_snippet(str(path), 200)

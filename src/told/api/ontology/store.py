@@ -1,0 +1,405 @@
+"""The store of an ontology's facts, for agents that run their own loop: extract, upsert, tick, inject."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Final, Protocol
+
+from told.api.client import Memory
+from told.api.ontology import fact as tuning
+from told.api.ontology.fact import DECAY, Fact, FactDict, TextVectors, build_matcher, open_vectors
+from told.api.ontology.storage import ConversationClock, InProcessFacts, LedgerFacts
+from told.errors import ConfigError, InvalidInput
+from told.ids import IdGenerator, wall_clock_us
+from told.model.concepts import ASSERTED, NEGATED, ConceptRules, set_default_clock
+from told.model.kind import Kind, Ontology, load_ontology
+from told.model.salience import DecayClock, DecayCurve, Tier, find_fade_time
+from told.retrieval.render import flatten_text
+from told.runtime import lazy_regex
+from told.settings import load_settings
+from told.text.similarity import value_similarity
+from told.text.tokens import extract_query_terms, extract_terms, format_value
+
+
+@dataclass(frozen=True, slots=True)
+class RemainingLife:
+    """How long a fact will last by its clock, in turns or in days; None if it never fades."""
+
+    duration: float | None
+    clock: DecayClock
+
+    @classmethod
+    def from_curve(cls, curve: DecayCurve, weight: float, clock: DecayClock) -> RemainingLife:
+        """What is left to a fact of this weight."""
+        start = DecayCurve(weight, curve.decay, curve.is_permanent, curve.floor)
+        return cls(find_fade_time(start, (0.0,), 0.0), clock)
+
+
+class FactBackend(Protocol):
+    """Keeps facts and counts turns."""
+
+    facts: FactDict
+    rules: ConceptRules
+
+    @property
+    def turn(self) -> int:
+        """How many turns have passed."""
+
+    @turn.setter
+    def turn(self, turn: int) -> None:
+        """Count on from a turn, without letting any pass."""
+
+    def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
+        """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
+
+    def tick(self, turns: int, tokens: int | None) -> None:
+        """Let some turns pass."""
+
+    def list_faded(self) -> Sequence[Fact]:
+        """What was held once and has faded."""
+
+    def forget(self, ids: Collection[str], *, erase: bool) -> None:
+        """Give up facts, held or faded, so that nothing recalls them."""
+
+
+_PRONOUNS: Final = lazy_regex(
+    r"\b(?:one|ones|it|its|that|this|those|these|them|there)\b", re.IGNORECASE
+)
+"""Words that stand for what was spoken of last."""
+MIN_WORD_SIMILARITY: Final = 0.8
+"""From here on two words are the same but for an ending or a slip."""
+
+
+def rank_facts(query: str, facts: Sequence[Fact], vectors: TextVectors | None) -> list[Fact]:
+    """The facts that bear on a query, the best first.
+
+    By the words of value, label and sentence, and by vectors if there are any. A question that names nothing but
+    points back ("where can I get one?") is about what was said last.
+    """
+    scores = _score_facts(query, facts, vectors)
+    scored = [(score, fact) for score, fact in zip(scores, facts, strict=True) if score > 0.0]
+    if scored:
+        scored.sort(key=lambda pair: (pair[0], pair[1].salience, pair[1].last_turn), reverse=True)
+        return [fact for _, fact in scored]
+    return (
+        sorted(facts, key=lambda fact: fact.last_turn, reverse=True)
+        if _PRONOUNS.search(query)
+        else []
+    )
+
+
+def _score_facts(query: str, facts: Sequence[Fact], vectors: TextVectors | None) -> list[float]:
+    query_words = set(extract_query_terms(query))
+    word_scores = [_score_words(query_words, fact) for fact in facts]
+    if vectors is None or not facts:
+        return word_scores
+    vector_scores = vectors.score_answers(query, [f"{fact.label}: {fact.value}" for fact in facts])
+    return [
+        word_score + vector_score
+        for word_score, vector_score in zip(word_scores, vector_scores, strict=True)
+    ]
+
+
+def _score_words(query_words: set[str], fact: Fact) -> float:
+    """The share of the sought words that a fact has; those of its value count twice those of its sentence."""
+    value_words, context_words = (
+        set(extract_terms(fact.value)),
+        set(extract_terms(f"{fact.label} {fact.evidence}")),
+    )
+    shares = (
+        1.0
+        if term in value_words
+        else max(_best_word_similarity(term, value_words), 0.5 * (term in context_words))
+        for term in query_words
+    )
+    return sum(shares) / (len(query_words) or 1)
+
+
+def _best_word_similarity(term: str, words: Iterable[str]) -> float:
+    """How much a word is like the likest of others, if it is like any."""
+    best_score = max((value_similarity(term, word) for word in words), default=0.0)
+    return best_score if best_score >= MIN_WORD_SIMILARITY else 0.0
+
+
+def fact_to_row(fact: Fact, remaining: RemainingLife) -> dict[str, Any]:
+    """What can be said of a fact: what, since when, from which sentence, how strong, and how long yet."""
+    unit = "days" if remaining.clock is DecayClock.TIME else "turns"
+    return {
+        "id": fact.id,
+        "concept": fact.concept,
+        "label": fact.label,
+        "value": fact.value,
+        "evidence": fact.evidence,
+        "first_turn": fact.first_turn,
+        "first_at": fact.first_at,
+        "last_turn": fact.last_turn,
+        "last_at": fact.last_at,
+        "said": fact.reinforcements + 1,
+        "salience": round(fact.salience, 4),
+        "persistence_class": fact.persistence_class,
+        f"fades_in_{unit}": remaining.duration,
+    }
+
+
+class HasFacts(Protocol):
+    """Whatever holds facts."""
+
+    @property
+    def facts(self) -> FactDict:
+        """The facts by id."""
+
+
+def sort_by_salience(facts: Iterable[Fact]) -> list[Fact]:
+    """Facts in the order they are shown: the strongest first, of equals what was said last."""
+    return sorted(facts, key=lambda fact: (fact.salience, fact.last_turn), reverse=True)
+
+
+def format_block(facts: Iterable[Fact]) -> str:
+    """Facts for a prompt, each on a line of its own with the label of its concept."""
+    return "\n".join(
+        f"- {flatten_text(fact.label or fact.concept)}: {flatten_text(fact.value)}"
+        for fact in sort_by_salience(facts)
+    )
+
+
+def format_dump(facts: Sequence[Fact], turn: int) -> str:
+    """Facts for a person, with what they weigh and where they come from."""
+    return "\n".join(
+        (f"(turn {turn}) {len(facts)} fact(s):", *map(_format_line, sort_by_salience(facts)))
+    )
+
+
+def _format_line(fact: Fact) -> str:
+    weight = f"(sal={fact.salience:.2f}, {fact.persistence_class})"
+    return f'• [{fact.concept}] {flatten_text(fact.value)} {weight} [from: "{flatten_text(fact.evidence)}"]'
+
+
+def filtered_block(
+    memory: HasFacts,
+    concept_prefixes: Iterable[str] | str | None = None,
+    classes: Iterable[str] | str | None = None,
+) -> str:
+    """What one agent is told: the facts whose concept begins with one of the prefixes and whose class is listed.
+
+    What is left out does not filter. `SpecialNeed.` and `SpecialNeed.*` are one prefix.
+    """
+    prefixes = (
+        None
+        if concept_prefixes is None
+        else tuple(prefix.rstrip("*") for prefix in _to_names(concept_prefixes))
+    )
+    wanted_classes = None if classes is None else frozenset(_to_names(classes))
+    if unknown := sorted((wanted_classes or frozenset()) - set(Tier)):
+        raise InvalidInput(
+            f"There is no persistence class {format_value(unknown[0])}.",
+            hint=f"There are: {', '.join(Tier)}.",
+        )
+    return format_block(
+        fact
+        for fact in list(memory.facts.values())
+        if (prefixes is None or fact.concept.startswith(prefixes))
+        and (wanted_classes is None or fact.persistence_class in wanted_classes)
+    )
+
+
+def _to_names(value: Any) -> list[str]:
+    names = [value] if isinstance(value, str) else list(value)
+    if not all(isinstance(name, str) for name in names):
+        raise InvalidInput(f"Concepts and classes are names, not {format_value(names)}.")
+    return names
+
+
+class MemoryStore:
+    """What is known of a user within an ontology: facts that fade, turn by turn, each as its concept says.
+
+    In this process unless a `memory` is given. With one the facts live in its ledger, for a `user_id`: any number of
+    threads and processes may share them. Facts that are permanent or long_term belong to the user (and the agent, if
+    one is named); those of a session belong to its `run_id`, so a store opened without one begins a new session, which
+    neither shows them nor lets them come back.
+    """
+
+    def __init__(
+        self,
+        ontology: Ontology | Mapping[str, Any] | str | PathLike[str],
+        similarity_threshold: float = 1.0,
+        similarity_fn: Any = None,
+        *,
+        memory: Memory | None = None,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        clock: str = "turns",
+        prune_threshold: float | None = None,
+        now: Callable[[], int] | None = None,
+    ) -> None:
+        """Open a store over an ontology: its kinds, its JSON, or the path of that.
+
+        Below a threshold of 1 values that are alike are one: by their wording, by a function (a, b) -> float, or by
+        the vectors of an embedder such as "local". `clock` is what makes facts fade: turns, tokens or time; `now`
+        gives microseconds since 1970 to it.
+        """
+        kinds = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
+        vectors = open_vectors(similarity_fn)
+        matcher = build_matcher(similarity_threshold, similarity_fn, vectors)
+        rules = ConceptRules(
+            set_default_clock(kinds, _parse_clock(clock)),
+            matcher,
+            DECAY,
+            _threshold_getter(prune_threshold),
+        )
+        self.ontology = rules.ontology
+        self._backend = _open_backend(
+            rules, memory, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, now
+        )
+        embedder = None if memory is None else memory.embedder
+        self._vectors = (
+            vectors if embedder is None or vectors is not None else TextVectors(embedder)
+        )
+
+    # The loop ---------------------------------------------------------------------------------------------------------
+
+    def upsert(
+        self, concept: str, value: str, polarity: str = ASSERTED, evidence: str = ""
+    ) -> Fact | None:
+        """Hold a value of a concept, hold it more firmly if it is held, or give it up if it is negated.
+
+        Gives the fact that now holds the value; None if it was negated, or is weaker than all there is room for.
+        """
+        kind = self.ontology.get_kind(_require_text(concept, "concept"))
+        if polarity not in (ASSERTED, NEGATED):
+            raise InvalidInput(
+                f"A polarity is {ASSERTED} or {NEGATED}, not {format_value(polarity)}."
+            )
+        sentence = "" if evidence is None else evidence
+        if not isinstance(sentence, str):
+            raise InvalidInput(
+                f"The evidence is the sentence it was said in, not {format_value(evidence)}."
+            )
+        return self._backend.upsert(kind, _require_text(value, "value").strip(), polarity, sentence)
+
+    def tick(self, turns: int = 1, *, tokens: int | None = None) -> None:
+        """Let a turn pass, or several; `tokens` says how long they were, where facts fade by tokens."""
+        for name, count in (("turns", turns), ("tokens", tokens)):
+            if count is not None and (type(count) is not int or count < 0):
+                raise InvalidInput(f"{name} must be a whole number, not {format_value(count)}.")
+        self._backend.tick(turns, tokens)
+
+    def context_block(self) -> str:
+        """Everything that has not faded, for a prompt; the strongest first."""
+        return format_block(self.facts.values())
+
+    def dump(self) -> str:
+        """Everything that has not faded, for a person, with what it weighs and where it comes from."""
+        return format_dump(list(self.facts.values()), self.turn)
+
+    @property
+    def facts(self) -> FactDict:
+        """The facts that have not faded, by id: a dict."""
+        return self._backend.facts
+
+    @property
+    def turn(self) -> int:
+        """How many turns have passed."""
+        return self._backend.turn
+
+    @turn.setter
+    def turn(self, turn: int) -> None:
+        if type(turn) is not int or turn < 0:
+            raise InvalidInput(f"A turn is a whole number, not {format_value(turn)}.")
+        self._backend.turn = turn
+
+    # Looking back -----------------------------------------------------------------------------------------------------
+
+    def recall(self, query: str, limit: int = 5) -> list[Fact]:
+        """The facts that bear on a query, the best first; those that have faded are found too, with what they weigh."""
+        if type(limit) is not int or limit < 1:
+            raise InvalidInput(f"limit must be a whole number from 1, not {format_value(limit)}.")
+        facts = [*self.facts.values(), *self._backend.list_faded()]
+        return rank_facts(_require_text(query, "query"), facts, self._vectors)[:limit]
+
+    def forget(
+        self, concept: str | None = None, value: str | None = None, *, erase: bool = False
+    ) -> list[Fact]:
+        """Give up what is known, held or faded: all of it, that of a concept or prefix, or a value; what it was.
+
+        In a ledger the past keeps it, unless it is to be erased.
+        """
+        facts = [*self.facts.values(), *self._backend.list_faded()]
+        forgotten = [fact for fact in facts if self._matches(fact, concept, value)]
+        self._backend.forget([fact.id for fact in forgotten], erase=erase)
+        return forgotten
+
+    def about(self) -> list[dict[str, Any]]:
+        """What is remembered: each fact with when and in which sentence it was said, how strong it is, how long yet."""
+        rules = self._backend.rules
+        rows = []
+        for fact in sort_by_salience(self.facts.values()):
+            curve = rules.build_curve(fact.concept, Tier(fact.persistence_class))
+            rows.append(
+                fact_to_row(
+                    fact,
+                    RemainingLife.from_curve(curve, fact.salience, rules.decay_clock(fact.concept)),
+                )
+            )
+        return rows
+
+    def _matches(self, fact: Fact, concept: str | None, value: str | None) -> bool:
+        if concept is not None and fact.concept != concept:
+            prefix = concept.rstrip("*")
+            if not prefix.endswith(".") or not fact.concept.startswith(prefix):
+                return False
+        return value is None or self._backend.rules.matcher.is_same(value, fact.value)
+
+
+def _open_backend(
+    rules: ConceptRules, memory: Any, ids: Mapping[str, Any], now: Callable[[], int] | None
+) -> FactBackend:
+    """What keeps the facts: this process, or the ledger of a memory."""
+    if memory is None:
+        if given_ids := [name for name, value in ids.items() if value is not None]:
+            raise ConfigError(
+                f"{given_ids[0]} needs a memory.",
+                hint="Such as MemoryStore(ontology, memory=Memory(), …).",
+            )
+        instant = now or wall_clock_us
+        settings = load_settings().settings
+        return InProcessFacts(
+            rules,
+            IdGenerator(instant),
+            ConversationClock(instant, settings.turn_events, settings.turn_tokens),
+        )
+    if now is not None:
+        raise ConfigError(
+            "A memory has a clock of its own.", hint="Open it with Memory(mint=Mint(clock))."
+        )
+    if not isinstance(memory, Memory):
+        raise ConfigError(f"memory must be a told.Memory, not {format_value(memory)}.")
+    return LedgerFacts(rules, memory, **ids)
+
+
+def _parse_clock(clock: Any) -> DecayClock:
+    if clock not in tuple(DecayClock):
+        raise InvalidInput(
+            f"There is no clock {format_value(clock)}.", hint=f"There are: {', '.join(DecayClock)}."
+        )
+    return DecayClock(clock)
+
+
+def _threshold_getter(value: Any) -> Callable[[], float]:
+    """The salience below which a fact has faded: the store's own, else `PRUNE_THRESHOLD`, whatever that is by now."""
+    if value is not None and (
+        isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1
+    ):
+        raise InvalidInput(
+            f"prune_threshold must be a number from 0 to 1, not {format_value(value)}."
+        )
+    return (lambda: tuning.PRUNE_THRESHOLD) if value is None else (lambda: float(value))
+
+
+def _require_text(value: Any, name: str) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise InvalidInput(f"A {name} is a text, not {format_value(value)}.")
+    return value

@@ -1,1 +1,0 @@
-"""Readers of images that run on this machine; told finds them through the entry points of `told.readers`."""

@@ -1,0 +1,515 @@
+"""What a file holds that nothing in its ledgers speaks for: how it is found, and how a rebuild clears it away.
+
+A vector that was lost or changed comes back from the block it was copied to, where there is one, without a model.
+"""
+
+from __future__ import annotations
+
+import os
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+import apsw
+
+from told.backends.sqlite import erase, vectors
+from told.backends.sqlite.apply import (
+    CHUNK_BITS,
+    FOLD_SIZE,
+    MAX_INT64,
+    POSTING_BYTES,
+    TF_BITS,
+    iter_postings,
+)
+from told.backends.sqlite.connection import build_path_error, list_own_tables, run_query
+from told.backends.sqlite.erase import rebuild_partition
+from told.backends.sqlite.rows import (
+    SEQ_MASK,
+    get_id_base,
+    get_id_range,
+    get_passage_id_range,
+    make_entry_id,
+    to_json_list,
+)
+from told.errors import StoreCorrupt, StoreError, format_rebuild_command
+from told.ids import hash_text
+from told.model.entry import Entry, Erased
+from told.model.fact import join_with_previous
+from told.ports import VIEWS, IdempotencyRecord, View
+from told.text.tokens import extract_terms
+
+ACTIVE_READERS_WARNING: Final = (
+    "Somebody is still reading the store, so its write-ahead log keeps old pages for now; "
+    "`told verify` finishes the erasure once they are done."
+)
+CHECKPOINT_TIMEOUT_MS: Final = 2000
+
+
+def collect_stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any]:
+    """Counts and sizes."""
+    model = vectors.load_current_model(db)
+    figures: dict[str, Any] = {
+        "entries": 0,
+        "erased": 0,
+        "memories": 0,
+        "versions": 0,
+        "evidence": 0,
+        "links": 0,
+        "users": 0,
+        "agents": 0,
+        "runs": 0,
+        "faults": 0,
+        "recalls": 0,
+        "blobs": 0,
+        "tasks": 0,
+    }
+    if account is not None:
+        lo, hi = get_id_range(account)
+        figures["entries"], erased = run_query(db, "count_entries", lo, hi).fetchone()
+        figures["versions"], current = run_query(db, "count_facts", lo, hi).fetchone()
+        figures["erased"], figures["memories"] = erased or 0, current or 0
+        figures["evidence"] = run_query(db, "count_evidence", lo, hi).get
+        figures["links"] = run_query(db, "count_links", lo, hi).get
+        _, figures["users"], figures["agents"], figures["runs"] = run_query(
+            db, "count_spaces", account
+        ).fetchone()
+        figures["faults"] = run_query(db, "count_faults", account).get
+        figures["recalls"] = run_query(db, "count_recalls", account).get
+        figures["blobs"] = run_query(db, "count_blobs", account).get
+        figures["tasks"] = run_query(db, "count_tasks", account).get
+    figures["model"] = None if model is None else {"name": model.name, "dim": model.dim}
+    figures["pending_vectors"] = (
+        0 if model is None else run_query(db, "pending_count", model.id).get
+    )
+    figures["bytes"] = sum(file.stat().st_size for file in list_files(path))
+    figures["schema"] = run_query(db, "schema_version").get
+    figures["sqlite"] = apsw.sqlite_lib_version()
+    return figures
+
+
+def list_files(path: Path) -> list[Path]:
+    """Every file of a store that is there."""
+    return [file for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if file.exists()]
+
+
+def write_backup(db: apsw.Connection, target: Path) -> None:
+    """Copy the file in one go: done in steps, it would begin anew whenever somebody writes between two of them."""
+    if target.exists():
+        raise StoreError(f"{target} exists already.", hint="Choose another name for the copy.")
+    create_private_file(target)
+    copy = apsw.Connection(str(target))
+    try:
+        with copy.backup("main", db, "main") as progress:
+            while not progress.done:
+                progress.step(-1)
+        copy.execute("PRAGMA journal_mode = DELETE")
+    except apsw.Error:
+        target.unlink()
+        raise
+    finally:
+        copy.close()
+
+
+def create_private_file(path: Path) -> None:
+    """Make an empty file that only its owner may read."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+    except OSError as error:
+        raise build_path_error(path, error) from error
+
+
+def scrub_file(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
+    """Rewrite the file without its free pages and empty the write-ahead log; until both are done it stays owed."""
+    try:
+        if vacuum:
+            db.execute("VACUUM")
+        busy_timeout = db.execute("PRAGMA busy_timeout").get
+        db.set_busy_timeout(min(CHECKPOINT_TIMEOUT_MS, busy_timeout))
+        try:
+            busy, _, _ = db.execute("PRAGMA wal_checkpoint(TRUNCATE)").get
+        finally:
+            db.set_busy_timeout(busy_timeout)
+    except apsw.BusyError:
+        busy = 1
+    if busy:
+        return (ACTIVE_READERS_WARNING,)
+    run_query(db, "scrub_done")
+    return ()
+
+
+REBUILD_HINT: Final = "run {}"
+REINDEX_HINT: Final = "run {}, then `told reindex`"
+RESTORE_HINT: Final = "restore the last backup"
+IRREPLACEABLE_TABLES: Final = frozenset({"account", "entry", "blob"})
+"""The tables whose rows nothing else can stand in for."""
+
+CountsByAccount: TypeAlias = dict[int | None, int]
+"""How many there are, by account; None for those that are of none."""
+
+ORPHAN_CHECKS: Final = {
+    "homeless_entries": ("ledger: {} entries are of no account", RESTORE_HINT),
+    "homeless_blobs": ("blobs: {} are of no account", RESTORE_HINT),
+    "misplaced_spaces": ("spaces: {} are not in the partition of their name", REBUILD_HINT),
+    "empty_spaces": ("spaces: {} hold nothing", REBUILD_HINT),
+    "empty_parts": ("partitions: {} are of no space", REBUILD_HINT),
+    "stray_facts": ("facts: {} are of no entry that says so", REBUILD_HINT),
+    "stray_links": ("links: {} are of no entry that says so", REBUILD_HINT),
+    "stray_evidence": ("evidence: {} rows are of no entry that says so", REBUILD_HINT),
+    "stray_holdings": ("evidence: {} blobs are held by none", REBUILD_HINT),
+    "stray_ticks": ("ticks: {} are not where their evidence is", REBUILD_HINT),
+    "stray_passages": ("passages: {} are of no partition", REBUILD_HINT),
+    "facts_without_passage": ("passages: {} facts lack theirs", REBUILD_HINT),
+    "cursors_astray": ("cursors: {} are not within their ledger", REBUILD_HINT),
+    "models_too_many": ("models: {} more than one are searched", REBUILD_HINT),
+    "misfit_vectors": ("vectors: {} are not of their model's size", REINDEX_HINT),
+    "stray_vectors": ("vectors: {} are of no text that is here", REBUILD_HINT),
+    "lost_vectors": ("vectors: {} are no longer there", REINDEX_HINT),
+}
+"""What must not be there and the way out, by the query that counts it, account by account."""
+
+ORPHAN_SORTS: Final = (
+    "facts",
+    "links",
+    "evidence",
+    "holdings",
+    "passages",
+    "postings",
+    "blocks",
+    "cursors",
+    "tickets",
+)
+"""What is cleared away wherever it is of no account, entry or partition."""
+
+
+def find_type_errors(db: apsw.Connection) -> Iterator[str]:
+    """The tables with values in them that no row of theirs can have: whoever reads on would stumble over them."""
+    for table, counts, _ in _count_type_errors(db):
+        hint = (
+            RESTORE_HINT
+            if table in IRREPLACEABLE_TABLES
+            else REINDEX_HINT
+            if table in ("embedding", "model")
+            else REBUILD_HINT
+        )
+        yield f"{table}: {sum(counts.values())} rows hold what cannot be there; {format_advice(db, hint, counts)}"
+
+
+def _count_type_errors(db: apsw.Connection) -> list[tuple[str, CountsByAccount, str]]:
+    """The tables with rows of other types than they were declared with, how many, and what drops an account's."""
+    own_tables = to_json_list(sorted(list_own_tables()))
+    counts = [
+        (table, dict(db.execute(count)), drop)
+        for table, count, drop in run_query(db, "shapes", own_tables).fetchall()
+    ]
+    return [table_counts for table_counts in counts if table_counts[1]]
+
+
+def format_advice(db: apsw.Connection, hint: str, accounts: Iterable[int | None]) -> str:
+    """A way out as it is typed, which names the accounts that must go it."""
+    numbers = to_json_list([account for account in accounts if isinstance(account, int)])
+    return hint.format(
+        format_rebuild_command([name for (name,) in run_query(db, "account_names", numbers)])
+    )
+
+
+def find_orphans(db: apsw.Connection) -> Iterator[str]:
+    """What is there and should not be, or the other way round."""
+    for query, (problem, hint) in ORPHAN_CHECKS.items():
+        if counts := dict(run_query(db, query)):
+            yield f"{problem.format(sum(counts.values()))}; {format_advice(db, hint, counts)}"
+    if (part := _find_tick_mismatch(db)) is not None:
+        yield f"ticks: those of partition {part} do not add up; {format_advice(db, REBUILD_HINT, [get_partition_account(db, part)])}"
+    if tickets := list(_find_invalid_tickets(db)):
+        accounts = dict.fromkeys(account for account, _ in tickets)
+        yield f"tickets: {len(tickets)} tell of what is not in the ledger; {format_advice(db, REBUILD_HINT, accounts)}"
+
+
+def get_partition_account(db: apsw.Connection, part: int) -> int | None:
+    """The account that a partition is of."""
+    account: int | None = run_query(db, "part_account", part).get
+    return account
+
+
+def _find_tick_mismatch(db: apsw.Connection) -> int | None:
+    """The first partition whose clock does not say what its ticks come to."""
+    totals_by_part: dict[int, tuple[int, int]] = {}
+    for part, more_turns, more_tokens, *stored_totals in run_query(db, "tick_sums"):
+        turns, tokens = totals_by_part.get(part, (0, 0))
+        totals_by_part[part] = totals = (
+            min(turns + more_turns, MAX_INT64),
+            min(tokens + more_tokens, MAX_INT64),
+        )
+        if totals != tuple(stored_totals):
+            return int(part)
+    return None
+
+
+def _find_invalid_tickets(
+    db: apsw.Connection, only_account: int | None = None
+) -> Iterator[tuple[int, str]]:
+    """The tickets, by account and key, that cannot be read or that tell of something their ledger does not have."""
+    rows = run_query(db, "all_tickets").fetchall()
+    for account, is_complete, *row in (
+        rows if only_account is None else [row for row in rows if row[0] == only_account]
+    ):
+        ticket = IdempotencyRecord(*row)
+        threads = ticket.thread_ids()
+        last_id = make_entry_id(account, ticket.seq or SEQ_MASK)
+        threads_json = to_json_list(sorted(threads or ()))
+        if (
+            threads is None
+            or not is_complete
+            or run_query(db, "lacking_threads", threads_json, get_id_base(account), last_id).get
+        ):
+            yield account, ticket.key
+
+
+# Clearing away --------------------------------------------------------------------------------------------------------
+
+
+def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
+    """Drop what nothing speaks for before views of an account are folded again.
+
+    Rows that cannot be read and spaces that are not where they belong go only if every view is folded again.
+    """
+    if has_all_views(views):
+        _drop_type_errors(db, account)
+        run_query(db, "drop_misplaced_spaces", account)
+        run_query(db, "drop_empty_parts")
+    elif "passages" in views and run_query(db, "misplaced_spaces").get:
+        raise StoreCorrupt(
+            "A space is not in the partition of its name.",
+            hint="Rebuild every view: `told rebuild`.",
+        )
+    if "passages" in views:
+        restore_vectors(db)
+    if "ticks" in views:
+        run_query(db, "drop_homeless_ticks", *get_id_range(account))
+    for name in ORPHAN_SORTS:
+        run_query(db, f"drop_homeless_{name}")
+
+
+def has_all_views(views: Sequence[View]) -> bool:
+    """Whether all views are among these."""
+    return set(views) >= set(VIEWS)
+
+
+def _drop_type_errors(db: apsw.Connection, account: int) -> None:
+    for table, _, drop in _count_type_errors(db):
+        if table in IRREPLACEABLE_TABLES:
+            raise StoreCorrupt(
+                f"The table {table} holds what cannot be there.", hint="Restore the last backup."
+            )
+        db.execute(drop, (account,))
+
+
+def drop_leftovers(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
+    """Once views of an account are folded again, drop what is no longer of anything."""
+    if has_all_views(views):
+        for query in ("drop_empty_spaces", "draw_in_cursors"):
+            run_query(db, query, account)
+        for query in ("drop_empty_parts", "search_one_model"):
+            run_query(db, query)
+        for _, key in list(_find_invalid_tickets(db, account)):
+            run_query(db, "drop_ticket", account, key)
+    if (
+        "passages" in views and not run_query(db, "facts_without_passage").get
+    ):  # another account may want its vectors back
+        run_query(db, "orphan_embeddings")
+
+
+def bury_erased(db: apsw.Connection, account: int, entries: Sequence[Entry]) -> None:
+    """See to it that no older copy brings back what these entries say was erased."""
+    for entry in entries:
+        for seq in entry.verb.seqs if isinstance(entry.verb, Erased) else ():
+            run_query(db, "bury_empty", make_entry_id(account, seq))
+
+
+# Vectors and the blocks they were copied to ---------------------------------------------------------------------------
+
+
+ChangedVector = tuple[int, int, bytes]
+"""A model, a passage, and the code that its block has for it."""
+
+
+def find_changed_vectors(db: apsw.Connection) -> Iterator[ChangedVector]:
+    """The vectors that are not, or no longer, what a sound block was made from."""
+    models = {row[0]: vectors.StoredModel(*row[:3]) for row in run_query(db, "models")}
+    for id_, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
+        model = models.get(id_)
+        if model is None or not vectors.is_valid_block(
+            model, part, epoch, (number, made_in, builder, digest, codes)
+        ):
+            continue
+        lo, _ = get_passage_id_range(part, number * vectors.BLOCK_SIZE)
+        cached = dict(run_query(db, "part_codes", id_, lo, lo + vectors.BLOCK_SIZE).fetchall())
+        for offset in range(vectors.BLOCK_SIZE):
+            code = codes[offset * model.dim : (offset + 1) * model.dim]
+            if cached.get(number * vectors.BLOCK_SIZE + offset) != code:
+                yield id_, lo + offset, code
+
+
+def restore_vectors(db: apsw.Connection) -> int:
+    """Put vectors back as their blocks have them, unless the passage is not what it was either; return how many."""
+    restored = 0
+    for model, passage, code in list(find_changed_vectors(db)):
+        digest, previous_text, text = run_query(db, "said_at", passage).fetchone() or (
+            None,
+            None,
+            "",
+        )
+        if isinstance(text, str) and digest == hash_text(join_with_previous(previous_text, text)):
+            run_query(db, "mend_vector", model, digest, code)
+            restored += 1
+    return restored
+
+
+DERIVED_FROM: Final = {"passages": "facts", "postings": "passages"}
+PostingTotals = dict[str, int]
+
+
+def check_store(db: apsw.Connection) -> list[str]:
+    """What is wrong with the file, its rows or its index; nothing is made of a file or rows that cannot be read."""
+    problems = [f"file: {row[0]}" for row in db.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
+    if problems or (problems := [*find_type_errors(db)]):
+        return problems
+    return [*find_orphans(db), *_check_index(db), *_check_blobs(db)]
+
+
+def _check_index(db: apsw.Connection) -> Iterator[str]:
+    """What of the index is not what the views say."""
+    for _, part, number, problem in _find_bad_blocks(db):
+        yield f"block {number} of partition {part} {problem}; {_format_rebuild_advice(db, part)}"
+    for part, number in _find_missing_blocks(db):
+        yield f"block {number} of partition {part} is missing; {_format_rebuild_advice(db, part)}"
+    if changed_count := sum(1 for _ in find_changed_vectors(db)):
+        yield f"vectors: {changed_count} are not what their block has of them; {_format_rebuild_advice(db)}"
+    for part, _, *shape in run_query(db, "part_shapes").fetchall():
+        if problem := _find_mismatch(db, part, *shape):
+            yield f"{problem}: those of partition {part} are not what its {DERIVED_FROM[problem]} say; {_format_rebuild_advice(db, part)}"
+    for (part,) in run_query(db, "homeless_postings"):
+        yield f"postings: those of partition {part} belong to nothing; {_format_rebuild_advice(db)}"
+
+
+def _format_rebuild_advice(db: apsw.Connection, *parts: int) -> str:
+    """What to type to put partitions right."""
+    return format_advice(db, REBUILD_HINT, [get_partition_account(db, part) for part in parts])
+
+
+def _check_blobs(db: apsw.Connection) -> Iterator[str]:
+    """Which blobs are damaged, and whether anything of what was destroyed may still be in the file."""
+    for name in erase.find_damaged(db):
+        yield f"blobs: {name} is not what was kept; restore it from a backup"
+    if run_query(db, "scrub_owed").get:
+        yield f"erasure: {ACTIVE_READERS_WARNING}"
+
+
+def repair_index(db: apsw.Connection) -> int:
+    """Make anew what of the index does not fit and can be made from the passages; return how much was mended.
+
+    A damaged vector comes back from its block; one without a block is dropped, and its passage waits for a new one.
+    Damaged passages are left to a rebuild.
+    """
+    repaired = restore_vectors(db)
+    for model, part, number, _ in _find_bad_blocks(db):
+        run_query(db, "drop_block", model, part, number)
+        repaired += 1
+    repaired += vectors.drop_invalid_vectors(db)
+    run_query(db, "drop_homeless_postings")
+    repaired += db.changes()
+    for part, account, *shape in run_query(db, "part_shapes").fetchall():
+        if _find_mismatch(db, part, *shape) == "postings":
+            rebuild_partition(db, account, part)
+            repaired += 1
+    if (current := vectors.load_current_model(db)) is not None:
+        for part, number in _find_missing_blocks(db):
+            repaired += vectors.build_blocks(
+                db, current, part, number * vectors.BLOCK_SIZE, (number + 1) * vectors.BLOCK_SIZE
+            )
+    return repaired
+
+
+# Blocks ---------------------------------------------------------------------------------------------------------------
+
+
+def _find_bad_blocks(db: apsw.Connection) -> list[tuple[int, int, int, str]]:
+    """The blocks no search uses, each with what is wrong with it."""
+    models = {row[0]: vectors.StoredModel(*row[:3]) for row in run_query(db, "models")}
+    bad_blocks: list[tuple[int, int, int, str]] = []
+    for model, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
+        stored_model = models.get(model)
+        if stored_model is None or epoch is None:
+            bad_blocks.append((model, part, number, "belongs to nothing"))
+        elif not vectors.is_valid_block(
+            stored_model, part, epoch, (number, made_in, builder, digest, codes)
+        ):
+            bad_blocks.append((model, part, number, "is not what was written and is not used"))
+    return bad_blocks
+
+
+def _find_missing_blocks(db: apsw.Connection) -> list[tuple[int, int]]:
+    """The full stretches of passages that all have a vector under the current model, and no block."""
+    model = vectors.load_current_model(db)
+    if model is None:
+        return []
+    missing: list[tuple[int, int]] = []
+    for part, rows in run_query(db, "all_parts").fetchall():
+        if rows >= vectors.BLOCK_SIZE:
+            existing = {number for (number,) in run_query(db, "block_numbers", model.id, part)}
+            complete = run_query(
+                db,
+                "full_stretches",
+                vectors.BLOCK_SIZE,
+                model.id,
+                *get_passage_id_range(part),
+                model.dim,
+            )
+            missing += [(part, number) for (number,) in complete if number not in existing]
+    return missing
+
+
+# Passages and postings ------------------------------------------------------------------------------------------------
+
+
+def _find_mismatch(db: apsw.Connection, part: int, rows: int, folded: int) -> str:
+    """What of a partition is not what it was made from: its passages, else its postings or waiting terms, or nothing.
+
+    Per term, a sum over its postings stands for the postings, so that they may be read in any order.
+    """
+    expected, count, tail_matches = PostingTotals(), 0, folded == rows - rows % FOLD_SIZE
+    for ordinal, text, previous_text, stored_terms, length, digest, row_matches in run_query(
+        db, "part_passages", *get_passage_id_range(part)
+    ):
+        words = extract_terms(text) if row_matches and isinstance(text, str) else None
+        if words is None or (ordinal, length, digest) != (
+            count,
+            len(words),
+            hash_text(join_with_previous(previous_text, text)),
+        ):
+            return "passages"
+        joined = " ".join(words)
+        if ordinal < folded:
+            _add_posting_hashes(expected, iter_postings(ordinal, joined))
+        tail_matches &= stored_terms == (None if ordinal < folded else joined)
+        count += 1
+    if count != rows:
+        return "passages"
+    actual = PostingTotals()
+    for term, chunk, docs in run_query(db, "part_postings", part):
+        _add_posting_hashes(actual, _read_postings(term, chunk, docs))
+    return "" if tail_matches and actual == expected else "postings"
+
+
+def _add_posting_hashes(totals: PostingTotals, postings: Iterator[tuple[str, int]]) -> None:
+    for posting in postings:
+        totals[posting[0]] = totals.get(posting[0], 0) + hash(posting)
+
+
+def _read_postings(term: str, chunk: int, docs: Any) -> Iterator[tuple[str, int]]:
+    """The postings in a blob; one that is out of place is read as no posting there can be."""
+    if not isinstance(docs, bytes) or len(docs) % POSTING_BYTES:
+        yield term, -1
+        return
+    for doc in array("I", docs):
+        yield term, doc if doc >> (TF_BITS + CHUNK_BITS) == chunk else -1

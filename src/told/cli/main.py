@@ -1,0 +1,211 @@
+"""Running a command line: its exit code, and its errors in one line with the way out."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+import traceback
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Any, NoReturn, TypeAlias, cast
+
+import typer
+import typer.main
+
+from told.cli import about, chat, eval, extraction, fading, maintenance, models, read, write
+from told.cli.shell import (
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    CliGroup,
+    configure_streams,
+    dump_json_for,
+    root_callback,
+)
+from told.errors import InvalidInput, ScopeError, ToldError
+from told.runtime import lazy_regex
+
+EPILOG = (
+    "Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · "
+    "2 bad usage or bad input · 3 verification failed (verify, doctor) · 130 interrupted. "
+    "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
+)
+
+COMMAND_NAMES = {
+    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
+    "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
+    "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
+    "infer_kinds": "kinds infer", "enqueue": "reconsolidate enqueue", "queue": "reconsolidate queue",
+    "reflect": "reconsolidate run", "apply_delta": "reconsolidate apply",
+    "topics": "topics list", "topic": "topics show", "file_topics": "topics file",
+    "merge_topics": "topics merge", "abstract_topics": "topics abstract",
+}  # fmt: skip
+"""SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
+
+OMITTED_VERBS = frozenset({"tool_result"})
+"""SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
+
+app = typer.Typer(
+    name="told",
+    cls=CliGroup,
+    help=root_callback.__doc__,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+)
+app.callback(invoke_without_command=True)(root_callback)
+PARTS = (
+    chat.app, write.app, read.app, fading.app, extraction.app, maintenance.app, eval.app,
+    about.app,
+)  # fmt: skip
+for part in PARTS:
+    app.add_typer(part)
+GROUPS = {
+    "kinds": (extraction.kinds_app, extraction.PANEL), "topics": (maintenance.topics_app, extraction.PANEL),
+    "quarantine": (extraction.quarantine, extraction.PANEL), "reconsolidate": (maintenance.group, extraction.PANEL),
+    "faults": (extraction.faults, maintenance.PANEL), "blob": (write.blob_app, write.PANEL), "models": (models.app, maintenance.PANEL),
+}  # fmt: skip
+for name, (group, panel) in GROUPS.items():
+    app.add_typer(group, name=name, cls=CliGroup, rich_help_panel=panel)
+
+
+SCOPE_HINT = "Pass --user, --agent or --run, or set TOLD_USER."
+
+VERB_PATTERN, ARGUMENT_PATTERN = (
+    lazy_regex(r"\b([a-z_]+)\(\)"),
+    lazy_regex(r"Memory\((\w+)=\.\.\.\)"),
+)
+"""A verb of the SDK, and what a memory is opened with, where a hint names them."""
+
+UsageError: TypeAlias = typer.BadParameter
+_USAGE_ERRORS = cast(
+    "type[UsageError]",
+    next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"),
+)
+"""Everything the parser refuses; the class stands in another module in older versions of typer."""
+
+
+def main(argv: Sequence[str] | None = None) -> NoReturn:
+    """Run a command line and leave with its exit code; even a bug of ours ends in one line."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    if not _has_flag("--debug", words):
+        sys.excepthook = _print_unexpected
+    configure_streams()
+    sys.exit(run(words))
+
+
+def run(words: Sequence[str]) -> int:
+    """Run a command line and give its exit code; errors have been printed."""
+    try:
+        code = _invoke(words)
+    except BrokenPipeError:
+        return _silence_stdout()
+    except (ToldError, OSError, _USAGE_ERRORS) as error:
+        if isinstance(error.__cause__, BrokenPipeError):
+            return _silence_stdout()
+        if _has_flag("--debug", words):
+            traceback.print_exception(error)
+        _print_error(_error_to_dict(error), as_json=_has_flag("--json", words))
+        _flush_stdout()
+        return _exit_code(error)
+    except (typer.Abort, KeyboardInterrupt):
+        print("interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    return code
+
+
+def _flush_stdout() -> None:
+    """Print what is left; where that cannot be, the error has been that."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _silence_stdout()
+
+
+def _silence_stdout() -> int:
+    """The reader went away and wants no more; what Python flushes at its end must not complain about that either."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return EXIT_FAILED
+
+
+def _invoke(words: Sequence[str]) -> int:
+    code = typer.main.get_command(app).main(list(words), prog_name="told", standalone_mode=False)
+    sys.stdout.flush()
+    return code if isinstance(code, int) else EXIT_OK
+
+
+def _has_flag(flag: str, words: Sequence[str]) -> bool:
+    """Whether a flag is on the line, even on one that cannot be parsed."""
+    options = words[: words.index("--")] if "--" in words else words
+    return flag in options
+
+
+def _exit_code(error: BaseException) -> int:
+    if isinstance(error, _USAGE_ERRORS):
+        return int(error.exit_code)
+    return EXIT_USAGE if isinstance(error, InvalidInput) else EXIT_FAILED
+
+
+def _error_to_dict(error: BaseException) -> dict[str, Any]:
+    match error:
+        case ScopeError():
+            return {"hint": SCOPE_HINT, **error.as_dict()}
+        case ToldError():
+            return error.as_dict()
+        case OSError(strerror=str(reason)):
+            message = f"{error.filename}: {reason}." if error.filename else f"{reason}."
+            return {
+                "code": f"TOLD-{ToldError.code}",
+                "error": type(error).__name__,
+                "message": message,
+            }
+        case _ if isinstance(error, _USAGE_ERRORS):
+            return _usage_error_to_dict(error)
+    return {"code": f"TOLD-{ToldError.code}", "error": type(error).__name__, "message": str(error)}
+
+
+def _usage_error_to_dict(error: UsageError) -> dict[str, Any]:
+    context = getattr(error, "ctx", None)
+    hint = f"See `{context.command_path} --help`." if context else "See `told --help`."
+    message = error.format_message().rstrip(".?") + (
+        "?" if error.format_message().endswith("?") else "."
+    )
+    return {
+        "code": f"TOLD-{InvalidInput.code}",
+        "error": "UsageError",
+        "message": message,
+        "hint": hint,
+    }
+
+
+def _print_error(error: dict[str, Any], *, as_json: bool) -> None:
+    if as_json:
+        print(dump_json_for(sys.stderr, error, default=str), file=sys.stderr)
+        return
+    message, hint = str(error["message"]), _translate_hint(error.get("hint", ""))
+    line = f"{message}{'.' if hint and message[-1:].isalnum() else ''} {hint}"
+    print("error:", " ".join(line.split()), file=sys.stderr)
+
+
+def _translate_hint(hint: str) -> str:
+    """A way out as it is typed here: `told list` for `get_all()`, a setting for what a memory is opened with."""
+    commands = cast("Any", typer.main.get_command(app)).commands
+
+    def to_command(match: re.Match[str]) -> str:
+        name = COMMAND_NAMES.get(match[1], match[1])
+        return f"`told {name}`" if name.split()[0] in commands else match[0]
+
+    return ARGUMENT_PATTERN.sub(r"the setting `\1`", VERB_PATTERN.sub(to_command, hint))
+
+
+def _print_unexpected(
+    kind: type[BaseException], error: BaseException, _: TracebackType | None
+) -> None:
+    """The last resort for what nobody foresaw."""
+    print(
+        f"error: told failed unexpectedly: {kind.__name__}: {error}. Run again with --debug.",
+        file=sys.stderr,
+    )

@@ -1,0 +1,315 @@
+"""The options commands share: how each is spelled, and how its text becomes a value."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias, TypedDict
+
+import typer
+
+from told.cli.shell import read_stdin
+from told.errors import InvalidInput
+
+SCOPE_PANEL = "Whose memory"
+TIME_PANEL = "When"
+FILTER_PANEL = "Which and how many"
+
+
+def parse_json_object(text: str) -> dict[str, Any]:
+    """The JSON object an option holds."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise typer.BadParameter(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise typer.BadParameter('it must be a JSON object such as \'{"topic": "travel"}\'')
+    return value
+
+
+def parse_file_or_stdin(text: str) -> Path:
+    """The path of a file or a pipe that is there, or `-` for standard input."""
+    path = Path(text)
+    if text == "-":
+        return path
+    if not os.access(path, os.F_OK):
+        raise typer.BadParameter(f"there is no file {text!r}")
+    if path.is_dir():
+        raise typer.BadParameter(f"{text!r} is a folder")
+    return path
+
+
+def option(*names: str, about: str, panel: str | None = None, **settings: Any) -> Any:
+    """An option that does not print its default."""
+    return typer.Option(*names, help=about, rich_help_panel=panel, show_default=False, **settings)
+
+
+def argument(about: str, metavar: str | None = None, **settings: Any) -> Any:
+    """An argument that does not print its default."""
+    return typer.Argument(help=about, metavar=metavar, show_default=False, **settings)
+
+
+# Scope
+
+User: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--user",
+        "-u",
+        "--user-id",
+        about="The user.",
+        panel=SCOPE_PANEL,
+        envvar="TOLD_USER",
+        metavar="ID",
+    ),
+]
+NamedUser: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--user",
+        "-u",
+        "--user-id",
+        about="The user; TOLD_USER is not read.",
+        panel=SCOPE_PANEL,
+        metavar="ID",
+    ),
+]
+Agent: TypeAlias = Annotated[
+    str | None,
+    option("--agent", "-a", "--agent-id", about="The agent.", panel=SCOPE_PANEL, metavar="ID"),
+]
+Run: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--run", "-r", "--run-id", about="The run or conversation.", panel=SCOPE_PANEL, metavar="ID"
+    ),
+]
+
+# Time
+
+AsOf: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--as-of", panel=TIME_PANEL, metavar="TIME",
+        about='What was believed then: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
+    ),
+]  # fmt: skip
+ValidAt: TypeAlias = Annotated[
+    str | None,
+    option("--valid-at", about="What held in the world then.", panel=TIME_PANEL, metavar="TIME"),
+]
+ReferenceDate: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--reference-date",
+        about='When the question is asked, for "last week" in it.',
+        panel=TIME_PANEL,
+        metavar="TIME",
+    ),
+]
+
+# Which memories
+
+Filter: TypeAlias = Annotated[
+    dict[str, Any] | None,
+    option(
+        "--filter",
+        about="A filter expression as JSON.",
+        panel=FILTER_PANEL,
+        metavar="JSON",
+        parser=parse_json_object,
+    ),
+]
+Where: TypeAlias = Annotated[
+    list[str] | None,
+    option(
+        "--where",
+        about="Only where metadata is so; repeatable.",
+        panel=FILTER_PANEL,
+        metavar="KEY=VALUE",
+    ),
+]
+Limit: TypeAlias = Annotated[
+    int | None, option("--limit", "-k", about="At most this many.", panel=FILTER_PANEL, metavar="N")
+]
+ShowExpired: TypeAlias = Annotated[
+    bool, option("--show-expired", about="Include memories past their expiry.", panel=FILTER_PANEL)
+]
+MinScore: TypeAlias = Annotated[
+    float | None,
+    option(
+        "--min-score",
+        "--threshold",
+        about="Leave out scores below this, 0 to 1.",
+        panel=FILTER_PANEL,
+        metavar="SCORE",
+    ),
+]
+Kinds: TypeAlias = Annotated[
+    list[str] | None,
+    option(
+        "--kind",
+        about="Only memories of this kind; repeatable.",
+        panel=FILTER_PANEL,
+        metavar="KIND",
+    ),
+]
+Rerank: TypeAlias = Annotated[
+    bool,
+    option(
+        "--rerank",
+        about="Let the reranker judge the best hits, if one is in use.",
+        panel=FILTER_PANEL,
+    ),
+]
+
+Belief: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--belief", panel=FILTER_PANEL, metavar="SIDE",
+        about="Which side of a contradiction: latest, all, majority (best supported) or trusted.",
+    ),
+]  # fmt: skip
+Lens: TypeAlias = Annotated[
+    str | None,
+    option(
+        "--lens", panel=FILTER_PANEL, metavar="LENS",
+        about="Follow names that are the same: strict (0.98 sure), likely (0.85) or exploratory (0.60).",
+    ),
+]  # fmt: skip
+
+# Writing
+
+Metadata: TypeAlias = Annotated[
+    dict[str, Any] | None,
+    option(
+        "--metadata",
+        "-m",
+        about="Facts about the memory, as a JSON object.",
+        metavar="JSON",
+        parser=parse_json_object,
+    ),
+]
+Expires: TypeAlias = Annotated[
+    str | None, option("--expires", about="Not recalled after this time.", metavar="TIME")
+]
+Why: TypeAlias = Annotated[str, option("--why", about="The reason to record.", metavar="TEXT")]
+Yes: TypeAlias = Annotated[bool, option("--yes", "-y", about="Do not ask for confirmation.")]
+DryRun: TypeAlias = Annotated[bool, option("--dry-run", about="Only show what would go.")]
+MemoryId: TypeAlias = Annotated[str, argument("The memory's id.", "ID")]
+OptionalMemoryId: TypeAlias = Annotated[str | None, argument("The memory's id.", "[ID]")]
+
+
+class ScopeArgs(TypedDict):
+    """A scope as the SDK spells it."""
+
+    user_id: str | None
+    agent_id: str | None
+    run_id: str | None
+
+
+class TimeArgs(TypedDict):
+    """A point on both time axes as the SDK spells it."""
+
+    as_of: str | None
+    valid_at: str | None
+
+
+class FilterArgs(TypedDict):
+    """Which memories and how many, as the SDK spells it."""
+
+    filters: dict[str, Any] | None
+    limit: int | None
+    show_expired: bool
+
+
+class QueryArgs(TypedDict):
+    """How a question is meant, as the SDK spells it."""
+
+    kinds: list[str] | None
+    min_score: float | None
+    reference_date: str | None
+
+
+def scope_args(user: str | None, agent: str | None, run: str | None) -> ScopeArgs:
+    """The scope the options name."""
+    return {"user_id": user, "agent_id": agent, "run_id": run}
+
+
+def time_args(as_of: str | None, valid_at: str | None) -> TimeArgs:
+    """The point in time the options name."""
+    return {"as_of": as_of, "valid_at": valid_at}
+
+
+def filter_args(
+    filter: dict[str, Any] | None,
+    where: Sequence[str] | None,
+    limit: int | None,
+    show_expired: bool,
+) -> FilterArgs:
+    """The choice the options name."""
+    return {"filters": build_filter(filter, where), "limit": limit, "show_expired": show_expired}
+
+
+def query_args(
+    kinds: Sequence[str] | None, min_score: float | None, reference_date: str | None
+) -> QueryArgs:
+    """How the options mean a question."""
+    return {
+        "kinds": list(kinds) if kinds else None,
+        "min_score": min_score,
+        "reference_date": reference_date,
+    }
+
+
+def build_filter(
+    expression: dict[str, Any] | None, pairs: Sequence[str] | None
+) -> dict[str, Any] | None:
+    """One filter expression of a JSON one and of `key=value` pairs; all of them must hold."""
+    conditions = [
+        *([expression] if expression else []),
+        *(_parse_pair(text) for text in pairs or ()),
+    ]
+    return {"AND": conditions} if len(conditions) > 1 else conditions[0] if conditions else None
+
+
+def _parse_pair(text: str) -> dict[str, Any]:
+    """A `key=value` pair; a value that is a JSON number, truth value or null is one."""
+    key, separator, value = text.partition("=")
+    if not separator or not key:
+        raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="'--where'")
+    try:
+        parsed = json.loads(value)
+    except (ValueError, RecursionError):
+        parsed = value
+    return {key: value if isinstance(parsed, str | list | dict) else parsed}
+
+
+def parse_messages(text: str, name: str) -> Any:
+    """The messages in a file: one JSON value, or one on each line."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise InvalidInput(f"{name} is nested too deeply.") from error
+    except ValueError as json_error:
+        lines = [(number, line) for number, line in enumerate(text.splitlines(), 1) if line.strip()]
+        if len(lines) < 2 or name.endswith(".json"):
+            raise InvalidInput(f"{name} holds no JSON: {json_error}.") from json_error
+        return [_parse_json_line(line, number, name) for number, line in lines]
+
+
+def _parse_json_line(line: str, number: int, name: str) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"Line {number} of {name} is not JSON: {error}.") from error
+
+
+def read_text(path: Path) -> str:
+    """A file as text, or standard input for `-`."""
+    try:
+        return read_stdin() if str(path) == "-" else path.read_text("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(f"{path} is not UTF-8 text: {error}.") from error

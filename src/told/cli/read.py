@@ -1,0 +1,329 @@
+"""The commands that read: search, get, list, context, explain, why-not, history, timeline and diff."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+from told.cli.options import (
+    Agent,
+    AsOf,
+    Belief,
+    Filter,
+    Kinds,
+    Lens,
+    Limit,
+    MemoryId,
+    MinScore,
+    ReferenceDate,
+    Rerank,
+    Run,
+    ShowExpired,
+    User,
+    ValidAt,
+    Where,
+    argument,
+    filter_args,
+    option,
+    query_args,
+    scope_args,
+    time_args,
+)
+from told.cli.shell import Shell, command
+from told.errors import NotFoundError
+from told.model.query import Bundle
+
+PANEL = "Recall"
+app = typer.Typer()
+
+
+@command(app, rich_help_panel=PANEL)
+def search(
+    shell: Shell,
+    query: Annotated[str, argument("What to look for.", "QUERY")],
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    rerank: Rerank = False,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+    lens: Lens = None,
+) -> None:
+    """Find the memories that answer a query best."""
+    from told.cli import views
+
+    with shell.open_without_llm() as memory:
+        result = memory.search(
+            query,
+            **scope_args(user, agent, run),
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date),
+            rerank=rerank,
+            belief=belief,
+            lens=lens,
+        )
+    shell.show_result(result, views.render_search_results)
+
+
+@command(app, "list", rich_help_panel=PANEL)
+def list_(
+    shell: Shell,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    offset: Annotated[int, option(about="Leave out this many first.", metavar="N", min=0)] = 0,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+) -> None:
+    """List what a scope holds, oldest first; turns that facts were taken from and nodes only by their --kind."""
+    from told.cli import views
+
+    with shell.open_without_models() as memory:
+        result = memory.get_all(
+            **scope_args(user, agent, run),
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            offset=offset,
+            kinds=kind or None,
+            belief=belief,
+        )
+    shell.show_result(result, views.render_memories)
+
+
+@command(app, rich_help_panel=PANEL)
+def get(
+    shell: Shell,
+    memory_id: MemoryId,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+) -> None:
+    """Show one memory, now or as it was."""
+    from told.cli import views
+
+    with shell.open_without_models() as memory:
+        result = memory.get(memory_id, **time_args(as_of, valid_at), **scope_args(user, agent, run))
+    if result is None:
+        raise _not_found_error(memory_id)
+    shell.show_result(result, views.render_memory)
+
+
+def _not_found_error(memory_id: str) -> NotFoundError:
+    return NotFoundError(
+        f"There is no memory {memory_id!r} here.", hint="List them with get_all()."
+    )
+
+
+@command(app, rich_help_panel=PANEL)
+def context(
+    shell: Shell,
+    query: Annotated[
+        str | None,
+        argument("What the prompt is about; without it, the newest memories.", "[QUERY]"),
+    ] = None,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    budget: Annotated[int | None, option(about="At most this many tokens.", metavar="N")] = None,
+    format: Annotated[
+        str | None,
+        option(
+            about="text, markdown, xml, or messages: a JSON list for a chat model.",
+            metavar="FORMAT",
+        ),
+    ] = None,
+    tail: Annotated[
+        int | None,
+        option(about="So many of the last turns at the end, whatever they say.", metavar="N"),
+    ] = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    rerank: Rerank = False,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+    lens: Lens = None,
+) -> None:
+    """Print a block of memories for a prompt that never costs more than its budget of tokens."""
+    with shell.open_without_llm() as memory:
+        bundle = memory.context(
+            query,
+            **scope_args(user, agent, run),
+            budget=budget,
+            format=format,
+            tail=tail,
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date),
+            rerank=rerank,
+            belief=belief,
+            lens=lens,
+        )
+    _print_bundle(shell, bundle, as_messages=format == "messages")
+
+
+def _print_bundle(shell: Shell, bundle: Bundle, *, as_messages: bool) -> None:
+    """The block alone on standard output, so that it can be piped, and what it cost beside it."""
+    from told.api import serialize
+    from told.cli import views
+
+    if shell.json:
+        shell.print_json(serialize.bundle_to_dict(bundle))
+        return
+    if as_messages:
+        shell.print_json([dict(message) for message in bundle.messages])
+    else:
+        print(views.safe_text(bundle.text).plain if sys.stdout.isatty() else bundle.text)
+    shell.print_note(
+        f"{bundle.tokens} of {bundle.budget} tokens, {views.pluralize(len(bundle.hits), 'memory', 'memories')}"
+    )
+    for warning in bundle.warnings:
+        shell.print_note(f"warning: {warning}")
+
+
+@command(app, rich_help_panel=PANEL)
+def explain(
+    shell: Shell,
+    query: Annotated[str, argument("The search to explain.", "QUERY")],
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    rerank: Rerank = False,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+    lens: Lens = None,
+) -> None:
+    """Show why a search finds what it finds: every candidate, its scores and its fate."""
+    from told.cli import views
+
+    with shell.open_without_llm() as memory:
+        result = memory.explain(
+            query,
+            **scope_args(user, agent, run),
+            **time_args(as_of, valid_at),
+            **filter_args(filter, where, limit, show_expired),
+            **query_args(kind, min_score, reference_date),
+            rerank=rerank,
+            belief=belief,
+            lens=lens,
+        )
+    shell.show_result(result, views.render_explanation)
+
+
+@command(app, "why-not", rich_help_panel=PANEL)
+def why_not(
+    shell: Shell,
+    query: Annotated[str, argument("The search it is missing from.", "QUERY")],
+    memory_id: MemoryId,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+    as_of: AsOf = None,
+    valid_at: ValidAt = None,
+    reference_date: ReferenceDate = None,
+    filter: Filter = None,
+    where: Where = None,
+    kind: Kinds = None,
+    limit: Limit = None,
+    min_score: MinScore = None,
+    show_expired: ShowExpired = False,
+    belief: Belief = None,
+    lens: Lens = None,
+) -> None:
+    """Say what keeps a memory out of a search, or where it stands in it, beside the last hit that was kept."""
+    from told.cli import views
+
+    with shell.open_without_llm() as memory:
+
+        def call_verb(verb: Callable[..., dict[str, Any]], *words: str) -> dict[str, Any]:
+            return verb(
+                *words,
+                **scope_args(user, agent, run),
+                **time_args(as_of, valid_at),
+                **filter_args(filter, where, limit, show_expired),
+                **query_args(kind, min_score, reference_date),
+                belief=belief,
+                lens=lens,
+            )
+
+        result = call_verb(memory.why_not, query, memory_id)
+        explanation = (
+            None if shell.json or "parts" not in result else call_verb(memory.explain, query)
+        )
+    shell.show_result(result, lambda body: views.render_why_not(body, explanation))
+
+
+@command(app, rich_help_panel=PANEL)
+def history(
+    shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
+) -> None:
+    """Show everything that happened to a memory."""
+    from told.cli import views
+
+    with shell.open_without_models() as memory:
+        result = memory.history(memory_id, **scope_args(user, agent, run))
+    if not result:
+        raise _not_found_error(memory_id)
+    shell.show_result(result, views.render_changes)
+
+
+@command(app, rich_help_panel=PANEL)
+def timeline(
+    shell: Shell, user: User = None, agent: Agent = None, run: Run = None, limit: Limit = None
+) -> None:
+    """Show everything a scope came to believe or gave up; with --limit, the newest of it."""
+    from told.cli import views
+
+    with shell.open_without_models() as memory:
+        result = memory.timeline(**scope_args(user, agent, run), limit=limit)
+    shell.show_result(result, views.render_timeline)
+
+
+@command(app, rich_help_panel=PANEL)
+def diff(
+    shell: Shell,
+    before: Annotated[str, argument("The earlier moment.", "BEFORE")],
+    after: Annotated[str | None, argument("The later one; now if left out.", "[AFTER]")] = None,
+    user: User = None,
+    agent: Agent = None,
+    run: Run = None,
+) -> None:
+    """Show what changed in a scope between two moments."""
+    from told.cli import views
+
+    with shell.open_without_models() as memory:
+        result = memory.diff(before, after, **scope_args(user, agent, run))
+    shell.show_result(result, views.render_diff)

@@ -1,0 +1,91 @@
+"""Facts as sentences: one question, an array of strings for an answer, and any prompt the caller likes better."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from told.extraction.grounding import GroundingIndex
+from told.extraction.prompting import ask_llm, is_fact_source, load_prompt, render_conversation
+from told.extraction.replies import (
+    ITEM_KEYS,
+    GroundingOptions,
+    ParsedReply,
+    SentenceReader,
+    build_result,
+    convert_items,
+    get_speaker_name,
+    parse_items,
+    parse_proposal,
+    read_nothing,
+    validate_proposals,
+)
+from told.flow import Flow
+from told.ingest.types import ExtractionInput, ExtractionResult
+from told.ports import LLM, Usage
+
+MAX_ITEMS: Final = 500
+LIST_KEYS: Final = ("facts", "memories")
+SCHEMA: Final[dict[str, Any]] = {
+    "type": "object", "required": ["facts"], "additionalProperties": False,
+    "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
+}  # fmt: skip
+REPLY_FORMAT: Final = 'Reply with JSON only: {"facts": ["one sentence", "another sentence"]}; {"facts": []} if there is none.'
+
+
+@dataclass(frozen=True, slots=True)
+class FactsExtractor:
+    """Asks a model for the facts of a conversation, each a sentence in the third person."""
+
+    llm: LLM
+    reader: SentenceReader = read_nothing
+    options: GroundingOptions = field(default_factory=GroundingOptions)
+    max_items: int = MAX_ITEMS
+
+    @property
+    def name(self) -> str:
+        """`facts:` and the model."""
+        return f"facts:{self.llm.model}"
+
+    @property
+    def local(self) -> bool:
+        """No: a model is asked."""
+        return False
+
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
+        """The facts; `heard.prompt` takes the place of told's own, and `heard.facts` are read without asking."""
+        if inputs.facts:
+            return extract_given_facts(inputs, self.reader)
+        if not any(map(is_fact_source, inputs.turns)):
+            return ExtractionResult()
+        user = f"{render_conversation(inputs)}\n\n{REPLY_FORMAT}"
+        raw, usage = yield from ask_llm(
+            self.llm, inputs.prompt or load_prompt("facts"), user, SCHEMA
+        )
+        parsed = parse_items(
+            raw, LIST_KEYS, item_keys=ITEM_KEYS, max_items=self.max_items, label=self.name
+        )
+        speaker = get_speaker_name(inputs)
+        proposals, parsed = convert_items(
+            parsed, raw, lambda item: parse_proposal(item, speaker, self.reader)
+        )
+        return build_result(
+            validate_proposals(inputs, GroundingIndex(inputs.turns), proposals, self.options),
+            parsed,
+            usage,
+        )
+
+
+def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
+    """Facts that came with what was heard; whoever gave them answers for them, so none is quarantined."""
+    speaker = get_speaker_name(inputs)
+    proposals, parsed = convert_items(
+        ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader)
+    )
+    validated = validate_proposals(
+        inputs,
+        GroundingIndex(inputs.turns),
+        proposals,
+        GroundingOptions(strict=False, replies=True),
+    )
+    return build_result(validated, parsed, Usage())

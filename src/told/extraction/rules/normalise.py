@@ -1,0 +1,265 @@
+"""Words written in haste put right before they are read: "im", "dont", "studing", "alergic"; with the way back.
+
+Claims speak of what was read; their spans point into what was written, and their objects keep the words as written.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+from told.extraction.rules.lexicon import (
+    expand_macros,
+    get_pattern,
+    load_relatives,
+    load_sections,
+    load_words,
+)
+from told.runtime import cached_property, lazy_regex
+
+_PUNCTUATION_TABLE: Final = str.maketrans("\u2018\u2019\u02bc`\u00a0\u2009\t", "''''   ")
+_MASKED_PATTERNS: Final = (
+    "fenced",
+    "inline",
+    "quoted_line",
+    "address",
+    "task",
+    "role_play",
+    "made_up",
+)
+MAX_TURN_CHARS: Final = 6000
+"""How many characters of a turn are read; what is longer is a document, not somebody speaking of themselves."""
+
+
+def mask_foreign_text(text: str) -> str:
+    """The text in the same length, blank where it is not the speaker's own statement."""
+    text = text[:MAX_TURN_CHARS]
+    for name in _MASKED_PATTERNS:
+        text = get_pattern(f"clean.{name}").sub(_blank_match, text)
+    text = get_pattern("clean.quotation").sub(_blank_quoted_speech, text)
+    if "\n" in text:
+        text = get_pattern("clean.code_line").sub(_blank_match, text)
+    text = text.translate(_PUNCTUATION_TABLE)
+    return get_pattern("clean.too").sub("to ", text)
+
+
+def strip_colons(text: str) -> str:
+    """The text without the colons that only lead on: "I like: tea" is "I like tea"."""
+    return get_pattern("clean.colon").sub(" ", text) if ":" in text else text
+
+
+def _blank_match(match: re.Match[str]) -> str:
+    return re.sub(r"\S", " ", match[0])
+
+
+def _blank_quoted_speech(match: re.Match[str]) -> str:
+    """A quotation is blanked if somebody speaks in it; a quoted name loses only its marks."""
+    inner = match[0][1:-1]
+    if len(inner.split()) > 4 or get_pattern("clean.first_person").search(inner):
+        return _blank_match(match)
+    return f" {inner} "
+
+
+_MIN_LENGTH: Final = 5
+"""From how many letters on a word is known even with a slip in it; in the shortest only two may change places."""
+_MIN_VERB_LENGTH: Final = 8
+_WORD_LISTS: Final = ("DIETS", "LANGUAGES", "OCCUPATIONS", "CONDITIONS", "STATES")
+
+
+@dataclass(frozen=True, slots=True)
+class RewrittenText:
+    """A text as it is read; where each stretch that was put right stands in it, and where in what was written."""
+
+    text: str
+    original: str
+    starts: tuple[int, ...] = ()
+    ends: tuple[int, ...] = ()
+    source_spans: tuple[tuple[int, int], ...] = ()
+
+    def to_source_start(self, position: int) -> int:
+        """Where what begins here was begun in writing."""
+        return self._to_source(position, 0)
+
+    def to_source_end(self, position: int) -> int:
+        """Where what ends here was ended in writing."""
+        return self._to_source(position - 1, 1) if position else 0
+
+    def _to_source(self, position: int, side: int) -> int:
+        number = bisect_right(self.starts, position) - 1
+        if number < 0:
+            return position + side
+        if position < self.ends[number]:
+            return self.source_spans[number][side]
+        return position - self.ends[number] + self.source_spans[number][1] + side
+
+    def restore_wording(self, value: str, start: int, end: int) -> str:
+        """A value with its words as they were written."""
+        if not self.starts or value.lower() in self.original[start:end].lower():
+            return value
+        for first, last, source in zip(self.starts, self.ends, self.source_spans, strict=True):
+            if start <= source[0] < end and not self.text[first].isspace():
+                value = re.sub(
+                    rf"\b{re.escape(self.text[first:last])}\b",
+                    self.original[slice(*source)],
+                    value,
+                    count=1,
+                )
+        return value
+
+
+def correct_spelling(text: str, *, fix_words: bool = True) -> RewrittenText:
+    """The text with its gaps closed and hasty words put right, unless those are words of another language."""
+    matches = get_pattern("spelling.word" if fix_words else "spelling.gap").finditer(text)
+    pairs = (
+        (match, match[0][0] if match[0].isspace() else _correct_word(match[0])) for match in matches
+    )
+    return apply_changes(
+        text, [(*match.span(), replacement) for match, replacement in pairs if replacement]
+    )
+
+
+def apply_changes(text: str, changes: Sequence[tuple[int, int, str]]) -> RewrittenText:
+    """The text with other words at some places, from one place to another each."""
+    parts: list[str] = []
+    starts: list[int] = []
+    ends: list[int] = []
+    position = length = 0
+    for start, end, replacement in changes:
+        parts += [text[position:start], replacement]
+        starts.append(length + start - position)
+        ends.append(starts[-1] + len(replacement))
+        position, length = end, ends[-1]
+    sources = tuple((start, end) for start, end, _ in changes)
+    return RewrittenText(
+        "".join([*parts, text[position:]]), text, tuple(starts), tuple(ends), sources
+    )
+
+
+@lru_cache(maxsize=8192)
+def _correct_word(word: str) -> str:
+    """What a word was meant to be, nothing if it is well as it is."""
+    lowered = word.lower()
+    corrected = _load_short_forms().get(lowered) or (
+        _find_intended_word(lowered) if len(lowered) >= _MIN_LENGTH else ""
+    )
+    if not corrected and (possessive := get_pattern("spelling.possessive").fullmatch(lowered)):
+        corrected = f"{possessive['owner']}'s {possessive['noun']}"
+    elif not corrected and (owner_match := get_pattern("spelling.whose").fullmatch(lowered)):
+        corrected = f"{owner_match['owner']}'s"
+    return (
+        f"{corrected[0].upper()}{corrected[1:]}" if corrected and word[0].isupper() else corrected
+    )
+
+
+@cache
+def _load_short_forms() -> Mapping[str, str]:
+    rows = (row.split() for row in load_sections("spelling.txt")["short"])
+    return {word: expansion.replace("_", " ") for word, expansion in rows}
+
+
+@cache
+def _load_known_words() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
+    """The words that are right, and those that are looked for behind a slip, by their first letter and length."""
+    table = load_sections("spelling.txt")
+    targets = {word for row in table["known"] for word in row.split()}
+    verbs = {
+        form
+        for row in load_sections("verbs.txt")["verbs"]
+        for form in row.split()
+        if len(form) >= _MIN_VERB_LENGTH
+    }
+    nouns = {word for name in _WORD_LISTS for word in load_words(name)} | set(load_relatives())
+    targets |= verbs | {word for word in nouns if len(word) > _MIN_LENGTH + 1 and word.isalpha()}
+    by_letter: dict[str, list[str]] = defaultdict(list)
+    for word in sorted(targets):
+        if len(word) >= _MIN_LENGTH:
+            by_letter[f"{word[0]}{len(word)}"].append(word)
+    correct_words = targets.union(*(row.split() for row in table["real"]))
+    return frozenset(correct_words), {
+        key: tuple(candidates) for key, candidates in by_letter.items()
+    }
+
+
+def _find_intended_word(word: str) -> str:
+    correct_words, targets = _load_known_words()
+    if word in correct_words or not word.isalpha():
+        return ""
+    keys = (f"{word[0]}{len(word) + offset}" for offset in (0, 1, -1))
+    return next(
+        (target for key in keys for target in targets.get(key, ()) if _is_typo(word, target)), ""
+    )
+
+
+def _is_typo(word: str, target: str) -> bool:
+    """Whether one letter inside is missing, too many or wrong, or two have changed places."""
+    if word[-1] != target[-1]:
+        return False
+    shorter_length = min(len(word), len(target))
+    prefix = next((i for i in range(shorter_length) if word[i] != target[i]), shorter_length)
+    suffix = next(
+        (i for i in range(shorter_length - prefix) if word[-1 - i] != target[-1 - i]),
+        shorter_length - prefix,
+    )
+    if not suffix:
+        return False
+    if prefix + suffix >= max(len(word), len(target)) - 1 and len(target) > _MIN_LENGTH:
+        return True
+    is_swapped = word[prefix : prefix + 2] == target[prefix : prefix + 2][::-1]
+    return is_swapped and len(word) == len(target) == prefix + suffix + 2
+
+
+_SLOT: Final = lazy_regex(r"\{([xyn])\}")
+_SLOT_PATTERNS: Final = {"x": "idioms.thing", "y": "idioms.thing", "n": "idioms.name"}
+
+
+@dataclass(frozen=True)
+class _Idiom:
+    """A turn of phrase and the plain words it stands for; its pattern is compiled when it is first tried."""
+
+    template: str
+    replacement: str
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """What it looks like."""
+        slots = _SLOT.sub(lambda slot: f"(?P<{slot[1]}><{_SLOT_PATTERNS[slot[1]]}>)", self.template)
+        return re.compile(expand_macros(rf"(?<!\w){slots}(?!\w)"), re.IGNORECASE)
+
+    def find_changes(self, text: str) -> list[tuple[int, int, str]]:
+        """Where it stands in a text, and what it says there."""
+        return [(*match.span(), self._render(match)) for match in self.pattern.finditer(text)]
+
+    def _render(self, match: re.Match[str]) -> str:
+        return _SLOT.sub(lambda slot: match[slot[1]], self.replacement)
+
+
+@cache
+def _load_idioms() -> Mapping[str, tuple[_Idiom, ...]]:
+    """The turns of phrase by the words one of which they need."""
+    table: dict[str, list[_Idiom]] = defaultdict(list)
+    for section, lead in (("before", ""), ("behind", "(?:<idioms.lead>)")):
+        for row in load_sections("idioms.txt")[section]:
+            keys, _, rest = row.partition(" | ")
+            template, _, replacement = rest.partition(" => ")
+            for key in keys.split() if rest else ():
+                table[key].append(_Idiom(f"{lead}{template}", replacement))
+    return {key: tuple(idioms) for key, idioms in table.items()}
+
+
+def rewrite_idioms(text: str) -> RewrittenText:
+    """The text with its turns of phrase in plain words."""
+    table = _load_idioms()
+    text_words = set(get_pattern("idioms.word").findall(text.lower()))
+    candidates = dict.fromkeys(idiom for key in text_words & table.keys() for idiom in table[key])
+    changes: list[tuple[int, int, str]] = []
+    for change in sorted(
+        candidate_change for idiom in candidates for candidate_change in idiom.find_changes(text)
+    ):
+        if not changes or change[0] >= changes[-1][1]:
+            changes.append(change)
+    return apply_changes(text, changes) if changes else RewrittenText(text, text)

@@ -1,0 +1,241 @@
+"""Fetching what a URL names, without being led into the network this machine stands in.
+
+A URL in a message is an order from a stranger. Every address a name resolves to must be public, the connection goes to
+the very address that was checked, and each redirect is checked anew. Off unless the setting `fetch_urls` says so.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
+from typing import Final
+from urllib.parse import SplitResult, urljoin, urlsplit
+
+from told.errors import Denied, FetchError, InvalidInput
+from told.runtime import lazy_regex
+from told.text.tokens import make_snippet
+
+URL_LIMIT: Final = 2048
+DEFAULT_PORTS: Final = {"http": 80, "https": 443}
+MAX_REDIRECTS: Final = 3
+REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
+CHUNK_BYTES: Final = 65_536
+
+_HOST: Final = lazy_regex(r"(?!-)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?")
+_NUMERIC: Final = lazy_regex(r"(?:\d+|0[xX][0-9a-fA-F]*)")
+_UNSAFE: Final = lazy_regex(r"[\x00-\x20\x7f-\U0010ffff\\]")
+
+# is_private and is_global of the standard library call some of these public: carrier networks, translated addresses.
+BLOCKED_IPV4_NETWORKS: Final = tuple(map(IPv4Network, (
+    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
+    "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
+    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
+    "168.63.129.16/32",  # a cloud's own services, on an address that looks public
+)))  # fmt: skip
+PUBLIC_IPV6_NETWORK: Final = IPv6Network("2000::/3")
+BLOCKED_IPV6_NETWORKS: Final = tuple(map(IPv6Network, (
+    "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
+)))  # fmt: skip
+
+
+def is_public(address: str) -> bool:
+    """Whether an address is one that anybody on the internet could reach, and not a way back into this network."""
+    try:
+        ip = ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(ip, IPv6Address):
+        return ip in PUBLIC_IPV6_NETWORK and not any(
+            ip in network for network in BLOCKED_IPV6_NETWORKS
+        )
+    return isinstance(ip, IPv4Address) and not any(
+        ip in network for network in BLOCKED_IPV4_NETWORKS
+    )
+
+
+def resolve_host(host: str, port: int) -> Sequence[str]:
+    """Every address of a name."""
+    return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
+
+
+def open_connection(address: str, port: int, timeout: float) -> socket.socket:
+    """A connection to an address."""
+    return socket.create_connection((address, port), timeout)
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedContent:
+    """What a URL gave, and what its server says it is."""
+
+    data: bytes
+    media_type: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fetcher:
+    """Fetches public URLs, each in so many seconds and bytes at most."""
+
+    timeout: float = 10.0
+    limit: int = 20 * 2**20
+    resolve: Callable[[str, int], Sequence[str]] = resolve_host
+    connect: Callable[[str, int, float], socket.socket] = open_connection
+    tls: ssl.SSLContext | None = field(default=None, repr=False)
+
+    def __call__(self, url: str, accept: Sequence[str] = ()) -> FetchedContent:
+        """The bytes at a URL whose type begins like one of those accepted; every redirect is checked like the first."""
+        secure = False
+        for _ in range(MAX_REDIRECTS + 1):
+            target = check_url(url)
+            if secure and target.scheme != "https":
+                raise Denied(f"{_shorten(url)} would leave an encrypted connection.")
+            secure = target.scheme == "https"
+            address = self.resolve_public_address(target)
+            result = self._request(target, address, accept)
+            if isinstance(result, FetchedContent):
+                return result
+            url = urljoin(url, result)
+        raise FetchError(f"{_shorten(url)} is one redirect too many.")
+
+    def resolve_public_address(self, target: SplitResult) -> str:
+        """An address of a URL's host, once it is known that all of them are public."""
+        host, port = _parse_host(target), DEFAULT_PORTS[target.scheme]
+        try:
+            addresses = list(self.resolve(host, port))
+        except (OSError, UnicodeError) as error:
+            raise FetchError(f"{_shorten(host)} cannot be found: {error}.") from error
+        private = [address for address in addresses if not is_public(address)]
+        if private or not addresses:
+            raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
+        return addresses[0]
+
+    def _request(
+        self, target: SplitResult, address: str, accept: Sequence[str]
+    ) -> FetchedContent | str:
+        """What a checked address answers: the content, or where it has moved to."""
+        host = _parse_host(target)
+        connection = _PinnedConnection(
+            host, DEFAULT_PORTS[target.scheme], self, address, secure=target.scheme == "https"
+        )
+        timer = threading.Timer(self.timeout, connection.abort)
+        timer.daemon = True
+        timer.start()
+        try:
+            path = (target.path or "/") + (f"?{target.query}" if target.query else "")
+            headers = {
+                "Accept": ", ".join(accept) or "*/*",
+                "Accept-Encoding": "identity",
+                "User-Agent": "told",
+            }
+            connection.request("GET", path, headers=headers)
+            return self._read_response(connection, target, accept)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            timed_out = connection.timed_out or isinstance(error, TimeoutError)
+            reason = (
+                f"it took longer than {self.timeout:g} seconds"
+                if timed_out
+                else type(error).__name__
+            )
+            raise FetchError(f"{_shorten(target.geturl())} cannot be fetched: {reason}.") from error
+        finally:
+            timer.cancel()
+            connection.close()
+
+    def _read_response(
+        self, connection: _PinnedConnection, target: SplitResult, accept: Sequence[str]
+    ) -> FetchedContent | str:
+        """What the server says, if it is what was asked for."""
+        reply, url = connection.getresponse(), target.geturl()
+        if reply.status in REDIRECT_STATUSES and (location := reply.getheader("Location")):
+            return location
+        if reply.status != http.client.OK:
+            raise FetchError(f"{_shorten(url)} answers with status {reply.status}.")
+        media_type = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
+        if accept and not media_type.startswith(tuple(accept)):
+            raise FetchError(
+                f"{_shorten(url)} is {media_type or 'of no stated type'}; {' or '.join(accept)} is accepted."
+            )
+        if (reply.getheader("Content-Encoding") or "identity").lower() != "identity":
+            raise FetchError(f"{_shorten(url)} is compressed, though nobody asked for that.")
+        parts, size = [], 0
+        while part := reply.read1(CHUNK_BYTES):
+            size += len(part)
+            if size > self.limit:
+                raise FetchError(
+                    f"{_shorten(url)} has more than {self.limit:,} bytes.",
+                    hint="Fetch it yourself.",
+                )
+            parts.append(part)
+        if connection.timed_out or reply.length:
+            raise http.client.IncompleteRead(b"")  # cut off, which looks like an end
+        return FetchedContent(b"".join(parts), media_type, url)
+
+
+class _PinnedConnection(http.client.HTTPConnection):
+    """A connection to an address that was checked, whatever its name resolves to by now; it can be cut in time."""
+
+    def __init__(
+        self, host: str, port: int, fetcher: Fetcher, address: str, *, secure: bool
+    ) -> None:
+        super().__init__(host, port, timeout=fetcher.timeout)
+        self.default_port = port
+        self.fetcher, self.address, self.secure, self.timed_out = fetcher, address, secure, False
+
+    def connect(self) -> None:
+        """Dial the pinned address; the certificate must be that of the name."""
+        self.sock = self.fetcher.connect(self.address, self.port, self.fetcher.timeout)
+        if self.secure:
+            context = self.fetcher.tls or ssl.create_default_context()
+            self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
+
+    def abort(self) -> None:
+        """End the connection, however slowly the other side drips."""
+        self.timed_out = True
+        if self.sock is not None:
+            with suppress(OSError):
+                self.sock.shutdown(socket.SHUT_RDWR)
+
+
+def check_url(url: str) -> SplitResult:
+    """A URL that names a public place in the plainest way there is; anything cleverer is refused."""
+    if len(url) > URL_LIMIT or _UNSAFE.search(url):
+        raise InvalidInput(
+            f"{_shorten(url)} is not a plain URL.", hint="Percent-encode what is not ASCII."
+        )
+    try:
+        target = urlsplit(url)._replace(fragment="")
+        port = target.port
+    except ValueError as error:
+        raise InvalidInput(f"{_shorten(url)} is not a URL: {error}.") from error
+    if target.scheme not in DEFAULT_PORTS:
+        raise Denied(f"{_shorten(url)} is not fetched: only http and https are.")
+    if "@" in target.netloc:
+        raise Denied(f"{_shorten(url)} is not fetched: it carries a name or password.")
+    if port not in (None, DEFAULT_PORTS[target.scheme]):
+        raise Denied(f"{_shorten(url)} is not fetched: it names the port {port}.")
+    _parse_host(target)
+    return target
+
+
+def _parse_host(target: SplitResult) -> str:
+    """The host of a URL: a plain name, or an address written in the one usual way."""
+    host = target.hostname or ""
+    if "[" in target.netloc:
+        if not is_public(host):
+            raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
+        return host
+    if not _HOST.fullmatch(host):
+        raise InvalidInput(f"{_shorten(target.geturl())} names no host.")
+    if _NUMERIC.fullmatch(host.rstrip(".").rpartition(".")[2]) and not is_public(host):
+        raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
+    return host
+
+
+def _shorten(text: str) -> str:
+    return make_snippet(text, 120)

@@ -1,0 +1,229 @@
+"""Looking at the images of what was said: their words join the turn, their bytes become blobs, and nothing is lost.
+
+What stands in an image was not said by whoever sent it: a turn's own words come first, and `own` in the metadata of its
+evidence says where they end. Whatever is wrong with an image, the turn is kept, with a mark where the image was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from told.errors import InvalidInput, MediaError, ToldError
+from told.flow import Flow, call
+from told.ingest.image_parts import Image, make_too_large, read_image_header
+from told.ingest.messages import InputTurn, ParsedMessages, get_own_words
+from told.ledger.consumer import Failure, catch_failure
+from told.model.entry import BLOBS_KEY, Blob
+from told.ports import ImageReader
+from told.runtime import fast_frozen_init
+from told.settings import Settings
+from told.text.echo import OWN_CHARS_KEY
+from told.text.tokens import make_snippet, strip_unstorable
+
+if TYPE_CHECKING:
+    from told.ingest.fetch import FetchedContent
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any, ClassVar, Protocol, runtime_checkable
+
+FetchFunction: TypeAlias = "Callable[[str, Sequence[str]], FetchedContent]"
+ACCEPTED_IMAGE_TYPES: Final = ("image/",)
+NOT_FETCHED: Final = "URLs are not fetched; set fetch_urls, or send the image itself"
+NO_READER: Final = "nothing here reads images, so only the image itself is kept; install tesseract, or name a reader"
+UNKNOWN_FORMAT: Final = "it is not a PNG, JPEG, GIF, WebP or BMP image"
+
+
+@dataclass(frozen=True, slots=True)
+class ImageReading:
+    """What is known of an image once it was looked at: the lines that stand for it, its bytes, and what went wrong."""
+
+    text: str
+    blob: Blob | None = None
+    problems: tuple[str, ...] = ()
+
+
+@fast_frozen_init
+@dataclass(frozen=True, slots=True)
+class ImageContext:
+    """How images are looked at."""
+
+    readers: Sequence[ImageReader]
+    settings: Settings
+    fetch: FetchFunction | None = None
+
+
+def read_images(parsed: ParsedMessages, image_ctx: ImageContext) -> Flow[ParsedMessages]:
+    """What was said, with what its images say; a turn without images is as it was."""
+    if not parsed.image_count:
+        return parsed
+    turns: list[InputTurn] = []
+    blobs: dict[str, Blob] = {}
+    warnings: dict[str, None] = {}
+    for turn in parsed.turns:
+        readings = yield from _read_turn_images(turn, image_ctx)
+        turns.append(_merge_readings(turn, readings, image_ctx.settings.text_limit))
+        blobs |= {
+            reading.blob.hash: reading.blob for reading in readings if reading.blob is not None
+        }
+        warnings |= dict.fromkeys(problem for reading in readings for problem in reading.problems)
+    return ParsedMessages(
+        tuple(turns), parsed.skipped, 0, tuple(blobs.values()), (*parsed.warnings, *warnings)
+    )
+
+
+def _read_turn_images(turn: InputTurn, image_ctx: ImageContext) -> Flow[list[ImageReading]]:
+    readings: list[ImageReading] = []
+    for image in turn.images:
+        readings += [(yield from read_image(image, image_ctx))]
+    return readings
+
+
+def _merge_readings(turn: InputTurn, readings: Sequence[ImageReading], limit: int) -> InputTurn:
+    """A turn with the lines of its images after its own words, as many of them as fit."""
+    if not readings:
+        return turn
+    evidence = turn.evidence
+    own_text = get_own_words(evidence)
+    image_text = "\n".join(reading.text for reading in readings)
+    content = f"{own_text}\n{image_text}" if own_text else image_text
+    blob_hashes = [reading.blob.hash for reading in readings if reading.blob is not None]
+    meta = {
+        **evidence.meta,
+        OWN_CHARS_KEY: len(own_text),
+        **({BLOBS_KEY: blob_hashes} if blob_hashes else {}),
+    }
+    return replace(turn, evidence=replace(evidence, content=content[:limit], meta=meta), images=())
+
+
+def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
+    """What an image says; what is wrong with it is a mark and a problem; only a file that is not there is an error."""
+    data, problem = yield from _load_bytes(image, image_ctx)
+    if data is None:
+        return _make_unread(image, problem)
+    image_header = read_image_header(data)
+    if image_header is None:
+        return _make_unread(image, UNKNOWN_FORMAT)
+    if image_header.pixels > (max_pixels := image_ctx.settings.pixel_limit):
+        return _make_unread(
+            image,
+            f"it claims {image_header.pixels:,} pixels, and at most {max_pixels:,} are decoded",
+        )
+    blob = Blob.from_bytes(data, image_header.media_type)
+    if not image_ctx.readers:
+        return ImageReading(
+            f"[image #{image.number}: {image_header}]",
+            blob,
+            (f"Image #{image.number}: {NO_READER}.",),
+        )
+    lines, problems = yield from _run_readers(image, blob, image_ctx)
+    return ImageReading(
+        "\n".join(lines) or f"[image #{image.number}: {image_header}]", blob, tuple(problems)
+    )
+
+
+def _run_readers(
+    image: Image, blob: Blob, image_ctx: ImageContext
+) -> Flow[tuple[list[str], list[str]]]:
+    """What each reader makes of an image, under a heading, and what those could not do that failed."""
+    lines: list[str] = []
+    problems: list[str] = []
+    for reader in image_ctx.readers:
+        outcome = yield from catch_failure(call(reader.read, blob.data, blob.media_type))
+        if isinstance(outcome, str):
+            heading = "Description of" if getattr(reader, "sees", False) else "OCR text from"
+            words = strip_unstorable(outcome)[: image_ctx.settings.text_limit].strip()
+            lines += [f"[{heading} image #{image.number}]\n{words}"] if words else []
+        else:
+            reason = (
+                outcome if isinstance(outcome, Failure) else f"it answered {type(outcome).__name__}"
+            )
+            problems.append(f"Image #{image.number} was not read by {reader.model}: {reason}")
+    return lines, problems
+
+
+def _make_unread(image: Image, problem: str) -> ImageReading:
+    """An image nobody looked at: where it is, or that it was there."""
+    location = f": {make_snippet(strip_unstorable(image.url), 200)}" if image.url else ""
+    return ImageReading(
+        f"[image #{image.number}{location}]",
+        None,
+        (f"Image #{image.number} is not kept: {problem}.",),
+    )
+
+
+def _load_bytes(image: Image, image_ctx: ImageContext) -> Flow[tuple[bytes | None, str]]:
+    """The bytes of an image wherever they are, or why there are none."""
+    if image.problem or image.data is not None:
+        return image.data, image.problem
+    outcome: Any
+    if image.path is not None:
+        outcome = yield from catch_failure(
+            call(_read_file, image.path, image.number, image_ctx.settings.image_limit)
+        )
+    elif image_ctx.fetch is None or image.url is None:
+        return None, NOT_FETCHED
+    else:
+        outcome = yield from catch_failure(call(image_ctx.fetch, image.url, ACCEPTED_IMAGE_TYPES))
+    if (
+        isinstance(outcome, Failure)
+        and isinstance(outcome.error, InvalidInput)
+        and image.path is not None
+    ):
+        raise outcome.error
+    if isinstance(outcome, Failure):
+        return None, outcome.error.message.rstrip(".") if isinstance(
+            outcome.error, ToldError
+        ) else str(outcome)
+    return outcome if isinstance(outcome, bytes) else outcome.data, ""
+
+
+def _read_file(path: Path, number: int, limit: int) -> bytes:
+    """The bytes of a file that is not too large."""
+    try:
+        if not path.is_file():
+            raise InvalidInput(
+                f"There is no file {make_snippet(str(path), 200)}.", hint="Check the path."
+            )
+        size = path.stat().st_size
+        if size > limit:
+            raise MediaError(make_too_large(number, size, limit).problem)
+        with path.open("rb") as file:
+            return file.read(limit)
+    except OSError as error:
+        raise MediaError(f"its file cannot be read: {error.strerror}") from error
+
+
+@runtime_checkable
+class VisionLLM(Protocol):
+    """A language model that can be shown an image."""
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+
+    def see(self, image: bytes, media_type: str, prompt: str) -> str:
+        """What the model says of an image when asked this."""
+
+
+@dataclass(frozen=True, slots=True)
+class VisionReader:
+    """Describes images by asking a model that sees; what it says stands under a heading of its own."""
+
+    llm: VisionLLM
+    sees: ClassVar[bool] = True
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.llm.model
+
+    def read(self, image: bytes, media_type: str) -> Any:
+        """A description; a promise of one, if the model answers asynchronously."""
+        return self.llm.see(
+            image,
+            media_type,
+            files("told.extraction").joinpath("prompts", "see.md").read_text("utf-8"),
+        )

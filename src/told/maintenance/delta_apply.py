@@ -1,0 +1,474 @@
+"""Applying a delta: each operation becomes ledger entries, all of them in one transaction, or none.
+
+What is there already is not written again, so a delta that is applied twice is applied once. Whoever proposes a delta
+is trusted so far and no farther: what is worth less than a memory may not close, weaken or supersede it, and what was
+made of several memories is worth no more than the least of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import Any, Final, assert_never
+
+from told.errors import InvalidInput
+from told.flow import Flow, call
+from told.ingest import gate
+from told.ingest.context import WriteContext, WritePlan, commit_plan
+from told.ingest.edit import require_fact
+from told.ingest.embedding import embed_after_commit
+from told.ingest.messages import check_metadata
+from told.ledger.commit import retry_on_conflict
+from told.ledger.consumer import Failure, catch_failure
+from told.ledger.erase import DERIVED_FROM
+from told.maintenance.deltas import (
+    CONFIDENCE_LANES,
+    OPPOSING_RELATIONS,
+    AddArgument,
+    AddIdentityEdge,
+    AssertClaim,
+    AssertFrame,
+    CloseTxTime,
+    CloseValidTime,
+    LinkDerivedArtifact,
+    Operation,
+    ScheduleReview,
+    UpdateConfidence,
+    list_memory_ids,
+)
+from told.model.beliefs import (
+    DISTINCT_REFERENT,
+    SAME_AS,
+    SUPERSEDES,
+    TRUST_KEY,
+    Trust,
+    lowest_trust,
+    may_replace,
+    safe_kind,
+    trust_of_claim,
+    trust_of_source,
+)
+from told.model.entry import Asserted, Claim, Draft, Linked, Retracted
+from told.model.fact import NEVER, UNLISTED_KINDS, Fact, Link
+from told.model.query import Event, Receipt, ReviewReason, ReviewTask
+from told.model.scope import Scope
+from told.ports import NoFact, ThreadAt
+from told.text.dates import ALWAYS, Interval, format_iso
+from told.text.tokens import md5_hex, validate_text
+
+NEEDS_REVIEW: Final = "needs_review"
+"""The link from a memory to itself that says somebody is to look at it, and why."""
+
+DERIVED_KIND_KEY: Final = "made"
+"""The metadata of a link to a source that names the kind of what was made of it."""
+
+ENDED_REASON: Final = "ended"
+CONFIDENCES_KEY: Final = "confidences"
+FRAME_KEY: Final = "frame"
+REVIEW_PRIORITY: Final = 1.0
+SECOND_US: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaAuthor:
+    """Who applies a delta: the author of its entries, how far it is trusted, and the scope it reaches."""
+
+    name: str
+    trust: Trust = Trust.USER
+    scope: Scope | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaResult:
+    """What a delta came to: the receipt, and the operations that changed anything."""
+
+    receipt: Receipt
+    applied: tuple[Operation, ...] = ()
+
+
+@dataclass(slots=True)
+class _ApplyState:
+    """What operations are carried out on: the memories they name as they will be, what is there, and the plan."""
+
+    ctx: WriteContext
+    author: DeltaAuthor
+    now: int
+    facts: dict[str, Fact]
+    existing_links: set[tuple[str, str, str]]
+    existing_reviews: set[tuple[str, str]]
+    threads_by_text: dict[tuple[Scope, str], str | None] = field(default_factory=dict)
+    """Which memory has a text already; none, where only the words of a turn do."""
+    earlier_versions: dict[str, list[Fact]] = field(default_factory=dict)
+    plan: WritePlan = field(default_factory=lambda: WritePlan([], [], []))
+    tasks: list[ReviewTask] = field(default_factory=list)
+
+    def get_fact(self, thread: str) -> Fact:
+        """A memory as the operations before this one leave it."""
+        if thread not in self.facts:
+            raise InvalidInput(f"The memory {thread!r} is closed by the same delta.")
+        return self.facts[thread]
+
+    def add_draft(self, verb: Asserted | Retracted | Linked, scope: Scope) -> None:
+        """Draft an entry."""
+        self.plan.drafts.append(Draft(verb, scope, self.author.name))
+
+    def add_link(self, verb: Linked, scope: Scope, *, emit_event: bool = True) -> None:
+        """Draft a link that is not there yet, and tell of it unless it goes without saying."""
+        link_ends = (verb.src, verb.rel, verb.dst)
+        if link_ends not in self.existing_links and verb.src != verb.dst:
+            self.existing_links.add(link_ends)
+            self.add_draft(verb, scope)
+            self.plan.events += [Event("LINK", verb.dst)] if emit_event else []
+
+    def revise_fact(self, fact: Fact, claim: Claim) -> None:
+        """Draft a new version of a memory."""
+        self.add_draft(Asserted(fact.id, claim, fact.created_at), fact.scope)
+        valid = claim.valid
+        self.facts[fact.id] = replace(
+            fact,
+            confidence=claim.confidence,
+            meta=claim.meta,
+            precision=valid.precision,
+            valid_to=NEVER if valid.end is None else valid.end,
+        )
+        self.plan.events.append(
+            Event("UPDATE", fact.id, fact.text, fact.text, fact.role, fact.actor)
+        )
+
+
+def apply_operations(
+    ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor
+) -> Flow[DeltaResult]:
+    """Carry out all operations in one transaction; one that cannot be done is an error, and nothing was done then."""
+    tasks: list[ReviewTask] = []
+
+    def decide() -> Flow[DeltaResult]:
+        state = yield from _load_state(ctx, account, operations, author)
+        applied = tuple(operation for operation in operations if _apply_operation(state, operation))
+        tasks[:] = state.tasks
+        return DeltaResult((yield from commit_plan(ctx, Scope(account), state.plan)), applied)
+
+    result = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    receipt = yield from embed_after_commit(
+        ctx.store, ctx.embedder, account, result.receipt, ctx.settings
+    )
+    if tasks:
+        window = ctx.settings.reconsolidate_window * SECOND_US
+        queued = yield from catch_failure(call(ctx.store.enqueue_tasks, account, tasks, window))
+        if isinstance(queued, Failure):
+            receipt = replace(
+                receipt, warnings=(*receipt.warnings, f"A review could not be queued: {queued}")
+            )
+    return replace(result, receipt=receipt)
+
+
+def _load_state(
+    ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor
+) -> Flow[_ApplyState]:
+    """Look up everything the operations name, and what says the same as what they would say."""
+    facts: dict[str, Fact] = {}
+    for thread in dict.fromkeys(
+        thread for operation in operations for thread in list_memory_ids(operation)
+    ):
+        facts[thread] = yield from require_fact(ctx.store, account, thread, author.scope)
+    links: Sequence[Link] = (
+        (yield from call(ctx.store.find_links, account, list(facts))) if facts else ()
+    )
+    open_links = [link for link in links if link.until == NEVER]
+    link_ends = {(link.src, link.rel, link.dst) for link in open_links}
+    review_marks = {
+        (link.src, str(link.meta.get("why", ""))) for link in open_links if link.rel == NEEDS_REVIEW
+    }
+    state = _ApplyState(ctx, author, ctx.id_generator.now(), facts, link_ends, review_marks)
+    for operation in operations:
+        if reason := find_objection(operation, facts, author):
+            raise InvalidInput(f"{reason[0].upper()}{reason[1:]}.")
+        if isinstance(operation, AssertClaim | AssertFrame):
+            scope, text = (
+                _resolve_scope(state, operation.sources),
+                _screen_claim_text(state, operation),
+            )
+            existing = yield from call(ctx.store.lookup_existing, scope, [md5_hex(text)], (), None)
+            duplicate = existing.facts.get(md5_hex(text))
+            if duplicate is not None:
+                state.threads_by_text[scope, duplicate.md5] = (
+                    None if duplicate.kind in UNLISTED_KINDS else duplicate.id
+                )
+        if isinstance(operation, CloseValidTime):
+            state.earlier_versions[operation.id] = yield from _load_earlier_versions(
+                ctx, account, facts[operation.id]
+            )
+    state.plan.guards += [ThreadAt(fact.id, fact.seq) for fact in facts.values()]
+    return state
+
+
+def _load_earlier_versions(ctx: WriteContext, account: str, fact: Fact) -> Flow[list[Fact]]:
+    """What a memory said before and still says of earlier times, in order."""
+    entries = yield from call(ctx.store.thread_entries, account, fact.id)
+    versions_by_seq = yield from call(
+        ctx.store.facts_by_seq, account, [entry.seq for entry in entries]
+    )
+    return [
+        version
+        for seq, version in sorted(versions_by_seq.items())
+        if seq < fact.seq and version.gone == NEVER
+    ]
+
+
+def find_objection(operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor) -> str:
+    """Why somebody may not do this to these memories, or nothing."""
+    owners = {facts[thread].scope.partition_key() for thread in list_memory_ids(operation)}
+    if len(owners) > 1:
+        return "its memories belong to different owners"
+    match operation:
+        case CloseValidTime(id=id) | CloseTxTime(id=id) | UpdateConfidence(id=id):
+            if not may_replace(author.trust, trust_of_claim(facts[id])):
+                return f"{author.name} may not close or weaken what is trusted more; schedule a review instead"
+        case AddArgument(src=src, rel=rel, dst=dst) if (
+            rel in OPPOSING_RELATIONS and author.trust < Trust.USER
+        ):
+            if not may_replace(trust_of_source(facts[src]), trust_of_source(facts[dst])):
+                return f"what is trusted less {rel} nothing that is trusted more"
+        case AssertClaim(sources=sources) | AssertFrame(sources=sources):
+            if len({facts[thread].scope for thread in sources}) > 1:
+                return "its sources are in different scopes"
+            if not sources and author.trust < Trust.USER:
+                return "it names no source"
+        case _:
+            pass
+    return ""
+
+
+def _resolve_scope(state: _ApplyState, sources: Sequence[str]) -> Scope:
+    """Where a claim is held: where its sources are, or where its author is."""
+    if sources:
+        return state.facts[sources[0]].scope
+    if state.author.scope is None:
+        raise InvalidInput(
+            "A claim without sources needs a scope.", hint="Give a user_id, agent_id or run_id."
+        )
+    return state.author.scope
+
+
+def _screen_claim_text(state: _ApplyState, operation: AssertClaim | AssertFrame) -> str:
+    """What a claim says, without secrets."""
+    claim = _frame_to_claim(operation) if isinstance(operation, AssertFrame) else operation
+    settings = state.ctx.settings
+    text, warnings = gate.screen_text(
+        validate_text(claim.text, limit=settings.text_limit), settings
+    )
+    state.plan.warnings.update(dict.fromkeys(warnings))
+    return text
+
+
+def _frame_to_claim(frame: AssertFrame) -> AssertClaim:
+    """A frame as a claim: its type is the predicate, and whoever plays the first role is the subject."""
+    text = frame.text or f"{frame.type}: " + ", ".join(
+        f"{role} {filler}" for role, filler in frame.roles.items()
+    )
+    subject = next(iter(frame.roles.values()))
+    meta = {FRAME_KEY: {"type": frame.type, "roles": dict(frame.roles)}}
+    return AssertClaim(
+        text, frame.sources, frame.kind, subject, frame.type, confidence=frame.confidence, meta=meta
+    )
+
+
+# Operations -----------------------------------------------------------------------------------------------------------
+
+
+def _apply_operation(state: _ApplyState, operation: Operation) -> bool:
+    """Carry out one operation; whether it changes anything."""
+    before = len(state.plan.drafts), len(state.tasks)
+    match operation:
+        case AssertClaim():
+            _assert_claim(state, operation)
+        case AssertFrame():
+            _assert_claim(state, _frame_to_claim(operation))
+        case AddArgument():
+            _add_argument(state, operation)
+        case AddIdentityEdge():
+            _add_identity_edge(state, operation)
+        case CloseValidTime():
+            _close_valid_time(state, operation)
+        case CloseTxTime():
+            _close_tx_time(state, operation)
+        case UpdateConfidence():
+            _update_confidence(state, operation)
+        case ScheduleReview():
+            _schedule_review(state, operation)
+        case LinkDerivedArtifact(id=id, artifact=artifact):
+            state.add_link(Linked(artifact, DERIVED_FROM, id), state.get_fact(id).scope)
+        case _:
+            assert_never(operation)
+    return before != (len(state.plan.drafts), len(state.tasks))
+
+
+def _assert_claim(state: _ApplyState, operation: AssertClaim) -> None:
+    """Hold a claim, unless the very same is held, and bind it to what it was made of."""
+    scope, text = _resolve_scope(state, operation.sources), _screen_claim_text(state, operation)
+    key = (scope, md5_hex(text))
+    thread = state.threads_by_text.get(key)
+    if thread is None:
+        state.plan.guards += [] if key in state.threads_by_text else [NoFact(scope, (key[1],))]
+        thread = state.threads_by_text[key] = state.ctx.id_generator.new_id()
+        claim = _build_claim(state, operation, text)
+        state.add_draft(Asserted(thread, claim), scope)
+        state.plan.events.append(Event("ADD", thread, text, None, claim.role))
+    for source in operation.sources:
+        state.add_link(
+            Linked(thread, DERIVED_FROM, source, meta={DERIVED_KIND_KEY: operation.kind}),
+            scope,
+            emit_event=False,
+        )
+        state.add_link(Linked(thread, SUPERSEDES, source), scope, emit_event=False)
+
+
+def _build_claim(state: _ApplyState, operation: AssertClaim, text: str) -> Claim:
+    """What is held: said by its author where nothing is behind it, concluded where it was made of something."""
+    author, ctx = state.author, state.ctx
+    ctx.extraction.ontology.get_kind(operation.kind)
+    derived = bool(operation.sources)
+    trust = lowest_trust(
+        [author.trust, *(trust_of_claim(state.get_fact(source)) for source in operation.sources)]
+    )
+    kind = safe_kind(operation.kind, min(trust, Trust.INFERENCE) if derived else trust)
+    if kind in UNLISTED_KINDS:
+        raise InvalidInput(f"No claim is made of the kind {kind!r}.", hint="Leave the kind out.")
+    meta = dict(check_metadata(operation.meta, ctx.settings))
+    stamped = {**meta, TRUST_KEY: trust.label} if trust < Trust.INFERENCE else meta
+    start, end = operation.valid_from, operation.valid_to
+    return Claim(
+        text,
+        kind,
+        operation.subject,
+        operation.predicate,
+        operation.object,
+        operation.polarity,
+        "inferred" if derived else "stated",
+        operation.confidence,
+        ALWAYS if start is None and end is None else Interval(start, end, "instant"),
+        role=None if derived else "user",
+        meta=stamped,
+    )
+
+
+def _add_argument(state: _ApplyState, operation: AddArgument) -> None:
+    """An argument; one that no user makes is no vote."""
+    meta = check_metadata(operation.meta, state.ctx.settings)
+    stamped = (
+        meta if state.author.trust is Trust.USER else {**meta, TRUST_KEY: state.author.trust.label}
+    )
+    scope = state.get_fact(operation.dst).scope
+    state.get_fact(operation.src)
+    state.add_link(
+        Linked(operation.src, operation.rel, operation.dst, operation.strength, stamped), scope
+    )
+
+
+def _add_identity_edge(state: _ApplyState, operation: AddIdentityEdge) -> None:
+    """An edge that lenses see, if it is one of the two they look for; nothing is merged."""
+    first, second = state.get_fact(operation.one), state.get_fact(operation.other)
+    is_same = operation.relation in ("same_referent", "possibly_same_referent")
+    rel = (
+        SAME_AS
+        if is_same
+        else DISTINCT_REFERENT
+        if operation.relation == DISTINCT_REFERENT
+        else operation.relation
+    )
+    if not {(first.id, rel, second.id), (second.id, rel, first.id)} & state.existing_links:
+        meta = {"method": operation.method, "relation": operation.relation}
+        state.add_link(Linked(second.id, rel, first.id, operation.confidence, meta), first.scope)
+
+
+def _close_valid_time(state: _ApplyState, operation: CloseValidTime) -> None:
+    """Hold a memory anew with its end, and with it what it said before, until it said something else.
+
+    Each version of a memory holds in the world for as long as it says, so one that says no end is given up first.
+    """
+    fact = state.get_fact(operation.id)
+    if fact.valid_to == operation.at:
+        return
+    if operation.at <= fact.valid_from:
+        hint = f"It holds from {format_iso(fact.valid_from)}; name a later time."
+        raise InvalidInput(f"The memory {fact.id!r} cannot end before it begins.", hint=hint)
+    state.add_draft(Retracted(fact.id, ENDED_REASON), fact.scope)
+    versions = [*state.earlier_versions[fact.id], fact]
+    for version, following in pairwise(versions):
+        if version.valid_from < (end := min(version.valid_to, following.valid_from, operation.at)):
+            state.add_draft(
+                Asserted(fact.id, _end_claim_at(version, end), fact.created_at), fact.scope
+            )
+    state.revise_fact(fact, _end_claim_at(fact, operation.at))
+
+
+def _end_claim_at(fact: Fact, end: int) -> Claim:
+    """What a memory says, until a time."""
+    precision = "instant" if fact.precision == ALWAYS.precision else fact.precision
+    return replace(
+        _fact_to_claim(fact), valid=Interval(fact.valid_interval().start, end, precision)
+    )
+
+
+def _close_tx_time(state: _ApplyState, operation: CloseTxTime) -> None:
+    fact = state.get_fact(operation.id)
+    state.add_draft(Retracted(fact.id, operation.why), fact.scope)
+    state.plan.events.append(Event("DELETE", fact.id, fact.text, fact.text, fact.role, fact.actor))
+    del state.facts[fact.id]
+
+
+def _update_confidence(state: _ApplyState, operation: UpdateConfidence) -> None:
+    """Note one confidence beside the others; a person's counts before a measured one, and that before a machine's."""
+    fact = state.get_fact(operation.id)
+    recorded = fact.meta.get(CONFIDENCES_KEY)
+    previous: Mapping[str, Any] = recorded if isinstance(recorded, Mapping) else {}
+    lanes = {**previous, operation.lane: operation.confidence}
+    if lanes != previous:
+        confidence = next(float(lanes[lane]) for lane in CONFIDENCE_LANES if lane in lanes)
+        state.revise_fact(
+            fact,
+            replace(
+                _fact_to_claim(fact),
+                confidence=confidence,
+                meta={**fact.meta, CONFIDENCES_KEY: lanes},
+            ),
+        )
+
+
+def _schedule_review(state: _ApplyState, operation: ScheduleReview) -> None:
+    """Put a memory into the queue, with a mark that says why."""
+    fact = state.get_fact(operation.id)
+    due = state.now if operation.due is None else operation.due
+    state.tasks.append(ReviewTask(fact.id, ReviewReason.SCHEDULED_REVIEW, REVIEW_PRIORITY, due))
+    if (fact.id, operation.why) not in state.existing_reviews:
+        state.existing_reviews.add((fact.id, operation.why))
+        state.add_draft(
+            Linked(
+                fact.id, NEEDS_REVIEW, fact.id, meta={"why": operation.why, "due": format_iso(due)}
+            ),
+            fact.scope,
+        )
+
+
+def _fact_to_claim(fact: Fact) -> Claim:
+    """What a memory says, as the claim of another version."""
+    return Claim(
+        fact.text,
+        fact.kind,
+        fact.subject,
+        fact.predicate,
+        fact.object,
+        fact.polarity,
+        fact.modality,
+        fact.confidence,
+        fact.valid_interval(),
+        None if fact.expires == NEVER else fact.expires,
+        evidence=fact.evidence,
+        role=fact.role,
+        actor=fact.actor,
+        said_at=fact.said_at,
+        source=fact.source,
+        after=fact.after,
+        meta=fact.meta,
+    )

@@ -1,0 +1,410 @@
+"""A delta: what reflection wants done to memories, as a closed union of nine operations that can be read from JSON.
+
+An operation says what, never how: `told.maintenance.delta_apply` turns it into ledger entries. Seven of the nine only add. The two
+that close something, and the one that changes a confidence, make a new version or a retraction, so that whatever was
+believed before stays readable as of then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, Final, TypeAlias
+
+from told.errors import InvalidInput, ToldError
+from told.model.beliefs import CONTRADICTS, DISTINCT_REFERENT, SUPERSEDES, SUPPORTS
+from told.model.entry import NO_META
+from told.model.scope import ID_LIMIT
+from told.text.dates import format_iso, from_us, parse_instant, parse_moment
+from told.text.tokens import format_value, parse_lenient_json, validate_label
+
+POTENTIALLY_SAME: Final = "potentially_same"
+REBUTS: Final = "rebuts"
+ARGUMENT_RELATIONS: Final = (
+    SUPPORTS, REBUTS, "undercuts", "endorses", SUPERSEDES, "qualifies", POTENTIALLY_SAME, "same_referent",
+    "same_event", "explains", "alternative_analysis_of", "same_evidence_different_analysis",
+    "same_claim_different_schema", CONTRADICTS,
+)  # fmt: skip
+"""How one memory may bear on another."""
+
+OPPOSING_RELATIONS: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
+"""Arguments after which the other memory may count for less."""
+
+IDENTITY_RELATIONS: Final = (
+    "same_referent",
+    "possibly_same_referent",
+    DISTINCT_REFERENT,
+    "not_enough_information",
+)
+CONFIDENCE_LANES: Final = ("human", "calibrated", "machine")
+"""Whose confidence counts, the first that there is."""
+
+NEEDS_CONTRADICTION_REVIEW: Final = "needs_contradiction_review"
+STALE_SESSION: Final = "stale_session"
+MAX_OPERATIONS: Final = 100
+"""How many operations one delta may have."""
+
+_POLARITIES: Final = ("asserted", "negated")
+_LIST_KEYS: Final = ("operations", "deltas", "delta", "ops")
+
+
+# The nine operations --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AssertClaim:
+    """Hold a claim that was made of others: it is derived from them and supersedes them, and they stay."""
+
+    text: str
+    sources: tuple[str, ...] = ()
+    kind: str = "memory"
+    subject: str | None = None
+    predicate: str | None = None
+    object: str | None = None
+    polarity: str = "asserted"
+    confidence: float = 1.0
+    valid_from: int | None = None
+    valid_to: int | None = None
+    meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+
+@dataclass(frozen=True, slots=True)
+class AssertFrame:
+    """Hold a claim of more than two: a sort of happening, and who or what plays which role in it."""
+
+    type: str
+    roles: Mapping[str, str]
+    sources: tuple[str, ...] = ()
+    text: str = ""
+    kind: str = "memory"
+    confidence: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class AddArgument:
+    """Say that one memory bears on another."""
+
+    src: str
+    rel: str
+    dst: str
+    strength: float = 1.0
+    meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
+
+
+@dataclass(frozen=True, slots=True)
+class AddIdentityEdge:
+    """Say how sure it is that two mean the same, or cannot."""
+
+    one: str
+    other: str
+    relation: str = "same_referent"
+    confidence: float = 1.0
+    method: str = "reflection"
+
+
+@dataclass(frozen=True, slots=True)
+class CloseValidTime:
+    """Say until when a memory held in the world."""
+
+    id: str
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class CloseTxTime:
+    """Believe a memory no longer."""
+
+    id: str
+    why: str = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateConfidence:
+    """Say how sure a memory is, by a person, by a calibrated measure or by a machine."""
+
+    id: str
+    confidence: float
+    lane: str = "machine"
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduleReview:
+    """Have somebody look at a memory, from when on; nothing said is at once."""
+
+    id: str
+    why: str = NEEDS_CONTRADICTION_REVIEW
+    due: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkDerivedArtifact:
+    """Say that a memory, such as a summary or a document, was made of another; whoever erases that erases it too."""
+
+    id: str
+    artifact: str
+
+
+Operation: TypeAlias = (
+    AssertClaim | AssertFrame | AddArgument | AddIdentityEdge | CloseValidTime | CloseTxTime | UpdateConfidence
+    | ScheduleReview | LinkDerivedArtifact
+)  # fmt: skip
+OPERATIONS: Final[Mapping[str, type[Operation]]] = {
+    "assert_claim": AssertClaim, "assert_frame": AssertFrame, "add_argument": AddArgument,
+    "add_identity_edge": AddIdentityEdge, "close_valid_time": CloseValidTime, "close_tx_time": CloseTxTime,
+    "update_confidence": UpdateConfidence, "schedule_review": ScheduleReview,
+    "link_derived_artifact": LinkDerivedArtifact,
+}  # fmt: skip
+_OPERATION_NAMES: Final = {cls: name for name, cls in OPERATIONS.items()}
+ID_FIELDS: Final = ("id", "src", "dst", "one", "other", "artifact", "sources")
+"""The fields that name memories."""
+
+
+def get_operation_name(operation: Operation) -> str:
+    """What an operation is called in JSON."""
+    return _OPERATION_NAMES[type(operation)]
+
+
+def list_memory_ids(operation: Operation) -> tuple[str, ...]:
+    """The memories an operation names."""
+    values = (getattr(operation, name, ()) for name in ID_FIELDS)
+    return tuple(
+        dict.fromkeys(
+            memory_id
+            for value in values
+            for memory_id in ([value] if isinstance(value, str) else value)
+        )
+    )
+
+
+def operation_to_json(operation: Operation) -> dict[str, Any]:
+    """An operation as `read` reads it, without what is as usual."""
+    body: dict[str, Any] = {"op": get_operation_name(operation)}
+    for spec in fields(operation):
+        value = getattr(operation, spec.name)
+        default = None if spec.default_factory is MISSING else spec.default_factory()
+        if value != (default if spec.default is MISSING else spec.default):
+            body[spec.name] = _field_to_json(spec.name, value)
+    return body
+
+
+def _field_to_json(name: str, value: Any) -> Any:
+    if name in _TIME_FIELDS:
+        return format_iso(value)
+    return (
+        dict(value)
+        if isinstance(value, Mapping)
+        else list(value)
+        if isinstance(value, tuple)
+        else value
+    )
+
+
+# Reading --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaClock:
+    """The time at which a delta is read, and the zone of times that name none."""
+
+    now: int
+    zone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedOperation:
+    """An operation that will not be done: its number, counted from 1, what it was, and why not."""
+
+    number: int
+    op: str
+    reason: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.number} ({self.op}): {self.reason}"
+            if self.op
+            else f"{self.number}: {self.reason}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Delta:
+    """The operations that could be read, by their numbers, and those that could not."""
+
+    operations: Mapping[int, Operation]
+    refused: tuple[RefusedOperation, ...] = ()
+
+    def require_complete(self) -> tuple[Operation, ...]:
+        """All operations, or an error that names every one that cannot be read: half a delta is never done."""
+        if self.refused:
+            reasons = "; ".join(map(str, self.refused))
+            raise InvalidInput(
+                f"The delta was not applied. Operation {reasons}", hint=OPERATION_HINT
+            )
+        if not self.operations:
+            raise InvalidInput("The delta has no operation.", hint=OPERATION_HINT)
+        return tuple(self.operations.values())
+
+
+OPERATION_HINT: Final = f'An operation is {{"op": …}} with one of {", ".join(OPERATIONS)}.'
+
+
+def parse_delta(value: Any, clock: DeltaClock) -> Delta:
+    """A delta from JSON: one operation, a list of them, or an object that holds the list; each is read by itself."""
+    operations: dict[int, Operation] = {}
+    refused: list[RefusedOperation] = []
+    for number, item in enumerate(split_operations(value), 1):
+        op = item.get("op") if isinstance(item, Mapping) else None
+        name = op if isinstance(op, str) else ""
+        try:
+            operations[number] = parse_operation(item, clock)
+        except ToldError as error:
+            refused.append(RefusedOperation(number, name, str(error.message)))
+    return Delta(operations, tuple(refused))
+
+
+def split_operations(value: Any) -> Sequence[Any]:
+    """The operations of a delta, still to be read."""
+    if isinstance(value, str):
+        value = parse_lenient_json(value)
+    if isinstance(value, Mapping):
+        value = next(
+            (value[name] for name in _LIST_KEYS if isinstance(value.get(name), list)), [value]
+        )
+    if not isinstance(value, list | tuple):
+        raise InvalidInput(
+            f"A delta is a list of operations, not {format_value(value)}.", hint=OPERATION_HINT
+        )
+    if len(value) > MAX_OPERATIONS:
+        raise InvalidInput(
+            f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are done at once.",
+            hint="Cut it.",
+        )
+    return value
+
+
+def parse_operation(item: Any, clock: DeltaClock) -> Operation:
+    """One operation from JSON; a field that is missing, unknown or wrong is an error that names it."""
+    if not isinstance(item, Mapping):
+        raise InvalidInput(
+            f"An operation is an object, not {format_value(item)}.", hint=OPERATION_HINT
+        )
+    name = item.get("op")
+    cls = OPERATIONS.get(name) if isinstance(name, str) else None
+    if cls is None:
+        raise InvalidInput(f"There is no operation {format_value(name)}.", hint=OPERATION_HINT)
+    specs = {spec.name: spec for spec in fields(cls)}
+    given = {name: value for name, value in item.items() if name != "op" and value is not None}
+    if unknown := [name for name in given if name not in specs]:
+        raise InvalidInput(
+            f"It has no field {format_value(unknown[0])}; its fields are {', '.join(specs)}."
+        )
+    required = (
+        name
+        for name, spec in specs.items()
+        if spec.default is MISSING and spec.default_factory is MISSING
+    )
+    if missing := [name for name in required if name not in given]:
+        raise InvalidInput(f"It needs the field {missing[0]!r}.")
+    parsed = cls(
+        **{name: _FIELD_PARSERS[name](value, name, clock) for name, value in given.items()}
+    )
+    _check_fields(parsed)
+    return parsed
+
+
+def _check_fields(operation: Operation) -> None:
+    """What must hold between the fields of an operation."""
+    match operation:
+        case AddArgument(src=one, dst=other) | AddIdentityEdge(one=one, other=other) if (
+            one == other
+        ):
+            raise InvalidInput("A memory does not bear on itself.")
+        case LinkDerivedArtifact(id=one, artifact=other) if one == other:
+            raise InvalidInput("A memory is not made of itself.")
+        case AssertClaim(valid_from=int(start), valid_to=int(end)) if start >= end:
+            raise InvalidInput("valid_to must be after valid_from.")
+        case AssertFrame(roles=roles) if not roles:
+            raise InvalidInput("A frame has at least one role.")
+        case _:
+            return
+
+
+# Fields ---------------------------------------------------------------------------------------------------------------
+
+FieldParser: TypeAlias = Callable[[Any, str, DeltaClock], Any]
+MAX_TEXT_CHARS: Final = 2000
+"""The longest text of an operation, in characters."""
+
+
+def _parse_name(value: Any, name: str, _: DeltaClock) -> str:
+    return validate_label(value, name, limit=ID_LIMIT)
+
+
+def _parse_ids(value: Any, name: str, clock: DeltaClock) -> tuple[str, ...]:
+    given = [value] if isinstance(value, str) else value
+    if not isinstance(given, list | tuple):
+        raise InvalidInput(f"{name} must be a list of ids, not {format_value(value)}.")
+    return tuple(dict.fromkeys(_parse_name(item, name, clock) for item in given))
+
+
+def _parse_text(value: Any, name: str, _: DeltaClock) -> str:
+    return validate_label(value, name, limit=MAX_TEXT_CHARS)
+
+
+def _parse_fraction(value: Any, name: str, _: DeltaClock) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise InvalidInput(f"{name} must be a number from 0 to 1, not {format_value(value)}.")
+    return float(value)
+
+
+def _make_choice_parser(choices: Sequence[str]) -> FieldParser:
+    def parse_choice(value: Any, name: str, _: DeltaClock) -> str:
+        if value not in choices:
+            raise InvalidInput(
+                f"{name} must be one of {', '.join(choices)}, not {format_value(value)}."
+            )
+        return str(value)
+
+    return parse_choice
+
+
+def _parse_time(value: Any, name: str, clock: DeltaClock) -> int:
+    if isinstance(value, str):
+        return parse_moment(value, now=from_us(clock.now), zone=clock.zone)
+    if isinstance(value, bool):
+        raise InvalidInput(f"{name} must be a time, not {format_value(value)}.")
+    return parse_instant(value, zone=clock.zone)
+
+
+def _parse_roles(value: Any, name: str, clock: DeltaClock) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        raise InvalidInput(
+            f'{name} must be an object such as {{"who": "Ann"}}, not {format_value(value)}.'
+        )
+    return dict(_parse_role_pairs(value, name, clock))
+
+
+def _parse_role_pairs(
+    value: Mapping[Any, Any], name: str, clock: DeltaClock
+) -> Iterator[tuple[str, str]]:
+    for role, filler in value.items():
+        yield (
+            _parse_name(role, f"A role of {name}", clock),
+            _parse_text(filler, f"{name}.{role}", clock),
+        )
+
+
+def _parse_meta(value: Any, name: str, _: DeltaClock) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
+        raise InvalidInput(f"{name} must be an object, not {format_value(value)}.")
+    return dict(value)
+
+
+_TIME_FIELDS: Final = ("valid_from", "valid_to", "at", "due")
+_FIELD_PARSERS: Final[Mapping[str, FieldParser]] = {
+    **dict.fromkeys(ID_FIELDS, _parse_name), **dict.fromkeys(_TIME_FIELDS, _parse_time),
+    **dict.fromkeys(("kind", "type", "method", "why", "predicate"), _parse_name),
+    **dict.fromkeys(("text", "subject", "object"), _parse_text), **dict.fromkeys(("confidence", "strength"), _parse_fraction),
+    "sources": _parse_ids, "roles": _parse_roles, "meta": _parse_meta, "rel": _make_choice_parser(ARGUMENT_RELATIONS), "relation": _make_choice_parser(IDENTITY_RELATIONS),
+    "lane": _make_choice_parser(CONFIDENCE_LANES), "polarity": _make_choice_parser(_POLARITIES),
+}  # fmt: skip

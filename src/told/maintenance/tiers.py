@@ -1,0 +1,217 @@
+"""The sweep: what has left the tail is weighed, what is cold is filed, and whoever works on that comes after."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from told.flow import Flow, call
+from told.ingest.context import WriteContext
+from told.ledger.consumer import Failure, catch_failure
+from told.maintenance import importance, summaries, tail
+from told.maintenance.tail import find_retracted_turns, find_tail_start, load_importance
+from told.model.fact import NEVER, TOPIC, Fact
+from told.model.scope import Scope
+from told.model.topics import SUPER
+from told.ports import StoredTurn
+from told.text.dates import format_iso
+
+CONSUMER = "sweep"
+COUNT_FIELDS = (
+    "judged",
+    "returned",
+    "left",
+    "dropped",
+    "summarised",
+    "filed",
+    "topics",
+    "forgotten",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SweepResult:
+    """What a sweep did, by turns; by exchanges for what was filed and put into topics; by memories for what faded."""
+
+    judged: int = 0
+    returned: int = 0
+    left: int = 0
+    dropped: int = 0
+    summarised: int = 0
+    filed: int = 0
+    topics: int = 0
+    forgotten: int = 0
+    failed: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def __add__(self, other: SweepResult) -> SweepResult:
+        sums = {
+            name: getattr(self, name) + getattr(other, name) for name in (*COUNT_FIELDS, "failed")
+        }
+        return SweepResult(**sums, warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))))
+
+    def as_dict(self) -> dict[str, Any]:
+        """What was done, as JSON."""
+        return {
+            **{name: getattr(self, name) for name in COUNT_FIELDS},
+            "warnings": list(self.warnings),
+        }
+
+
+FollowUpStage = Callable[[Sequence[Scope]], Flow[SweepResult]]
+"""What works on what was filed in some scopes, going on from a cursor of its own."""
+
+
+def load_covered_scopes(ctx: WriteContext, account: str, scope: Scope | None) -> Flow[list[Scope]]:
+    """The exact scopes that a scope covers, or all there are."""
+    scopes = yield from call(ctx.store.list_scopes, account)
+    return [candidate for candidate in scopes if scope is None or scope.covers(candidate)]
+
+
+def select_widest_scopes(scopes: Sequence[Scope]) -> list[Scope]:
+    """Those of these scopes that no other one of them covers."""
+    known_scopes = frozenset(scopes)
+    return [scope for scope in scopes if known_scopes.isdisjoint(_list_wider_scopes(scope))]
+
+
+def _list_wider_scopes(scope: Scope) -> list[Scope]:
+    """Every scope that covers another one and is not the same."""
+    ids = product(*({None, id_} for id_ in (scope.user_id, scope.agent_id, scope.run_id)))
+    return [wider for scope_ids in ids if (wider := Scope(scope.account, *scope_ids)) != scope]
+
+
+def run_sweep(
+    ctx: WriteContext,
+    account: str,
+    scope: Scope | None = None,
+    *,
+    force: bool = False,
+    follow_ups: Sequence[FollowUpStage] = (),
+) -> Flow[SweepResult]:
+    """Consolidate what a scope covers, or the whole account; what fails in one conversation stops no other.
+
+    When the whole account went well, what failed in earlier sweeps is mended.
+    """
+    earlier_faults = [
+        fault
+        for fault in (yield from call(ctx.store.list_faults, account))
+        if fault.consumer == CONSUMER
+    ]
+    scopes = yield from load_covered_scopes(ctx, account, scope)
+    judge_result = yield from importance.judge_turns(
+        ctx, account, None if scope is None else scopes
+    )
+    warnings = () if judge_result.failure is None else (f"Not judged yet: {judge_result.failure}",)
+    total = SweepResult(judge_result.turns, judge_result.restored, warnings=warnings)
+    for covered_scope in scopes:
+        total += yield from _run_stage(ctx, account, _sweep_scope(ctx, covered_scope, force=force))
+    for work in follow_ups:
+        total += yield from _run_stage(ctx, account, work(scopes))
+    if earlier_faults and scope is None and not total.failed:
+        yield from call(ctx.store.clear_faults, account, [fault.id for fault in earlier_faults])
+    return total
+
+
+def _sweep_scope(ctx: WriteContext, scope: Scope, *, force: bool) -> Flow[SweepResult]:
+    """One conversation: its tail first, then what can be filed."""
+    tail_result = yield from tail.process_tail(ctx, scope, force=force)
+    summarised, warnings = yield from summaries.summarise_turns(ctx, scope)
+    filed = yield from summaries.file_exchanges(ctx, scope, force=force)
+    filed += yield from summaries.enforce_index_cap(ctx, scope)
+    return SweepResult(
+        left=tail_result.turns,
+        dropped=tail_result.dropped,
+        summarised=summarised,
+        filed=filed,
+        warnings=warnings,
+    )
+
+
+def _run_stage(ctx: WriteContext, account: str, work: Flow[SweepResult]) -> Flow[SweepResult]:
+    """Do a part of the sweep; if it fails, keep that as a fault at the end of the ledger as it stands, and say so."""
+    outcome = yield from catch_failure(work)
+    if not isinstance(outcome, Failure):
+        return outcome
+    head = yield from call(ctx.store.get_head, account)
+    yield from call(ctx.store.record_fault, account, CONSUMER, head.seq, str(outcome))
+    return SweepResult(failed=1, warnings=(f"Not consolidated: {outcome}",))
+
+
+@dataclass(frozen=True, slots=True)
+class ScoredTurn:
+    """A turn and what it is worth."""
+
+    turn: Fact
+    importance: float
+
+    def as_dict(self) -> dict[str, Any]:
+        """The turn as JSON."""
+        said_at = self.turn.created_at if self.turn.said_at is None else self.turn.said_at
+        row = {"id": self.turn.id, "memory": self.turn.text, "role": self.turn.role}
+        return {**row, "importance": self.importance, "at": format_iso(said_at)}
+
+
+@dataclass(frozen=True, slots=True)
+class TierState:
+    """Where the turns of a scope are.
+
+    `tail` is oldest first, `hot` what was recalled last, newest first; `index` counts the turns that have left the tail
+    and are not filed, and those of them that are cold.
+    """
+
+    tail: tuple[ScoredTurn, ...]
+    index: tuple[int, int]
+    hot: tuple[Fact, ...]
+    exchanges: int
+    newest: int | None
+    topics: int
+
+    def as_dict(self) -> dict[str, Any]:
+        """The state as JSON."""
+        return {
+            "tail": [turn.as_dict() for turn in self.tail],
+            "index": {"count": self.index[0], "cold": self.index[1]},
+            "hot": [{"id": fact.id, "memory": fact.text} for fact in self.hot],
+            "registry": {
+                "exchanges": self.exchanges,
+                "newest": None if self.newest is None else format_iso(self.newest),
+            },
+            "topics": {"count": self.topics},
+        }
+
+
+def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow[TierState]:
+    """Where everything is that a scope covers; `hot` are the positions it recalled last."""
+    store, account, size = ctx.store, scope.account, ctx.settings.tail_size
+    scopes = yield from load_covered_scopes(ctx, account, scope)
+    stored_turns: list[StoredTurn] = []
+    count = cold_count = exchanges = topics = 0
+    for covered_scope in scopes:
+        stored_turns += yield from call(store.list_turns, covered_scope, limit=size, newest=True)
+        unfiled = yield from summaries.count_unfiled(
+            ctx, covered_scope, (yield from find_tail_start(store, covered_scope, size))
+        )
+        count, cold_count = count + unfiled[0], cold_count + unfiled[1]
+        exchanges += yield from summaries.count_exchanges(ctx, covered_scope)
+        topic_facts = yield from call(
+            store.current_facts, covered_scope, ctx.id_generator.now(), kinds=[TOPIC]
+        )
+        topics += sum(not topic.meta.get(SUPER) for topic in topic_facts)
+    tail = [turn.fact for turn in sorted(stored_turns, key=lambda turn: turn.said_seq)[-size:]]
+    importance_by_id = yield from load_importance(store, account, tail)
+    newest_exchanges = (yield from summaries.load_newest(ctx, scopes, 1)) if exchanges else []
+    versions = yield from call(store.facts_by_seq, account, list(hot))
+    hot_facts = [versions[seq] for seq in hot if seq in versions and versions[seq].until == NEVER]
+    retracted = yield from find_retracted_turns(store, account, [*tail, *hot_facts])
+    return TierState(
+        tuple(
+            ScoredTurn(turn, importance_by_id[turn.id]) for turn in tail if turn.id not in retracted
+        ),
+        (count, cold_count),
+        tuple(fact for fact in hot_facts if fact.id not in retracted),
+        exchanges,
+        summaries.get_said_at(newest_exchanges[0].turns[0]) if newest_exchanges else None,
+        topics,
+    )

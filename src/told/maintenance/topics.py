@@ -1,0 +1,633 @@
+"""The consumer that puts exchanges into topics, and what keeps topics right when something in them is erased.
+
+Which topic a turn is in is a belief, and stands in the ledger; the latest link counts. Means and vectors are notes of
+the consumer. They commit with its step, and can be thrown away: they are made anew of the links.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, TypeAlias
+
+from told.errors import LLMError
+from told.extraction.prompting import ask_llm, fence_as_data, load_prompt
+from told.flow import Flow, call
+from told.ledger.commit import commit_batch, retry_on_conflict
+from told.ledger.consumer import Failure, catch_failure
+from told.maintenance.topic_assignment import (
+    UNNAMED_LABEL,
+    TopicChanges,
+    TopicContext,
+    TopicMember,
+    assign_exchanges,
+    begin_changes,
+    collect_members,
+    draft_topic_name,
+    epoch_key,
+    find_naming_turn,
+    load_codes,
+    load_members,
+    load_topics,
+)
+from told.model.entry import Asserted, Claim, Draft, Entry, Linked, Retracted
+from told.model.fact import TOPIC, TURN, Fact, Link
+from told.model.query import LATEST, AccessCount, AsOf, FactQuery
+from told.model.scope import Scope
+from told.model.topics import (
+    ABSTRACTED_FROM,
+    DERIVED_FROM,
+    EXCHANGE,
+    IN_EXCHANGE,
+    IN_TOPIC,
+    LABEL_LENGTH,
+    SUPER,
+    VectorMean,
+    cluster_codes,
+    find_merges,
+    is_packed_mean,
+    make_label,
+    unpack_centroid,
+)
+from told.ports import LLM, Batch, CursorStep, EntryIntact, Guard, ThreadAt
+from told.retrieval.topics import (
+    CONSUMER,
+    DEFAULT_AUTHOR,
+    PAGE_SIZE,
+    build_shared_name,
+    find_current_topic_links,
+    find_naming_turns,
+    is_name_current,
+    is_named_by,
+    list_topics,
+    load_current_turns,
+)
+from told.text.tokens import format_value
+
+
+def rename_topics(
+    ctx: TopicContext, account: str, entries: Iterable[Entry], head_seq: int
+) -> Flow[int]:
+    """Name anew, in one commit, the topics whose names some entries took away; how many there were."""
+    turns = yield from _find_changed_threads(ctx, account, entries)
+    drafts: list[Draft] = []
+    guards: list[Guard] = []
+    for topic in (yield from _find_topics_named_by(ctx, account, turns)):
+        turn = yield from _choose_naming_turn(ctx, topic)
+        if turn is topic:
+            continue
+        drafts += [
+            Draft(verb, topic.scope, DEFAULT_AUTHOR)
+            for verb in draft_topic_name(topic.id, turn, topic.created_at)
+        ]
+        guards += [
+            ThreadAt(topic.id, topic.seq),
+            *([] if turn is None else [EntryIntact(turn.seq)]),
+        ]
+    if drafts:
+        yield from commit_batch(ctx.store, Batch(account, drafts, guards, head_seq))
+    return sum(isinstance(draft.verb, Asserted) for draft in drafts)
+
+
+def _find_changed_threads(
+    ctx: TopicContext, account: str, entries: Iterable[Entry]
+) -> Flow[list[str]]:
+    """The threads that entries changed, and the turns behind those that were given up."""
+    verbs = [entry.verb for entry in entries if isinstance(entry.verb, Asserted | Retracted)]
+    threads = dict.fromkeys(verb.thread for verb in verbs)
+    evidence: dict[str, None] = {}
+    for thread in dict.fromkeys(verb.thread for verb in verbs if isinstance(verb, Retracted)):
+        history = (
+            entry.verb for entry in (yield from call(ctx.store.thread_entries, account, thread))
+        )
+        evidence |= {
+            v.claim.evidence: None for v in history if isinstance(v, Asserted) and v.claim.evidence
+        }
+    evidence_ids = list(evidence)
+    for start in range(0, len(evidence_ids), PAGE_SIZE):
+        versions = yield from call(
+            ctx.store.facts_from_evidence, account, evidence_ids[start : start + PAGE_SIZE]
+        )
+        threads |= {fact.id: None for fact in versions if fact.kind == TURN}
+    return list(threads)
+
+
+def _find_topics_named_by(
+    ctx: TopicContext, account: str, turns: Sequence[str]
+) -> Flow[list[Fact]]:
+    """The topics that are named after any of some turns; topics of topics are none."""
+    topics: dict[str, Fact] = {}
+    for start in range(0, len(turns), PAGE_SIZE):
+        page = turns[start : start + PAGE_SIZE]
+        links = yield from call(ctx.store.find_links, account, page)
+        for topic in {
+            link.src: None for link in links if link.rel == DERIVED_FROM and link.dst in set(page)
+        }:
+            fact = yield from call(ctx.store.get_fact, account, topic)
+            if fact is not None and fact.kind == TOPIC and not fact.meta.get(SUPER):
+                topics[topic] = fact
+    return list(topics.values())
+
+
+def _choose_naming_turn(ctx: TopicContext, topic: Fact) -> Flow[Fact | None]:
+    """The turn a topic is to be named after from now on, none if none is held; itself, if it keeps its name."""
+    links = yield from call(ctx.store.find_links, topic.scope.account, [topic.id])
+    now = AsOf(LATEST, ctx.id_generator.now())
+    naming_thread = find_naming_turns(links).get(topic.id)
+    turns = yield from load_current_turns(
+        ctx.store, topic.scope, now, [] if naming_thread is None else [naming_thread]
+    )
+    if is_named_by(topic, turns.get(naming_thread or "")):
+        return topic
+    latest_links = sorted(find_current_topic_links(links).values(), key=lambda link: link.seq)
+    turn = yield from find_naming_turn(ctx, topic.scope, collect_members(latest_links, topic.id))
+    return topic if turn is None and topic.text == UNNAMED_LABEL else turn
+
+
+NO_EMBEDDER_WARNING = (
+    "No embedder is in use, so no topics are made; `told models install` adds one."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicAssignmentResult:
+    """What the consumer did: exchanges put into topics, topics made and split, and what was not as it should be."""
+
+    exchanges: int = 0
+    created: int = 0
+    split: int = 0
+    warnings: tuple[str, ...] = ()
+
+    def __add__(self, other: TopicAssignmentResult) -> TopicAssignmentResult:
+        return TopicAssignmentResult(
+            self.exchanges + other.exchanges,
+            self.created + other.created,
+            self.split + other.split,
+            (*self.warnings, *other.warnings),
+        )
+
+
+def assign_pending_exchanges(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult]:
+    """Put every exchange that waits into a topic, a page of the ledger at a time; without an embedder, none."""
+    result = TopicAssignmentResult()
+    while True:
+        page_result = yield from catch_failure(
+            retry_on_conflict(ctx.settings.conflict_retries, lambda: _process_page(ctx, account))
+        )
+        if isinstance(page_result, Failure):
+            return result + TopicAssignmentResult(
+                warnings=(f"Not put into topics yet: {page_result}",)
+            )
+        if page_result is None:
+            return result
+        result += page_result
+        if page_result.warnings:
+            return result
+
+
+def _process_page(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult | None]:
+    """What the next page of the ledger comes to; none when there is none."""
+    before = yield from call(ctx.store.get_cursor, account, CONSUMER)
+    head = yield from call(ctx.store.get_head, account)
+    limit = ctx.settings.consumer_batch
+    entries = yield from call(ctx.store.scan_entries, account, before, limit)
+    while entries and len(entries) == limit and not _drop_last_transaction(entries):
+        limit *= 2
+        entries = yield from call(ctx.store.scan_entries, account, before, limit)
+    if not entries:
+        return None
+    complete = _drop_last_transaction(entries) if len(entries) == limit else entries
+    if (yield from rename_topics(ctx, account, complete, head.seq)):
+        head = yield from call(ctx.store.get_head, account)
+    unassigned = yield from _filter_unassigned(ctx, account, _collect_exchanges(complete))
+    if not unassigned:
+        yield from call(ctx.store.advance_cursor, account, CONSUMER, complete[-1].seq)
+        return TopicAssignmentResult()
+    if ctx.embedder is None:
+        return TopicAssignmentResult(warnings=(NO_EMBEDDER_WARNING,))
+    changesets, count = [], 0
+    for scope, exchanges in unassigned.items():
+        changes = yield from begin_changes(ctx, scope)
+        count += yield from assign_exchanges(changes, exchanges)
+        changesets.append(changes)
+    yield from commit_changes(
+        ctx, changesets, CursorStep(CONSUMER, before, complete[-1].seq), head.seq
+    )
+    return TopicAssignmentResult(
+        count, sum(f.created_count for f in changesets), sum(f.split_count for f in changesets)
+    )
+
+
+def _drop_last_transaction(entries: Sequence[Entry]) -> Sequence[Entry]:
+    """The entries without those of the last transaction, of which more may follow."""
+    return [entry for entry in entries if entry.tx != entries[-1].tx]
+
+
+def _collect_exchanges(entries: Iterable[Entry]) -> dict[Scope, list[TopicMember]]:
+    """The exchanges that entries tell of, by scope."""
+    threads_by_exchange: dict[tuple[Scope, str], dict[str, None]] = {}
+    for entry in entries:
+        match entry.draft:
+            case Draft(verb=Linked(src=src, rel=rel, dst=dst), scope=Scope() as scope) if (
+                rel == IN_EXCHANGE
+            ):
+                threads_by_exchange.setdefault((scope, dst), {})[src] = None
+            case _:
+                pass
+    members: dict[Scope, list[TopicMember]] = {}
+    for (scope, exchange), threads in threads_by_exchange.items():
+        members.setdefault(scope, []).append(TopicMember(exchange, tuple(threads)))
+    return members
+
+
+def _filter_unassigned(
+    ctx: TopicContext, account: str, exchanges: dict[Scope, list[TopicMember]]
+) -> Flow[dict[Scope, list[TopicMember]]]:
+    """Those that no topic holds: who reads a ledger again, or one from elsewhere, files nothing twice."""
+    threads = [
+        thread for members in exchanges.values() for member in members for thread in member.threads
+    ]
+    links = yield from _load_links(ctx, account, threads)
+    assigned = {link.meta.get(EXCHANGE) for link in links if link.rel == IN_TOPIC}
+    remaining = {
+        scope: [exchange for exchange in members if exchange.key not in assigned]
+        for scope, members in exchanges.items()
+    }
+    return {scope: members for scope, members in remaining.items() if members}
+
+
+def commit_changes(
+    ctx: TopicContext, changesets: Sequence[TopicChanges], step: CursorStep, head_seq: int = -1
+) -> Flow[None]:
+    """Commit what became of the topics of some scopes, and keep their shelves for the next time."""
+    epochs = [changes.renew_epoch() for changes in changesets]
+    drafts: list[Draft] = []
+    guards: list[Guard] = []
+    notes: dict[str, bytes | None] = {}
+    for changes in changesets:
+        drafts += changes.drafts
+        guards += changes.guards
+        notes |= changes.notes
+    account = changesets[0].scope.account
+    yield from commit_batch(
+        ctx.store, Batch(account, drafts, guards, head_seq, step=step, notes=notes)
+    )
+    for changes, epoch in zip(changesets, epochs, strict=True):
+        ctx.cache.put(changes.scope, epoch, changes.topic_index)
+
+
+def load_current_step(ctx: TopicContext, account: str) -> Flow[CursorStep]:
+    """A step on the spot: what changes topics without a page of the ledger takes its turn with what does."""
+    cursor = yield from call(ctx.store.get_cursor, account, CONSUMER)
+    return CursorStep(CONSUMER, cursor, cursor)
+
+
+def change_topics(
+    ctx: TopicContext, scope: Scope, change: Callable[[TopicChanges], Flow[None]]
+) -> Flow[TopicChanges]:
+    """Change the topics of a scope in one commit, again if another was quicker."""
+
+    def decide() -> Flow[TopicChanges]:
+        step = yield from load_current_step(ctx, scope.account)
+        head = yield from call(ctx.store.get_head, scope.account)
+        changes = yield from begin_changes(ctx, scope)
+        yield from change(changes)
+        yield from commit_changes(ctx, [changes], step, head.seq)
+        return changes
+
+    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+
+
+# Erasure --------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ErasureDamage:
+    """What an erasure takes from the topics of a scope: members of some, and others altogether."""
+
+    topics: dict[str, None] = field(default_factory=dict)
+    exchange_keys: dict[str, None] = field(default_factory=dict)
+    orphans: dict[str, dict[str, None]] = field(default_factory=dict)
+
+
+def prepare_erasure(
+    ctx: TopicContext, account: str, threads: Iterable[str]
+) -> Flow[dict[Scope, ErasureDamage]]:
+    """Forget every mean and vector that threads are in, before they are erased; what is to be mended afterwards."""
+    erased = set(threads)
+    damage_by_scope: dict[Scope, ErasureDamage] = {}
+    links = yield from _load_links(ctx, account, sorted(erased))
+    for link in (link for link in links if link.rel in (IN_TOPIC, IN_EXCHANGE)):
+        damage = damage_by_scope.setdefault(link.scope, ErasureDamage())
+        if link.rel == IN_TOPIC and link.dst in erased:
+            damage.orphans.setdefault(str(link.meta.get(EXCHANGE, link.src)), {})[link.src] = None
+        elif link.rel == IN_TOPIC:
+            damage.topics[link.dst] = None
+            damage.exchange_keys[str(link.meta.get(EXCHANGE, link.src))] = None
+        else:
+            damage.exchange_keys[link.dst] = None
+    yield from _delete_notes(ctx, account, damage_by_scope)
+    return damage_by_scope
+
+
+def _load_links(ctx: TopicContext, account: str, nodes: Sequence[str]) -> Flow[list[Link]]:
+    links: list[Link] = []
+    for start in range(0, len(nodes), PAGE_SIZE):
+        links += yield from call(ctx.store.find_links, account, nodes[start : start + PAGE_SIZE])
+    return sorted({link.seq: link for link in links}.values(), key=lambda link: link.seq)
+
+
+def _delete_notes(
+    ctx: TopicContext, account: str, damage_by_scope: dict[Scope, ErasureDamage]
+) -> Flow[None]:
+    notes: dict[str, bytes | None] = {}
+    for scope, damage in damage_by_scope.items():
+        notes |= dict.fromkeys((*damage.topics, *damage.exchange_keys, epoch_key(scope)))
+    if notes:
+        yield from call(ctx.store.write_notes, account, CONSUMER, notes)
+
+
+def repair_after_erasure(
+    ctx: TopicContext,
+    account: str,
+    damage_by_scope: dict[Scope, ErasureDamage],
+    threads: Iterable[str],
+) -> Flow[None]:
+    """Make anew, after an erasure, what it took something from: means of what is left, topics for what has none."""
+    erased = set(threads)
+    yield from _delete_notes(ctx, account, damage_by_scope)
+    for scope, damage in damage_by_scope.items():
+        members = (
+            TopicMember(exchange_key, tuple(t for t in threads if t not in erased))
+            for exchange_key, threads in damage.orphans.items()
+        )
+        orphans = [member for member in members if member.threads]
+        if orphans or (
+            yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])
+        ):
+            yield from change_topics(ctx, scope, partial(_assign_orphans, orphans))
+
+
+def _assign_orphans(orphans: Sequence[TopicMember], changes: TopicChanges) -> Flow[None]:
+    """Put exchanges that lost their topic into another; the means of the others were made anew when they were read."""
+    yield from assign_exchanges(changes, orphans)
+
+
+def invalidate_after_import(ctx: TopicContext, account: str, after: int) -> Flow[None]:
+    """Forget all that is noted if entries from elsewhere erased anything; it is made anew when it is needed."""
+    while page := (yield from call(ctx.store.scan_entries, account, after, PAGE_SIZE * 4)):
+        if any(entry.sort == "erased" for entry in page):
+            notes = yield from call(ctx.store.read_notes, account, CONSUMER)
+            yield from call(ctx.store.write_notes, account, CONSUMER, dict.fromkeys(notes))
+            return
+        after = page[-1].seq
+
+
+# Rebuilding -----------------------------------------------------------------------------------------------------------
+
+
+def rebuild_topics(ctx: TopicContext, account: str) -> Flow[int]:
+    """Throw every mean away and make it anew of the links and the noted vectors; how many topics there are."""
+    topics = yield from _load_topic_scopes(ctx, account)
+    scopes = dict.fromkeys(topics.values())
+    notes = yield from call(ctx.store.read_notes, account, CONSUMER)
+    stale: dict[str, bytes | None] = {
+        key: None for key, note in notes.items() if is_packed_mean(note)
+    }
+    stale |= dict.fromkeys(map(epoch_key, scopes))
+    if stale:
+        yield from call(ctx.store.write_notes, account, CONSUMER, stale)
+    for scope in scopes:
+        yield from change_topics(ctx, scope, partial(_assign_orphans, ()))
+    return len(topics)
+
+
+def _load_topic_scopes(ctx: TopicContext, account: str) -> Flow[dict[str, Scope]]:
+    """Every topic that is held, by its id, with its scope."""
+    scopes: dict[str, Scope] = {}
+    seq = 0
+    while page := (yield from call(ctx.store.scan_entries, account, seq, PAGE_SIZE * 4)):
+        for entry in page:
+            if isinstance(entry.verb, Asserted) and entry.verb.claim.kind == TOPIC:
+                fact = yield from call(ctx.store.get_fact, account, entry.verb.thread)
+                if fact is not None and not fact.meta.get(SUPER):
+                    scopes[fact.id] = fact.scope
+        seq = page[-1].seq
+    return scopes
+
+
+MAX_NAME_WORDS: Final = 10
+"""What a model calls topics in more words than this is a sentence and no name."""
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMergeResult:
+    """What became of topics: which are one with which, which topics of topics there are, and what went wrong."""
+
+    merged: tuple[tuple[str, str], ...] = ()
+    supertopics: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def merge_topics(ctx: TopicContext, scope: Scope) -> Flow[TopicMergeResult]:
+    """Make one of topics that are nearly the same: the older takes the members of the younger."""
+    merged_into: dict[str, str] = {}
+
+    def change(changes: TopicChanges) -> Flow[None]:
+        merged_into.clear()
+        merged_into.update(find_merges((yield from _load_centres(changes)), ctx.thresholds.merge))
+        for younger, older in merged_into.items():
+            yield from _merge_topic(changes, younger, older)
+
+    yield from change_topics(ctx, scope, change)
+    yield from _merge_cooccurrence(ctx, scope.account, merged_into)
+    return TopicMergeResult(tuple(merged_into.items()))
+
+
+def _load_centres(changes: TopicChanges) -> Flow[dict[str, bytes]]:
+    """Where every topic of a scope points to."""
+    ctx, account = changes.ctx, changes.scope.account
+    topics = [fact.id for fact in (yield from load_topics(ctx, changes.scope))]
+    centres_by_topic: dict[str, bytes] = {}
+    for start in range(0, len(topics), PAGE_SIZE):
+        page = topics[start : start + PAGE_SIZE]
+        notes = {
+            **(yield from call(ctx.store.read_notes, account, CONSUMER, page)),
+            **changes.notes,
+        }
+        centres = ((topic, unpack_centroid(notes.get(topic), ctx.model)) for topic in page)
+        centres_by_topic |= {topic: centre for topic, centre in centres if centre is not None}
+    return centres_by_topic
+
+
+def _merge_topic(changes: TopicChanges, younger: str, older: str) -> Flow[None]:
+    joining = yield from load_members(changes, younger)
+    codes = yield from load_codes(changes, [*(yield from load_members(changes, older)), *joining])
+    mean = VectorMean()
+    for code in codes.values():
+        mean = mean.add(code)
+    changes.retract_topic(younger, "merged")
+    changes.add_members(older, joining)
+    changes.set_mean(older, mean)
+
+
+def _merge_cooccurrence(ctx: TopicContext, account: str, merged_into: dict[str, str]) -> Flow[None]:
+    """Whom a topic came up with, the one that took its place has come up with too."""
+    cooccurrence = (
+        (yield from call(ctx.store.cooccurrence, account, list(merged_into))) if merged_into else {}
+    )
+    pairs: dict[tuple[str, str], AccessCount] = {}
+    for (first, second), count in cooccurrence.items():
+        a, b = sorted((merged_into.get(first, first), merged_into.get(second, second)))
+        if a != b:
+            pairs[a, b] = pairs[a, b] + count if (a, b) in pairs else count
+    if pairs:
+        yield from call(ctx.store.record_cooccurrence, account, pairs)
+
+
+# Topics of topics -----------------------------------------------------------------------------------------------------
+
+
+SupertopicNames: TypeAlias = dict[frozenset[str], str]
+"""What topics of topics are to be called, by what they are made of."""
+
+
+def build_supertopics(ctx: TopicContext, scope: Scope, llm: LLM | None) -> Flow[TopicMergeResult]:
+    """Make topics of topics, named by a model if there is one; those that no longer hold give way.
+
+    The model is asked before anything is decided, once for each; what changed since then is named without it.
+    """
+    names, warnings = ({}, []) if llm is None else (yield from _ask_for_names(ctx, scope, llm))
+    supertopic_ids: dict[str, None] = {}
+
+    def change(changes: TopicChanges) -> Flow[None]:
+        supertopic_ids.clear()
+        for supertopic_id in (yield from _draft_supertopics(changes, names)):
+            supertopic_ids[supertopic_id] = None
+
+    yield from change_topics(ctx, scope, change)
+    return TopicMergeResult(
+        supertopics=tuple(supertopic_ids), warnings=tuple(dict.fromkeys(warnings))
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _SupertopicGroup:
+    """Topics that make a topic of topics, the one there is of just these, and whether that has their name."""
+
+    parts: tuple[Fact, ...]
+    supertopic: Fact | None
+    is_named: bool
+
+    @property
+    def labels(self) -> list[str]:
+        return [part.text for part in self.parts]
+
+    @property
+    def key(self) -> frozenset[str]:
+        return frozenset(part.id for part in self.parts)
+
+
+def _draft_supertopics(changes: TopicChanges, names: SupertopicNames) -> Flow[list[str]]:
+    """Draft the topics of topics as they are to be; those that there are then."""
+    groups, stale = yield from _load_groups(changes)
+    supertopic_ids: list[str] = []
+    for group in groups:
+        supertopic_id = (
+            changes.ctx.id_generator.new_id() if group.supertopic is None else group.supertopic.id
+        )
+        if not group.is_named:
+            name = names.get(group.key) or build_shared_name(group.labels)
+            since = None if group.supertopic is None else group.supertopic.created_at
+            changes.add_drafts(
+                Asserted(supertopic_id, Claim(name, TOPIC, meta={SUPER: True}), since)
+            )
+        if group.supertopic is None:
+            rels = (ABSTRACTED_FROM, DERIVED_FROM)
+            changes.add_drafts(
+                *(Linked(supertopic_id, rel, part.id) for part in group.parts for rel in rels)
+            )
+        supertopic_ids.append(supertopic_id)
+    changes.add_drafts(*(Retracted(stale_id, "abstracted anew") for stale_id in stale))
+    return supertopic_ids
+
+
+def _load_groups(changes: TopicChanges) -> Flow[tuple[list[_SupertopicGroup], list[str]]]:
+    """The topics of a scope in which anything is held, as they belong together; topics of topics that no longer do."""
+    ctx, scope = changes.ctx, changes.scope
+    listed = yield from list_topics(
+        ctx.store, FactQuery(scope, AsOf(LATEST, ctx.id_generator.now()))
+    )
+    visible = {entry.fact.id: entry.fact for entry in listed if entry.fact.scope == scope}
+    centres = {
+        topic: centre
+        for topic, centre in (yield from _load_centres(changes)).items()
+        if topic in visible
+    }
+    topics = {fact.id: fact for fact in (yield from load_topics(ctx, scope))}
+    existing = yield from _load_supertopics(ctx, scope)
+    groups: list[_SupertopicGroup] = []
+    for topic_ids in cluster_codes(centres, ctx.thresholds.group):
+        if len(topic_ids) > 1:
+            supertopic, parts = (
+                existing.pop(frozenset(topic_ids), None),
+                [visible[topic_id] for topic_id in topic_ids],
+            )
+            is_named = supertopic is not None and is_name_current(
+                supertopic, (topics[topic_id] for topic_id in topic_ids), parts
+            )
+            groups.append(_SupertopicGroup(tuple(parts), supertopic, is_named))
+    return groups, [supertopic.id for supertopic in existing.values()]
+
+
+def _load_supertopics(ctx: TopicContext, scope: Scope) -> Flow[dict[frozenset[str], Fact]]:
+    """The topics of topics there are, by what they are made of."""
+    facts = yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])
+    parts_by_supertopic = {fact.id: (fact, set[str]()) for fact in facts if fact.meta.get(SUPER)}
+    for link in (
+        (yield from call(ctx.store.find_links, scope.account, list(parts_by_supertopic)))
+        if parts_by_supertopic
+        else ()
+    ):
+        if link.rel == ABSTRACTED_FROM and link.src in parts_by_supertopic:
+            parts_by_supertopic[link.src][1].add(link.dst)
+    return {frozenset(parts): fact for fact, parts in parts_by_supertopic.values()}
+
+
+# What a model calls them ----------------------------------------------------------------------------------------------
+
+
+def _ask_for_names(
+    ctx: TopicContext, scope: Scope, llm: LLM
+) -> Flow[tuple[SupertopicNames, list[str]]]:
+    """What a model calls the topics of topics that want a name, as things are now, and what it could not name."""
+    groups, _ = yield from _load_groups((yield from begin_changes(ctx, scope)))
+    names: SupertopicNames = {}
+    warnings: list[str] = []
+    for group in groups:
+        if not group.is_named:
+            name = yield from catch_failure(_ask_for_name(llm, group.labels))
+            if isinstance(name, Failure):
+                warnings.append(f"Named without the model: {name}")
+            else:
+                names[group.key] = name
+    return names, warnings
+
+
+def _ask_for_name(llm: LLM, labels: Sequence[str]) -> Flow[str]:
+    """What a model says topics have in common, if that can be a name."""
+    reply, _ = yield from ask_llm(
+        llm, load_prompt("topic"), fence_as_data("topics", (f"- {name}" for name in labels))
+    )
+    text = str(reply).strip().strip("\"'`*.").strip()
+    if (
+        not any(map(str.isalnum, text))
+        or "\n" in text
+        or len(text) > LABEL_LENGTH
+        or len(text.split()) > MAX_NAME_WORDS
+    ):
+        raise LLMError(
+            f"{llm.model} gave no name for topics, but {format_value(reply)}.", raw=str(reply)
+        )
+    return make_label(text)

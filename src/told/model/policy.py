@@ -1,0 +1,381 @@
+"""Who may do what with a memory: actions, policies, grants, and one pure question, `allows`.
+
+Everything is refused unless one of these says otherwise, in this order:
+
+1. What a policy *forbids* is refused to everybody, the owner and every grant included. Among the defaults only `sealed`
+   forbids anything. Seeing that a memory exists, deleting it and changing its policy can never be forbidden, so the
+   owner can always break the seal or destroy what is under it, and both leave an entry.
+2. The owner of the account may do all the rest.
+3. `read_metadata` is open to every caller of the account.
+4. A policy in force allows its own actions; a grant in force under that policy adds the actions it names.
+
+Time and revocation only ever take away. A policy that expired, was revoked or superseded allows nothing and carries no
+grant, yet forbids what it forbade: an embargo is lifted by ruling a new policy, never by a clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import reduce
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from told.errors import InvalidInput
+from told.model.validation import suggest_option
+from told.runtime import fast_frozen_init
+
+EnumT = TypeVar("EnumT", bound=StrEnum)
+
+
+class Action(StrEnum):
+    """What a caller may ask to do; every engine verb names one."""
+
+    READ_METADATA = "read_metadata"
+    READ_CONTENT = "read_content"
+    QUOTE = "quote"
+    VIEW_ANCHOR_LOCATION = "view_anchor_location"
+    DERIVE_CLAIMS = "derive_claims"
+    DERIVE_EMBEDDINGS = "derive_embeddings"
+    TRANSLATE = "translate"
+    SUMMARIZE = "summarize"
+    EXPORT_CLAIMS = "export_claims"
+    TRAIN_MODEL = "train_model"
+    PUBLISH_RELEASE = "publish_release"
+    SHARE_WITH_THIRD_PARTY = "share_with_third_party"
+    FEDERATED_QUERY = "federated_query"
+    REQUEST_DELETION = "request_deletion"
+    WRITE = "write"
+    """Add or change memories."""
+    ADMINISTER = "administer"
+    """Change kinds, policies and grants; rebuild, verify, back up."""
+
+
+class PolicyKind(StrEnum):
+    """The sorts of policy, from the most open to the most closed."""
+
+    PUBLIC = "public"
+    OPEN_METADATA = "open_metadata_restricted_content"
+    LICENSED = "licensed"
+    COMMUNITY = "community_restricted"
+    PRIVATE = "private"
+    EMBARGOED = "embargoed"
+    REGULATED = "regulated"
+    UNKNOWN = "unknown_restricted"
+    SEALED = "sealed"
+
+
+class Inheritance(StrEnum):
+    """Which policy rules what is derived from a memory."""
+
+    SOURCE_POLICY = "source_policy"
+    """That of the first source alone, if every source says so."""
+    MAX_RESTRICTION = "max_restriction"
+    """The strictest of all sources."""
+    AUTHORITY_OVERRIDE_ONLY = "authority_override_only"
+    """The strictest of all sources too: here every change of a policy is an act of authority, `administer`."""
+
+
+class PolicyState(StrEnum):
+    """Whether a policy is in force."""
+
+    ACTIVE = "active"
+    REVOKED = "revoked"
+    EXPIRED = "expired"
+    SUPERSEDED = "superseded"
+
+
+class GrantPurpose(StrEnum):
+    """What a grant is for."""
+
+    REVIEW = "review"
+    COMMUNITY_CURATION = "community_curation"
+    PRIVATE_RESEARCH = "private_research"
+    PUBLICATION = "publication"
+    MODEL_TRAINING = "model_training"
+    AUDIT = "audit"
+    EXTRACTION = "extraction"
+    FEDERATION = "federation"
+    INSPECTION = "inspection"
+
+
+ALL_ACTIONS = frozenset(Action)
+NO_ACTIONS: frozenset[Action] = frozenset()
+METADATA_ACTIONS = frozenset({Action.READ_METADATA})
+MUTATING_ACTIONS = frozenset({Action.REQUEST_DELETION, Action.WRITE, Action.ADMINISTER})
+"""Actions that change the store rather than use what is in it; no policy gives them away without a grant."""
+USE_ACTIONS = ALL_ACTIONS - MUTATING_ACTIONS
+GRANTABLE_ACTIONS = USE_ACTIONS | {Action.REQUEST_DELETION}
+"""What "all" means in a grant; `write` and `administer` are only ever granted by name."""
+EXPORTING_ACTIONS = frozenset({
+    Action.EXPORT_CLAIMS, Action.TRAIN_MODEL, Action.PUBLISH_RELEASE,
+    Action.SHARE_WITH_THIRD_PARTY, Action.FEDERATED_QUERY,
+})  # fmt: skip
+"""Uses that carry content out of the account."""
+UNDENIABLE_ACTIONS = frozenset({Action.READ_METADATA, Action.REQUEST_DELETION, Action.ADMINISTER})
+
+
+def parse_enum(enum_type: type[EnumT], value: Any, name: str) -> EnumT:
+    """The member with this spelling, or an error that lists them."""
+    try:
+        return enum_type(value)
+    except ValueError:
+        allowed = [str(choice) for choice in enum_type]
+        raise InvalidInput(
+            f"{name} is {value!r}; allowed: {', '.join(allowed)}.",
+            hint=suggest_option(value, allowed),
+        ) from None
+
+
+def parse_actions(names: str | Iterable[str]) -> frozenset[Action]:
+    """The actions of these names; "all" stands for every action an attestation may give."""
+    if not isinstance(names, Iterable):
+        raise InvalidInput(
+            f"Actions are a list of names, not {names!r}.", hint='Name them, or give "all".'
+        )
+    name_list = [names] if isinstance(names, str) else list(names)
+    parsed = {parse_enum(Action, name, "An action") for name in name_list if name != "all"}
+    return GRANTABLE_ACTIONS | parsed if "all" in name_list else frozenset(parsed)
+
+
+def _check_expiry(value: Any) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int)):
+        raise InvalidInput(
+            f"expires is {value!r}.",
+            hint="Give microseconds since 1970 as a whole number, or null.",
+        )
+    return value
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What may be done with a memory without a grant, and what may not be done at all.
+
+    `parts` are the policies this one is the strictest of; it is empty for a policy of its own.
+    """
+
+    name: str
+    kind: PolicyKind
+    allows: frozenset[Action] = METADATA_ACTIONS
+    forbids: frozenset[Action] = NO_ACTIONS
+    inheritance: Inheritance = Inheritance.MAX_RESTRICTION
+    expires: int | None = None
+    state: PolicyState = PolicyState.ACTIVE
+    parts: tuple[Policy, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.name.strip() or ("+" in self.name and not self.parts):
+            raise InvalidInput(
+                f"A policy cannot be called {self.name!r}.", hint="Use a name without '+'."
+            )
+        if not_forbiddable := self.forbids & UNDENIABLE_ACTIONS:
+            listed = ", ".join(sorted(not_forbiddable))
+            raise InvalidInput(
+                f"Policy {self.name!r} may not forbid {listed}: that would lock the owner out."
+            )
+
+    def is_in_force(self, now: int) -> bool:
+        """Whether the policy's own permissions and its grants count."""
+        return self.state is PolicyState.ACTIVE and (self.expires is None or now < self.expires)
+
+    def as_json(self) -> dict[str, Any]:
+        """The policy as a rule of the ledger; a combination is kept as its name alone."""
+        return {
+            "kind": self.kind.value,
+            "allows": sorted(self.allows),
+            "forbids": sorted(self.forbids),
+            "inheritance": self.inheritance.value,
+            "expires": self.expires,
+            "state": self.state.value,
+        }
+
+    @classmethod
+    def from_json(cls, name: str, rule: Mapping[str, Any]) -> Policy:
+        """The policy a rule states; what it leaves out is read restrictively."""
+        return cls(
+            name,
+            parse_enum(PolicyKind, rule.get("kind", PolicyKind.UNKNOWN), "kind"),
+            parse_actions(rule.get("allows", METADATA_ACTIONS)),
+            parse_actions(rule.get("forbids", NO_ACTIONS)),
+            parse_enum(
+                Inheritance, rule.get("inheritance", Inheritance.MAX_RESTRICTION), "inheritance"
+            ),
+            _check_expiry(rule.get("expires")),
+            parse_enum(PolicyState, rule.get("state", PolicyState.ACTIVE), "state"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """An attestation: the issuer lets the holder do some actions under one policy, and says why."""
+
+    holder: str
+    issuer: str
+    policy: str
+    actions: frozenset[Action]
+    purpose: GrantPurpose
+    rationale: str
+    expires: int | None = None
+    revoked: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("holder", "issuer", "policy", "rationale"):
+            if not getattr(self, name).strip():
+                raise InvalidInput(
+                    f"A grant needs a {name}.", hint="Say who may do what, who says so, and why."
+                )
+        if not self.actions:
+            raise InvalidInput(
+                "A grant needs at least one action.", hint='Name them, or give "all".'
+            )
+
+    def is_in_force(self, now: int) -> bool:
+        """Whether the grant counts."""
+        return not self.revoked and (self.expires is None or now < self.expires)
+
+    def covers(self, policy: Policy, holder: str, action: Action) -> bool:
+        """Whether the grant is about this holder doing this action under this policy."""
+        return self.policy == policy.name and self.holder == holder and action in self.actions
+
+    def as_json(self) -> dict[str, Any]:
+        """The grant as a rule of the ledger."""
+        return {
+            "holder": self.holder,
+            "issuer": self.issuer,
+            "policy": self.policy,
+            "actions": sorted(self.actions),
+            "purpose": self.purpose.value,
+            "rationale": self.rationale,
+            "expires": self.expires,
+            "revoked": self.revoked,
+        }
+
+    @classmethod
+    def from_json(cls, rule: Mapping[str, Any]) -> Grant:
+        """The grant a rule states."""
+        return cls(
+            str(rule.get("holder", "")),
+            str(rule.get("issuer", "")),
+            str(rule.get("policy", "")),
+            parse_actions(rule.get("actions", ())),
+            parse_enum(GrantPurpose, rule.get("purpose"), "purpose"),
+            str(rule.get("rationale", "")),
+            _check_expiry(rule.get("expires")),
+            bool(rule.get("revoked", False)),
+        )
+
+
+@fast_frozen_init
+@dataclass(frozen=True, slots=True)
+class PolicyDecision:
+    """Yes or no, and why; true when it is yes."""
+
+    allowed: bool
+    reason: str
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+def decide_access(
+    policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int
+) -> PolicyDecision:
+    """Whether the holder may do the action with a memory under this policy; see the order at the top of the module."""
+    if not policy.parts:
+        return _decide_single(policy, grants, holder, action, owner=owner, now=now)
+    decisions = [
+        _decide_single(part, grants, holder, action, owner=owner, now=now) for part in policy.parts
+    ]
+    for decision in decisions:
+        if not decision:
+            return decision
+    return PolicyDecision(True, " ".join(dict.fromkeys(decision.reason for decision in decisions)))
+
+
+def _decide_single(
+    policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int
+) -> PolicyDecision:
+    if action in policy.forbids:
+        return PolicyDecision(False, f"Policy {policy.name!r} forbids {action} to everybody.")
+    if owner:
+        return PolicyDecision(True, "The owner of the account may.")
+    if action is Action.READ_METADATA:
+        return PolicyDecision(True, "Metadata is open inside the account.")
+    if not policy.is_in_force(now):
+        return PolicyDecision(False, f"Policy {policy.name!r} is not in force.")
+    if action in policy.allows:
+        return PolicyDecision(True, f"Policy {policy.name!r} allows {action}.")
+    matching = [grant for grant in grants if grant.covers(policy, holder, action)]
+    if active := next((grant for grant in matching if grant.is_in_force(now)), None):
+        return PolicyDecision(True, f"Granted by {active.issuer} for {active.purpose}.")
+    reason = "the grant is no longer in force" if matching else f"{holder} has no grant"
+    return PolicyDecision(False, f"Policy {policy.name!r} does not allow {action} and {reason}.")
+
+
+def combine_strictest(a: Policy, b: Policy) -> Policy:
+    """The policy that allows an action exactly when both do, to the same holder with the same grants."""
+    parts = sorted(
+        dict.fromkeys((*(a.parts or (a,)), *(b.parts or (b,)))), key=lambda part: part.name
+    )
+    if len(parts) == 1:
+        return parts[0]
+    return Policy(
+        "+".join(part.name for part in parts),
+        max((part.kind for part in parts), key=list(PolicyKind).index),
+        frozenset.intersection(*(part.allows for part in parts)),
+        frozenset.union(*(part.forbids for part in parts)),
+        max((part.inheritance for part in parts), key=list(Inheritance).index),
+        min((part.expires for part in parts if part.expires is not None), default=None),
+        next(
+            (part.state for part in parts if part.state is not PolicyState.ACTIVE),
+            PolicyState.ACTIVE,
+        ),
+        tuple(parts),
+    )
+
+
+def inherit_policy(source: Policy, *others: Policy) -> Policy:
+    """The policy of what is derived from these sources."""
+    if all(policy.inheritance is Inheritance.SOURCE_POLICY for policy in (source, *others)):
+        return source
+    return reduce(combine_strictest, others, source)
+
+
+METADATA_ONLY_KINDS = (
+    PolicyKind.OPEN_METADATA, PolicyKind.LICENSED, PolicyKind.COMMUNITY, PolicyKind.PRIVATE,
+    PolicyKind.EMBARGOED, PolicyKind.REGULATED, PolicyKind.UNKNOWN,
+)  # fmt: skip
+
+DEFAULT_POLICIES: Mapping[str, Policy] = MappingProxyType(
+    {
+        policy.name: policy
+        for policy in (
+            Policy("public", PolicyKind.PUBLIC, USE_ACTIONS - {Action.TRAIN_MODEL}),
+            *(Policy(kind.value, kind) for kind in METADATA_ONLY_KINDS),
+            Policy(
+                "sealed",
+                PolicyKind.SEALED,
+                forbids=ALL_ACTIONS - UNDENIABLE_ACTIONS,
+                inheritance=Inheritance.AUTHORITY_OVERRIDE_ONLY,
+            ),
+            Policy("private_research", PolicyKind.PRIVATE, USE_ACTIONS - EXPORTING_ACTIONS),
+            Policy("restricted_pending_review", PolicyKind.UNKNOWN),
+        )
+    }
+)
+"""The policies every account begins with: one of each sort, named after it, and the two that carry names of their own.
+
+`public` opens every use but training. `private_research` opens every use that stays inside the account. `sealed` shuts
+out even the owner. All the others show metadata alone and differ in what their grants stand for: a licence, the
+community's consent, an embargo, a legal basis, a review. `private` is among them: what a user told in confidence is
+not for the other callers of the account.
+"""
+
+
+def resolve_policy(name: str, policies: Mapping[str, Policy] = DEFAULT_POLICIES) -> Policy:
+    """The policy an entry carries by name, combinations included; a name nobody ruled is restricted."""
+    return reduce(
+        combine_strictest,
+        (policies.get(part, DEFAULT_POLICIES["unknown_restricted"]) for part in name.split("+")),
+    )

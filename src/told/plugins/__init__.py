@@ -1,0 +1,421 @@
+"""Opening things by name: stores by URL scheme, embedders by name, each found through its entry point."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cache
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
+from typing import Any
+
+from told.errors import ConfigError, ModelMissing, ReaderMissing
+from told.ids import IdGenerator
+from told.ingest.images import VisionLLM, VisionReader
+from told.ledger.views import build_fold
+from told.plugins.adapters import (
+    CachedLLM,
+    CallableEmbedder,
+    CallableLLM,
+    CallableReranker,
+    LangChainLLM,
+    Mem0LLM,
+    UsageMeter,
+    detect_provider,
+    get_display_name,
+    wrap_with_cache,
+    wrap_with_meter,
+)
+from told.ports import LLM, Embedder, ImageReader, Reranker, Store
+from told.runtime import lazy_regex
+from told.settings import Settings, resolve_store_url
+from told.text.tokens import format_value
+
+STORE_GROUP = "told.stores"
+EMBEDDER_GROUP = "told.embedders"
+LLM_GROUP = "told.llms"
+
+SPEC_PATTERN = lazy_regex(
+    r"(?P<provider>[\w.-]+)(?::(?P<model>.*?))?(?:@(?P<url>https?://\S+))?", re.DOTALL
+)
+PROVIDER_ALIASES = {
+    "azure_openai": "azure",
+    "gemini": "google",
+    "lm_studio": "lmstudio",
+    "claude": "anthropic",
+}
+"""Other names that providers go by."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSpec:
+    """A model as somebody named it; options may hold a key, so they are never shown."""
+
+    provider: str
+    model: str | None = None
+    options: Mapping[str, Any] = field(default_factory=dict, repr=False)
+
+
+def load_plugin(group: str, name: str) -> Any:
+    """What an entry point of a group loads, told's own first; an unknown name is answered with the known ones."""
+    own_points = {point.name: point for point in _get_own_entry_points() if point.group == group}
+    if name in own_points:
+        return own_points[name].load()
+    all_points = {point.name: point for point in entry_points(group=group)}
+    if name not in all_points:
+        close = get_close_matches(name, all_points, 1)
+        hint = (
+            f"Did you mean {close[0]!r}?"
+            if close
+            else f"Known here: {', '.join(sorted(all_points)) or 'none'}."
+        )
+        raise ConfigError(f"Nothing called {name!r} is installed in {group}.", hint=hint)
+    return all_points[name].load()
+
+
+@cache
+def _get_own_entry_points() -> tuple[EntryPoint, ...]:
+    """What told brings along; looking through everything that is installed takes longer than opening a store."""
+    try:
+        return tuple(distribution("told").entry_points)
+    except PackageNotFoundError:
+        return ()
+
+
+def create_model(group: str, spec: ModelSpec, **defaults: Any) -> Any:
+    """The model that was named, opened by its plug-in; `usual` options go to plug-ins that take them."""
+    factory = load_plugin(group, spec.provider)
+    signature = inspect.signature(factory)
+    options = {
+        **{name: value for name, value in defaults.items() if _accepts_option(signature, name)},
+        **spec.options,
+    }
+    try:
+        signature.bind(spec.model, **options)
+    except TypeError as error:
+        raise ConfigError(f"{spec.provider} cannot be opened like that: {error}.") from error
+    return factory(spec.model, **options)
+
+
+def _accepts_option(signature: inspect.Signature, name: str) -> bool:
+    parameters = signature.parameters.values()
+    return name in signature.parameters or any(
+        parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters
+    )
+
+
+def parse_model_spec(choice: str | Mapping[str, Any], label: str) -> ModelSpec:
+    """A model as it was named, in a word or in a section of a configuration."""
+    return (
+        _parse_spec_string(choice, label)
+        if isinstance(choice, str)
+        else _parse_spec_mapping(choice, label)
+    )
+
+
+def _parse_spec_string(choice: str, label: str) -> ModelSpec:
+    match = SPEC_PATTERN.fullmatch(choice.strip())
+    if match is None:
+        raise ConfigError(
+            f"{format_value(choice)} names no {label}.",
+            hint="Write provider:model, such as openai:MODEL.",
+        )
+    provider, model, url = match["provider"], match["model"], match["url"]
+    return ModelSpec(
+        PROVIDER_ALIASES.get(provider, provider), model or None, {"base_url": url} if url else {}
+    )
+
+
+def _parse_spec_mapping(choice: Mapping[str, Any], label: str) -> ModelSpec:
+    """A section such as `{"provider": "openai", "config": {"model": …}}`; what configures may also stand beside."""
+    provider, config = choice.get("provider"), choice.get("config") or {}
+    hint = f'{label} must look like {{"provider": "openai", "config": {{"model": "…"}}}}.'
+    if not isinstance(provider, str) or not isinstance(config, Mapping):
+        raise ConfigError(f"This {label} cannot be read.", hint=hint)
+    top_level = {
+        name: value for name, value in choice.items() if name not in ("provider", "config")
+    }
+    options = {**top_level, **config}
+    for nested in [name for name in options if name.endswith("_kwargs")]:
+        if not isinstance(nested_options := options.pop(nested), Mapping):
+            raise ConfigError(f"{nested} of the {label} must be a mapping.", hint=hint)
+        options.update(nested_options)
+    model = options.pop("model", None)
+    if not isinstance(model, str | None):
+        raise ConfigError(f"The model of the {label} must be its name, not {format_value(model)}.")
+    return ModelSpec(PROVIDER_ALIASES.get(provider, provider), model or None, options)
+
+
+LLM_HINT = "Such as openai:gpt-4o-mini, a function (system, user) -> str, an object with ask(), or a provider's client."
+
+
+def open_llm(choice: Any, settings: Settings) -> LLM | None:
+    """The language model a choice names; `auto` takes a provider that the environment has a key or a host for.
+
+    What is opened by name keeps its answers for identical questions; what is given as an object is used as it is.
+    """
+    if choice is None or choice in ("", "none"):
+        return None
+    if isinstance(choice, str | Mapping) and not _has_client(choice):
+        llm = (
+            _open_first_configured(settings)
+            if choice == "auto"
+            else _open_by_spec(parse_model_spec(choice, "llm"), settings)
+        )
+        return None if llm is None else wrap_with_cache(llm, settings.llm_cache)
+    return _wrap_client(choice)
+
+
+def list_configured_providers(
+    environment: Mapping[str, str] | None = None,
+) -> list[tuple[str, str]]:
+    """The providers that the environment has a key or a host for, and the variable that says so, best first."""
+    variables = os.environ if environment is None else environment
+    providers = [(point.name, point.load()) for point in entry_points(group=LLM_GROUP)]
+    configurable = [
+        (name, provider)
+        for name, provider in providers
+        if callable(getattr(provider, "configured", None))
+    ]
+    ranked = sorted(configurable, key=lambda pair: (getattr(pair[1], "order", 1000), pair[0]))
+    configured = [(name, provider.configured(variables)) for name, provider in ranked]
+    return [(name, variable) for name, variable in configured if variable]
+
+
+def _open_first_configured(settings: Settings) -> LLM | None:
+    return next(
+        (_open_by_spec(ModelSpec(name), settings) for name, _ in list_configured_providers()), None
+    )
+
+
+def _open_by_spec(spec: ModelSpec, settings: Settings) -> LLM:
+    options = {
+        name: getattr(settings, f"llm_{name}")
+        for name in ("timeout", "retries", "concurrency", "max_tokens")
+    }
+    model: LLM = create_model(LLM_GROUP, spec, settings=options)
+    return model
+
+
+def _has_client(choice: str | Mapping[str, Any]) -> bool:
+    return isinstance(choice, Mapping) and "client" in choice
+
+
+def _wrap_client(choice: Any) -> LLM:
+    """A model that somebody else made."""
+    client, options = (
+        (choice, {})
+        if not isinstance(choice, Mapping)
+        else (choice["client"], _get_client_options(choice))
+    )
+    if isinstance(client, type):
+        raise ConfigError(
+            f"{client.__name__} is a class, not a language model.", hint="Give an instance of it."
+        )
+    if isinstance(client, LLM):
+        return client
+    if callable(ask := getattr(client, "ask", None)):
+        return CallableLLM.from_function(
+            ask, f"custom:{get_display_name(client)}", bool(getattr(client, "local", True))
+        )
+    if provider := detect_provider(client):
+        model: LLM = load_plugin(LLM_GROUP, provider)(
+            options.pop("model", None), client=client, **options
+        )
+        return model
+    if callable(getattr(client, "invoke", None)):
+        return LangChainLLM(client)
+    if callable(getattr(client, "generate_response", None)):
+        return Mem0LLM(client)
+    if callable(client):
+        return CallableLLM.from_function(client)
+    raise ConfigError(f"{format_value(client)} is no language model.", hint=LLM_HINT)
+
+
+def _get_client_options(choice: Mapping[str, Any]) -> dict[str, Any]:
+    top_level = {
+        name: value
+        for name, value in choice.items()
+        if name not in ("client", "config", "provider")
+    }
+    return {**top_level, **(choice.get("config") or {})}
+
+
+READER_GROUP = "told.readers"
+
+
+def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
+    """What reads images: a name, an object with read(), or a function; `auto` is tesseract, if it is installed."""
+    if choice is None or choice == "none":
+        return None
+    if isinstance(choice, ImageReader) and not isinstance(choice, type):
+        return choice
+    if isinstance(choice, VisionLLM) and not isinstance(choice, type):
+        return VisionReader(choice)
+    if callable(choice):
+        return CallableReader(choice, f"custom:{get_display_name(choice)}")
+    if not isinstance(choice, str):
+        raise ConfigError(
+            f"A reader of images is a name, an object with read() or a function, not {format_value(choice)}."
+        )
+    name, _, model = ("tesseract" if choice == "auto" else choice).partition(":")
+    try:
+        reader: ImageReader = load_plugin(READER_GROUP, name)(model or None, timeout=timeout)
+    except (ReaderMissing, ConfigError):
+        if choice == "auto":
+            return None
+        raise
+    return reader
+
+
+def open_readers(choice: Any, llm: Any = None, *, timeout: float = 60.0) -> tuple[ImageReader, ...]:
+    """Everything that looks at an image, in order: what was chosen, and with `auto` a language model that sees too."""
+    chosen = open_reader(choice, timeout=timeout)
+    add_llm = choice == "auto" and isinstance(llm, VisionLLM) and not isinstance(llm, type)
+    return (*(() if chosen is None else (chosen,)), *((VisionReader(llm),) if add_llm else ()))
+
+
+@dataclass(frozen=True, slots=True)
+class CallableReader:
+    """Any function from bytes and a media type to text as a reader of images."""
+
+    function: Callable[[bytes, str], str]
+    model: str
+
+    def read(self, image: bytes, media_type: str) -> str:
+        """What the function says of an image."""
+        return self.function(image, media_type)
+
+
+__all__ = [
+    "EMBEDDER_GROUP",
+    "LLM_GROUP",
+    "READER_GROUP",
+    "STORE_GROUP",
+    "CachedLLM",
+    "CallableEmbedder",
+    "CallableLLM",
+    "CallableReranker",
+    "UsageMeter",
+    "wrap_with_cache",
+    "list_configured_providers",
+    "wrap_with_meter",
+    "open_embedder",
+    "open_llm",
+    "open_reader",
+    "open_readers",
+    "open_reranker",
+    "open_store",
+    "load_plugin",
+]
+
+
+def open_store(settings: Settings, mint: IdGenerator | None = None) -> Store:
+    """The store a URL names."""
+    if not isinstance(mint, IdGenerator | None):
+        raise ConfigError(f"mint must be a told.ids.IdGenerator, not {format_value(mint)}.")
+    url = resolve_store_url(settings)
+    scheme, separator, _ = url.partition("://")
+    if not separator:
+        raise ConfigError(
+            f"{url!r} is not a store URL.", hint="Such as sqlite:///memory.db or ram://."
+        )
+    store: Store = load_plugin(STORE_GROUP, scheme)(
+        url, mint=mint or IdGenerator(), settings=_get_store_options(settings)
+    )
+    try:
+        _rebuild_stale_views(store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def _rebuild_stale_views(store: Store) -> None:
+    """Fold each ledger into the views that are younger than it."""
+    for account in store.list_accounts():
+        if views := store.stale_views(account):
+            store.rebuild(account, views, build_fold(views))
+
+
+def _get_store_options(settings: Settings) -> dict[str, Any]:
+    names = (
+        "durability",
+        "busy_timeout",
+        "group_limit",
+        "cache_bytes",
+        "exact_rows",
+        "erase_vacuum",
+    )
+    return {name: getattr(settings, name) for name in names}
+
+
+def open_embedder(choice: Any, store: Store) -> Embedder | None:
+    """The embedder a choice names; `auto` prefers the model the store was indexed with, then the best installed."""
+    if choice is None or (isinstance(choice, str) and choice == "none"):
+        return None
+    if isinstance(choice, Embedder) and not isinstance(choice, type):
+        return _validate_embedder(choice)
+    if callable(choice):
+        return CallableEmbedder.from_function(choice)
+    if not isinstance(choice, str | Mapping):
+        raise ConfigError(
+            f"An embedder is a name, an object with embed() or a function, not {format_value(choice)}."
+        )
+    if choice == "auto":
+        return _open_auto_embedder(store)
+    return _set_known_dimension(
+        create_model(EMBEDDER_GROUP, parse_model_spec(choice, "embedder")), store
+    )
+
+
+def open_reranker(choice: Any) -> Reranker | LLM | None:
+    """A reranker: an object with score(), a language model, or a function from a query and texts to numbers."""
+    if choice is None or (isinstance(choice, str) and choice == "none"):
+        return None
+    if isinstance(choice, Reranker | LLM) and not isinstance(choice, type):
+        return choice
+    if not callable(choice):
+        raise ConfigError(
+            f"A reranker is an object with score(), a language model or a function, not {format_value(choice)}."
+        )
+    return CallableReranker(choice, f"custom:{get_display_name(choice)}")
+
+
+def _validate_embedder(embedder: Embedder) -> Embedder:
+    """The embedder, if it says who it is and how long its vectors are."""
+    if not isinstance(embedder.model, str) or not embedder.model.strip():
+        raise ConfigError(
+            f"An embedder's model must be its name, not {format_value(embedder.model)}."
+        )
+    if type(embedder.dim) is not int or embedder.dim < 1:
+        raise ConfigError(
+            f"The dim of {embedder.model} must be a positive whole number, not {format_value(embedder.dim)}."
+        )
+    return embedder
+
+
+def _set_known_dimension(embedder: Embedder, store: Store) -> Embedder:
+    """The embedder, told the dimension that a store indexed with it knows, if it would have to ask for it."""
+    bound = store.current_model()
+    if (
+        bound
+        and bound[0] == embedder.model
+        and callable(expect := getattr(embedder, "expect", None))
+    ):
+        expect(bound[1])
+    return embedder
+
+
+def _open_auto_embedder(store: Store) -> Embedder | None:
+    bound = store.current_model()
+    name, _, model = (bound[0] if bound else "local").partition(":")
+    if name not in {point.name for point in entry_points(group=EMBEDDER_GROUP)}:
+        return None
+    try:
+        return _set_known_dimension(load_plugin(EMBEDDER_GROUP, name)(model or None), store)
+    except ModelMissing:
+        return None

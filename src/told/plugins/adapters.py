@@ -1,0 +1,379 @@
+"""What stands around a language model: a meter of what it costs, and a memory for questions that come again."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from told.engine import unwrap_embedding
+from told.errors import ConfigError, EmbeddingError, InvalidInput, LLMError
+from told.flow import call, map_reply, run
+from told.ledger.consumer import catch_failure
+from told.ports import (
+    LLM,
+    ChatLine,
+    Purpose,
+    Reply,
+    Tool,
+    ToolLLM,
+    ToolReply,
+    Usage,
+    Vector,
+    get_usage,
+)
+from told.runtime import reset_on_fork
+from told.text.tokens import parse_lenient_json
+
+
+class UsageMeter:
+    """What models were asked and what it cost, by operation; threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = reset_on_fork(threading.Lock())
+        self._usage: dict[str, Usage] = {}
+
+    def add(self, operation: str, usage: Usage) -> None:
+        """Count what something cost."""
+        with self._lock:
+            self._usage[operation] = self._usage.get(operation, Usage()) + usage
+
+    @property
+    def by_operation(self) -> Mapping[str, Usage]:
+        """What each operation cost so far."""
+        with self._lock:
+            return dict(self._usage)
+
+    @property
+    def total(self) -> Usage:
+        """What everything cost so far."""
+        return sum(self.by_operation.values(), Usage())
+
+
+class LLMWrapper:
+    """A language model around another; it is plain or awaitable as the one inside is."""
+
+    def __init__(self, inner: LLM) -> None:
+        self.inner = inner
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.inner!r})"
+
+    @property
+    def model(self) -> str:
+        """The model's name."""
+        return self.inner.model
+
+    @property
+    def local(self) -> bool:
+        """Whether the model inside answers on this machine; one that does not say does."""
+        return bool(getattr(self.inner, "local", True))
+
+
+class MeteredLLM(LLMWrapper):
+    """A language model whose every answer is counted."""
+
+    def __init__(self, inner: LLM, meter: UsageMeter, operation: str) -> None:
+        super().__init__(inner)
+        self.meter, self.operation = meter, operation
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
+        """The model's reply."""
+        return map_reply(self.inner.ask(system, user, schema=schema), self._record_usage)
+
+    def _record_usage(self, reply: Any) -> Any:
+        self.meter.add(self.operation, get_usage(reply))
+        return reply
+
+
+class MeteredToolLLM(MeteredLLM):
+    """The same for one that can use tools."""
+
+    inner: ToolLLM
+
+    def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Any:
+        """The model's next line in a conversation."""
+        return map_reply(self.inner.tools(system, lines, tools), self._record_usage)
+
+
+def wrap_with_meter(llm: LLM, meter: UsageMeter, operation: str) -> MeteredLLM:
+    """The same model, counted under the name of an operation."""
+    return (MeteredToolLLM if isinstance(llm, ToolLLM) else MeteredLLM)(llm, meter, operation)
+
+
+class CachedLLM(LLMWrapper):
+    """A language model that is not asked the same thing twice; an answer from memory cost nothing.
+
+    An answer that is no JSON where JSON was asked for is not kept, so that asking again can help.
+    """
+
+    def __init__(self, inner: LLM, size: int) -> None:
+        super().__init__(inner)
+        self._max_entries, self._lock = size, reset_on_fork(threading.Lock())
+        self._replies: OrderedDict[str, Any] = OrderedDict()
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
+        """The model's reply, or the one it gave before."""
+        key = json.dumps([system, user, schema], sort_keys=True, default=repr)
+        ask = self.inner.ask
+        return self._get_or_ask(
+            key,
+            lambda: ask(system, user, schema=schema),
+            lambda reply: _is_cacheable(reply, schema),
+        )
+
+    def _get_or_ask(
+        self, key: str, ask: Callable[[], Any], is_cacheable: Callable[[Any], bool]
+    ) -> Any:
+        with self._lock:
+            if key in self._replies:
+                self._replies.move_to_end(key)
+                return self._replies[key]
+        return map_reply(
+            ask(), lambda reply: self._store_reply(key, reply) if is_cacheable(reply) else reply
+        )
+
+    def _store_reply(self, key: str, reply: Any) -> Any:
+        with self._lock:
+            self._replies[key] = _strip_usage(reply)
+            while len(self._replies) > self._max_entries:
+                self._replies.popitem(last=False)
+        return reply
+
+
+class CachedToolLLM(CachedLLM):
+    """The same for one that can use tools."""
+
+    inner: ToolLLM
+
+    def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Any:
+        """The model's next line in a conversation, or the one it gave before."""
+        key, ask_tools = repr([system, list(lines), list(tools)]), self.inner.tools
+        return self._get_or_ask(key, lambda: ask_tools(system, lines, tools), lambda _: True)
+
+
+def wrap_with_cache(llm: LLM, size: int) -> LLM:
+    """The same model with a memory for so many answers; none for 0."""
+    if not size:
+        return llm
+    return (CachedToolLLM if isinstance(llm, ToolLLM) else CachedLLM)(llm, size)
+
+
+def _strip_usage(reply: Any) -> Any:
+    """An answer that costs nothing any more."""
+    if isinstance(reply, ToolReply):
+        return ToolReply(reply.text, reply.calls, Usage())
+    return Reply(str(reply), Usage())
+
+
+def _is_cacheable(reply: Any, schema: Mapping[str, Any] | None) -> bool:
+    if schema is None:
+        return True
+    try:
+        parse_lenient_json(str(reply))
+    except InvalidInput:
+        return False
+    return True
+
+
+@dataclass(frozen=True, slots=True)
+class CallableReranker:
+    """Any function from a query and texts to numbers as a reranker."""
+
+    function: Callable[[str, Sequence[str]], Sequence[float]]
+    model: str
+
+    def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
+        """A number for each text."""
+        return self.function(query, texts)
+
+
+@dataclass(frozen=True, slots=True)
+class CallableEmbedder:
+    """Any function from texts to vectors as an embedder; it counts as remote, so its failures lose nothing."""
+
+    function: Callable[[Sequence[str]], Sequence[Vector]]
+    model: str
+    dim: int
+    local: bool = False
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[[Sequence[str]], Sequence[Vector]]
+    ) -> CallableEmbedder:
+        """Learn the dimension by asking once."""
+        name = f"custom:{get_display_name(function)}"
+        vectors = unwrap_embedding(name, run(catch_failure(call(function, ["told"]))))
+        try:
+            (vector,) = vectors
+            dim = len(vector)
+        except (TypeError, ValueError) as error:
+            raise EmbeddingError(
+                f"The embedder {name} gave no vector for one text: {error}."
+            ) from error
+        if not dim:
+            raise EmbeddingError(f"The embedder {name} gave a vector without numbers.")
+        return cls(function, name, dim)
+
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
+        """One vector for each text; a plain function does not ask what it is for."""
+        return self.function(texts)
+
+
+@dataclass(frozen=True, slots=True)
+class CallableLLM:
+    """Any function from a prompt to a reply as a language model; it is asked at once unless it says `local = False`."""
+
+    function: Callable[..., Any]
+    model: str
+    local: bool
+    single_prompt: bool
+    """Whether it takes one prompt and not the system's and the user's part."""
+    accepts_schema: bool
+    """Whether it takes a schema."""
+
+    @classmethod
+    def from_function(
+        cls, function: Callable[..., Any], model: str = "", local: bool | None = None
+    ) -> CallableLLM:
+        """See what a function takes: (system, user), or (prompt), and perhaps a keyword `schema`."""
+        name = model or f"custom:{get_display_name(function)}"
+        hint = "Such as def ask(system, user): ..., or def ask(prompt): ...; `schema` may be a keyword."
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError) as error:
+            raise ConfigError(
+                f"What {name} takes cannot be seen.", hint=f"Wrap it. {hint}"
+            ) from error
+        positional_count = sum(
+            parameter.kind in POSITIONAL_KINDS and parameter.name != "schema"
+            for parameter in parameters
+        )
+        is_variadic = any(
+            parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters
+        )
+        if not positional_count and not is_variadic:
+            raise ConfigError(f"{name} takes no prompt.", hint=hint)
+        accepts_schema = any(
+            parameter.name == "schema" or parameter.kind is inspect.Parameter.VAR_KEYWORD
+            for parameter in parameters
+        )
+        is_local = bool(getattr(function, "local", True)) if local is None else local
+        return cls(
+            function, name, is_local, positional_count == 1 and not is_variadic, accepts_schema
+        )
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
+        """What the function says."""
+        prompts = (f"{system}\n\n{user}",) if self.single_prompt else (system, user)
+        return map_reply(
+            self.function(*prompts, **({"schema": schema} if self.accepts_schema else {})),
+            self._require_text,
+        )
+
+    def _require_text(self, reply: Any) -> str:
+        if not isinstance(reply, str):
+            raise LLMError(f"{self.model} answered with {type(reply).__name__}, not with text.")
+        return reply
+
+
+POSITIONAL_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+
+
+def get_display_name(target: Any) -> str:
+    """What a function or an object is called."""
+    return str(getattr(target, "__qualname__", type(target).__name__))
+
+
+CLIENT_METHODS = {
+    "openai": "chat.completions.create",
+    "anthropic": "messages.create",
+    "google": "models.generate_content",
+    "ollama": "chat",
+}
+"""What the client of each provider's own library answers questions with."""
+
+
+def detect_provider(client: Any) -> str | None:
+    """The provider whose library a client is of."""
+    return next(
+        (provider for provider, method in CLIENT_METHODS.items() if _has_method(client, method)),
+        None,
+    )
+
+
+def _has_method(client: Any, method: str) -> bool:
+    try:
+        return callable(attrgetter(method)(client))
+    except AttributeError:
+        return False
+
+
+@dataclass(frozen=True, slots=True)
+class LangChainLLM:
+    """A chat model with `invoke`, as LangChain has them."""
+
+    inner: Any
+    local: bool = False
+
+    @property
+    def model(self) -> str:
+        """The model's name, as far as it says."""
+        name = getattr(self.inner, "model_name", None) or getattr(self.inner, "model", None)
+        return name if isinstance(name, str) else f"custom:{get_display_name(self.inner)}"
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
+        """What it answers to a system's and a user's message."""
+        return map_reply(
+            self.inner.invoke([("system", system), ("human", user)]), self._parse_reply
+        )
+
+    def _parse_reply(self, reply: Any) -> Reply:
+        usage = getattr(reply, "usage_metadata", None) or {}
+        counts = [
+            usage.get(name, 0) if isinstance(usage, Mapping) else 0
+            for name in ("input_tokens", "output_tokens")
+        ]
+        return Reply(_join_text(getattr(reply, "content", reply), self.model), Usage(1, *counts))
+
+
+@dataclass(frozen=True, slots=True)
+class Mem0LLM:
+    """A model with `generate_response`, as mem0 has them."""
+
+    inner: Any
+    local: bool = False
+
+    @property
+    def model(self) -> str:
+        """The model's name, as far as it says."""
+        name = getattr(getattr(self.inner, "config", None), "model", None)
+        return name if isinstance(name, str) else f"custom:{get_display_name(self.inner)}"
+
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
+        """What it answers to a system's and a user's message."""
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
+        format_field = {} if schema is None else {"response_format": {"type": "json_object"}}
+        return map_reply(
+            self.inner.generate_response(messages=messages, **format_field), self._parse_reply
+        )
+
+    def _parse_reply(self, reply: Any) -> str:
+        return _join_text(reply.get("content") if isinstance(reply, Mapping) else reply, self.model)
+
+
+def _join_text(content: Any, model: str) -> str:
+    """The text of an answer that may be given in blocks."""
+    if isinstance(content, list):
+        blocks = [
+            block.get("text", "") if isinstance(block, Mapping) else block for block in content
+        ]
+        content = "".join(block for block in blocks if isinstance(block, str))
+    if not isinstance(content, str):
+        raise LLMError(f"{model} answered with {type(content).__name__}, not with text.")
+    return content

@@ -1,0 +1,490 @@
+"""One way to ask a server on the web: with patience for what passes, without it for what stays, and never endlessly.
+
+What passes is a server that cannot be reached, breaks off, is busy (429) or broken (5xx): it is asked again, after
+waiting as long as it wishes or a little longer each time. What stays is an answer: a wrong key, an unknown model, a
+page that is no JSON. An answer that is too large or takes too long to its last byte is given up, however it drips.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import os
+import random
+import re
+import threading
+import time
+import weakref
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from email.utils import parsedate_to_datetime
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+from told.errors import ConfigError, LLMError, ToldError
+from told.runtime import at_fork, lazy_regex, reset_on_fork
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+class CircuitBreaker:
+    """Counts failures in a row; after too many nobody is let through for a while, and then one to begin with."""
+
+    def __init__(self, max_failures: int, cooldown: float, clock: Callable[[], float]) -> None:
+        self._max_failures, self._cooldown, self._clock = max_failures, cooldown, clock
+        self._failure_count = 0
+        self._opened_at: float | None = None
+        self._probing = False
+        at_fork(self, in_child="abandoned")
+
+    def allow_request(self) -> bool:
+        """Whether a request may go out now; a yes is followed by one of the three below."""
+        if self._opened_at is None:
+            return True
+        if self._probing or self.cooldown_left > 0:
+            return False
+        self._probing = True
+        return True
+
+    @property
+    def cooldown_left(self) -> float:
+        """Seconds until somebody is let through again."""
+        return (
+            0.0
+            if self._opened_at is None
+            else max(0.0, self._opened_at + self._cooldown - self._clock())
+        )
+
+    def record_success(self) -> None:
+        """The server answered."""
+        self._failure_count, self._opened_at, self._probing = 0, None, False
+
+    def record_failure(self) -> None:
+        """The server did not answer, or said that it cannot."""
+        self._failure_count, self._probing = self._failure_count + 1, False
+        if self._failure_count >= self._max_failures:
+            self._opened_at = self._clock()
+
+    def abandoned(self) -> None:
+        """Whoever asked went away before it was known."""
+        self._probing = False
+
+
+T = TypeVar("T")
+
+
+class LoopThread:
+    """An event loop that runs for as long as the process does."""
+
+    def __init__(self) -> None:
+        self.pid = os.getpid()
+        self.loop = asyncio.new_event_loop()
+        threading.Thread(target=self.loop.run_forever, name="told-http", daemon=True).start()
+
+    async def run_async(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await a piece of work that is done here, from any loop; who stops waiting stops the work."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
+
+    def run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
+        """Block until a piece of work is done here; never called from here."""
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
+
+    def run_detached(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have a piece of work done here that nobody waits for, unless a fork has left the loop behind."""
+        if self.pid == os.getpid():
+            asyncio.run_coroutine_threadsafe(work, self.loop)
+        else:
+            work.close()
+
+
+_loop_lock = reset_on_fork(threading.Lock())
+_loop_threads: list[LoopThread] = []
+
+
+def get_loop_thread() -> LoopThread:
+    """The home of this process; a forked child gets its own."""
+    with _loop_lock:
+        if not _loop_threads or _loop_threads[-1].pid != os.getpid():
+            _loop_threads[:] = [LoopThread()]
+        return _loop_threads[-1]
+
+
+MASK = "[key]"
+PLACEHOLDER_PATTERN = lazy_regex(
+    r"""
+    .*\b(?:your|my|insert|replace|paste|enter|put)\b.*\b(?:key|token|secret|here)\b.* |
+    .*\b(?:placeholder|change\ ?me)\b.* | (?:api\ )?key(?:\ here)? | todo | none | null | example |
+    (?:[a-z]{2,4}\ )?(?:proj\ |ant\ )?(?:x{3,}|\*{3,}|\.{3,}|…+|0{6,}) |
+    <.*> | \$\{?[\w\ ]+\}? | \{\{?.*\}\}?
+    """,
+    re.VERBOSE,
+)
+"""What stands in templates where a key should be, in small letters, with spaces for dashes and underscores."""
+
+
+def read_environment(names: Iterable[str]) -> str | None:
+    """The first of these variables that is set."""
+    return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
+
+
+def is_placeholder(key: str) -> bool:
+    """Whether this is what a template writes where a key should be."""
+    return PLACEHOLDER_PATTERN.fullmatch(re.sub(r"[-_\s]+", " ", key.strip().lower())) is not None
+
+
+def validate_key(
+    key: str | None, *, provider: str, variables: Sequence[str], url: str
+) -> str | None:
+    """A key that can be sent; a server on this machine may be given any."""
+    if key is None:
+        return None
+    hint = f"Set {variables[0]}, or give api_key." if variables else "Give api_key."
+    if (
+        not isinstance(key, str)
+        or not (key := key.strip())
+        or not key.isascii()
+        or not key.isprintable()
+    ):
+        raise ConfigError(f"The key for {provider} is no key.", hint=hint)
+    if is_placeholder(key) and not is_loopback(url):
+        raise ConfigError(f"The key for {provider} is a placeholder, not a key.", hint=hint)
+    return key
+
+
+def is_loopback(url: str) -> bool:
+    """Whether a server is on this machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+KEY_PATTERN = lazy_regex(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[\w*-]{6,}")
+"""A key, or what a provider leaves of one when it says that it is wrong."""
+
+
+def mask_secrets(text: str, secrets: Iterable[str]) -> str:
+    """A text without the secrets in it."""
+    for secret in secrets:
+        text = text.replace(secret, MASK)
+    return KEY_PATTERN.sub(MASK, text)
+
+
+def find_set_variable(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
+    """The name of the first variable that holds something."""
+    return next((name for name in names if variables.get(name, "").strip()), None)
+
+
+BUSY_STATUSES = (408, 425, 429)
+QUOTA_ERRORS = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
+"""What providers say with a 429 or a 400 when waiting will not help."""
+MAX_EXCERPT_CHARS = 300
+
+
+@dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """How long, how often and how much at once."""
+
+    timeout: float = 60.0
+    """Seconds one attempt may take, from the first byte sent to the last byte read."""
+    connect_timeout: float = 10.0
+    """Seconds to reach the server."""
+    retries: int = 3
+    """How often a request is sent again after a fault that may pass."""
+    backoff: float = 0.5
+    """Seconds of the first wait, at most; each later one may be twice as long."""
+    max_delay: float = 60.0
+    """The longest wait; a server that asks for a longer one is not waited for."""
+    concurrency: int = 4
+    """How many requests may be under way at once."""
+    max_response_bytes: int = 32 * 2**20
+    """Bytes of the largest answer."""
+    max_failures: int = 5
+    """Failures in a row after which the server is left alone."""
+    cooldown: float = 30.0
+    """Seconds for which it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClientTiming:
+    """What the wire takes from the world, so that a test can give it another one."""
+
+    monotonic: Callable[[], float] = time.monotonic
+    wall_clock: Callable[[], float] = time.time
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
+    jitter: Callable[[], float] = random.random
+
+
+class TransientError(Exception):
+    """A fault that may pass: what it was, whether to try again, how long the server wishes to be left alone."""
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        retry_after: float | None = None,
+        can_retry: bool = True,
+        hint: str = "",
+    ) -> None:
+        super().__init__(message)
+        self.status, self.retry_after, self.can_retry, self.hint = (
+            status,
+            retry_after,
+            can_retry,
+            hint,
+        )
+
+
+class HttpClient:
+    """A server, the headers it wants and the patience it is given."""
+
+    def __init__(
+        self,
+        name: str,
+        base_url: str,
+        headers: Mapping[str, str],
+        *,
+        secret: str | None = None,
+        hint: str = "",
+        error_type: type[ToldError] = LLMError,
+        limits: ClientLimits | None = None,
+        timing: ClientTiming | None = None,
+    ) -> None:
+        self.name, self.base_url, self.error_type = (
+            name,
+            validate_base_url(base_url, name),
+            error_type,
+        )
+        self.limits, self.timing = limits or ClientLimits(), timing or ClientTiming()
+        self.breaker = CircuitBreaker(
+            self.limits.max_failures, self.limits.cooldown, self.timing.monotonic
+        )
+        self._headers, self._secrets, self._hint = dict(headers), (secret,) if secret else (), hint
+        self._connection: tuple[LoopThread, httpx2.AsyncClient, asyncio.Semaphore] | None = None
+
+    def __repr__(self) -> str:
+        return f"<wire to {self.name} at {urlsplit(self.base_url).hostname}>"
+
+    async def post(self, path: str, body: Mapping[str, Any]) -> Any:
+        """What the server answers, as JSON."""
+        return await get_loop_thread().run_async(
+            self._post_with_retries(path, json.dumps(body).encode())
+        )
+
+    async def _post_with_retries(self, path: str, body: bytes) -> Any:
+        attempts = 0
+        while True:
+            attempts += 1
+            if not self.breaker.allow_request():
+                wait = self.breaker.cooldown_left
+                raise self._build_error(
+                    f"{self.name} has failed too often and is left alone for {wait:.0f} s."
+                )
+            try:
+                reply = await self._attempt_once(path, body)
+            except TransientError as fault:
+                await self._wait_or_fail(fault, attempts)
+            except ToldError:
+                self.breaker.record_success()
+                raise
+            except BaseException:
+                self.breaker.abandoned()
+                raise
+            else:
+                self.breaker.record_success()
+                return reply
+
+    async def _wait_or_fail(self, fault: TransientError, attempts: int) -> None:
+        """Wait before the next attempt, or give up; who is merely busy has not failed."""
+        if fault.status in BUSY_STATUSES:
+            self.breaker.record_success()
+        else:
+            self.breaker.record_failure()
+        delay = self._compute_delay(fault.retry_after, attempts)
+        too_long = delay > self.limits.max_delay
+        if attempts > self.limits.retries or too_long or not fault.can_retry:
+            delay_note = f" It asks to be left alone for {delay:.0f} s." if too_long else ""
+            attempt_note = f" after {attempts} attempts" if attempts > 1 else ""
+            message = f"{self.name} failed{attempt_note}: {fault}{delay_note}"
+            raise self._build_error(message, hint=fault.hint, status=fault.status) from fault
+        await self.timing.sleep(delay)
+
+    def _compute_delay(self, retry_after: float | None, attempts: int) -> float:
+        backoff = self.limits.backoff * 2 ** (attempts - 1)
+        jitter = self.timing.jitter()
+        return (
+            min(backoff, self.limits.max_delay) * jitter
+            if retry_after is None
+            else retry_after + self.limits.backoff * jitter
+        )
+
+    # One attempt
+
+    async def _attempt_once(self, path: str, body: bytes) -> Any:
+        httpx2 = import_httpx()
+        client, slots = self._get_client()
+        async with slots:
+            try:
+                async with asyncio.timeout(self.limits.timeout):
+                    async with client.stream(
+                        "POST", self.base_url + path, content=body
+                    ) as response:
+                        content = await self._read_body(response)
+            except TimeoutError as error:
+                message = f"the answer was not there after {self.limits.timeout:g} s."
+                raise TransientError(
+                    message, can_retry=False, hint="Raise llm_timeout, or ask for less."
+                ) from error
+            except httpx2.DecodingError as error:
+                raise self._build_error(
+                    f"{self.name} sent what cannot be unpacked: {error}"
+                ) from error
+            except httpx2.TransportError as error:
+                raise TransientError(
+                    f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+                ) from error
+        return self._parse_response(response, content)
+
+    async def _read_body(self, response: httpx2.Response) -> bytes:
+        content = bytearray()
+        async for chunk in response.aiter_bytes():
+            content += chunk
+            if len(content) > self.limits.max_response_bytes:
+                raise self._build_error(
+                    f"{self.name} answered with more than {self.limits.max_response_bytes:,} bytes."
+                )
+        return bytes(content)
+
+    def _parse_response(self, response: httpx2.Response, content: bytes) -> Any:
+        status, content_type = (
+            response.status_code,
+            response.headers.get("content-type", "no content type"),
+        )
+        excerpt = self._quote_error(content)
+        is_permanent = (
+            any(word in excerpt for word in QUOTA_ERRORS)
+            or response.headers.get("x-should-retry") == "false"
+        )
+        if (status in BUSY_STATUSES or status >= 500) and not is_permanent:
+            raise TransientError(
+                f"HTTP {status}: {excerpt}",
+                status=status,
+                retry_after=self._parse_retry_after(response.headers),
+            )
+        if status >= 300:
+            message = f"{self.name} refused (HTTP {status}): {excerpt}"
+            raise self._build_error(
+                message, hint=self._hint_for_status(status), status=status, said=excerpt
+            )
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError) as error:
+            message = f"{self.name} answered with {content_type} that is no JSON: {excerpt}"
+            raise self._build_error(message, hint="Is base_url right?", status=status) from error
+
+    def _hint_for_status(self, status: int) -> str:
+        if status in (401, 403):
+            return self._hint
+        if status == 404:
+            return "Check the model's name and base_url."
+        return "It points elsewhere: set base_url to where it leads." if status < 400 else ""
+
+    def _parse_retry_after(self, headers: Mapping[str, str]) -> float | None:
+        """How long the server wishes to be left alone: milliseconds, seconds or a date."""
+        try:
+            if (value := headers.get("retry-after-ms")) is not None:
+                return max(0.0, float(value) / 1000)
+            if (value := headers.get("retry-after")) is None:
+                return None
+            if value.strip().replace(".", "", 1).isdigit():
+                return float(value)
+            return max(0.0, parsedate_to_datetime(value).timestamp() - self.timing.wall_clock())
+        except ValueError:
+            return None
+
+    # Words
+
+    def _quote_error(self, content: bytes) -> str:
+        """What a server said, short and without keys."""
+        text = content.decode("utf-8", "replace")
+        try:
+            error_text = extract_error_message(json.loads(text))
+        except (ValueError, RecursionError):
+            error_text = text
+        quoted = " ".join(mask_secrets(error_text, self._secrets).split())
+        return quoted if len(quoted) <= MAX_EXCERPT_CHARS else f"{quoted[:MAX_EXCERPT_CHARS]}…"
+
+    def _build_error(self, message: str, *, hint: str = "", **detail: Any) -> ToldError:
+        given_detail = {name: value for name, value in detail.items() if value is not None}
+        return self.error_type(mask_secrets(message, self._secrets), hint=hint, **given_detail)
+
+    # The client
+
+    def _get_client(self) -> tuple[httpx2.AsyncClient, asyncio.Semaphore]:
+        """The client of this process, closed when nobody holds the wire any longer, and the places in its queue."""
+        loop_thread = get_loop_thread()
+        if self._connection is None or self._connection[0] is not loop_thread:
+            httpx2, limits = import_httpx(), self.limits
+            client = httpx2.AsyncClient(
+                headers={"content-type": "application/json", "user-agent": "told", **self._headers},
+                timeout=httpx2.Timeout(
+                    None, connect=limits.connect_timeout
+                ),  # the rest is the deadline's
+                limits=httpx2.Limits(max_connections=limits.concurrency, keepalive_expiry=30.0),
+            )
+            self._connection = (loop_thread, client, asyncio.Semaphore(limits.concurrency))
+            weakref.finalize(self, _close_client, loop_thread, client).atexit = False
+        return self._connection[1:]
+
+
+def _close_client(loop_thread: LoopThread, client: httpx2.AsyncClient) -> None:
+    loop_thread.run_detached(client.aclose())
+
+
+def import_httpx() -> Any:
+    """httpx2, or what to do without it."""
+    if find_spec("httpx2") is None:
+        raise ConfigError(
+            "Models on the web need httpx2.", hint="Run `pip install 'told[models]'`."
+        )
+    import httpx2
+
+    return httpx2
+
+
+def validate_base_url(url: str, name: str) -> str:
+    """A base URL without its last slash."""
+    parts = urlsplit(url) if isinstance(url, str) else None
+    if (
+        parts is None
+        or parts.scheme not in ("http", "https")
+        or not parts.hostname
+        or parts.query
+        or parts.fragment
+    ):
+        raise ConfigError(f"The base_url of {name} must look like https://host/v1.")
+    return url.rstrip("/")
+
+
+def extract_error_message(body: Any) -> str:
+    """What an error says, in any of the shapes that servers give it; the whole of it where none is found."""
+    error = body.get("error", body) if isinstance(body, dict) else body
+    if isinstance(error, dict):
+        fields = [
+            error.get("message") or error.get("detail"),
+            error.get("code"),
+            error.get("param"),
+        ]
+        if isinstance(fields[0], str):
+            extras = [
+                str(extra)
+                for extra in fields[1:]
+                if isinstance(extra, str) and extra not in fields[0]
+            ]
+            return " ".join([fields[0], *(f"({extra})" for extra in extras)])
+    return error if isinstance(error, str) else json.dumps(body)

@@ -1,0 +1,219 @@
+"""A scribe writes to and reads from one account in few words, and the laws below are told through it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import pytest
+
+from told.ids import IdGenerator, sha256
+from told.model.entry import (
+    GENESIS,
+    Asserted,
+    Claim,
+    Draft,
+    Entry,
+    Evidence,
+    Linked,
+    Observed,
+    Retracted,
+    Verb,
+    is_next_in_chain,
+)
+from told.model.fact import Fact
+from told.model.filter import parse_filter
+from told.model.query import AsOf, FactQuery, IndexQuery
+from told.model.scope import Scope
+from told.ports import VIEWS, Batch, Fold, Guard, IdempotencyRecord, Store, View
+from told.testing.fakes import ManualClock, seeded_mint
+from told.text.tokens import extract_terms
+
+ACCOUNT = "acme"
+ALICE = Scope(ACCOUNT, user_id="alice")
+BOB = Scope(ACCOUNT, user_id="bob")
+
+
+@dataclass(frozen=True, slots=True)
+class RetrieverScores:
+    """One fact with what each retriever said of it; None when it was not in that list."""
+
+    seq: int
+    cosine: float | None
+    bm25: float | None
+
+
+class AccountHarness:
+    """One account of a store, with short words for long calls."""
+
+    def __init__(
+        self, store: Store, folding: Callable[[Sequence[View]], Fold], account: str = ACCOUNT
+    ) -> None:
+        self.store = store
+        self.folding = folding
+        self.account = account
+
+    @property
+    def head_seq(self) -> int:
+        """Where the ledger ends."""
+        return self.store.get_head(self.account).seq
+
+    # Writing
+
+    def commit(
+        self,
+        *verbs: Verb,
+        scope: Scope = ALICE,
+        guards: Sequence[Guard] = (),
+        read_seq: int = -1,
+        idempotency: IdempotencyRecord | None = None,
+        vectors: Mapping[bytes, Sequence[float]] | None = None,
+        model: str | None = None,
+    ) -> Sequence[Entry]:
+        """Commit verbs as one batch."""
+        drafts = [Draft(verb, scope) for verb in verbs]
+        batch = Batch(self.account, drafts, guards, read_seq, idempotency, vectors or {}, model)
+        return self.store.commit(batch, self.folding(VIEWS))
+
+    def assert_claim(
+        self, text: str, thread: str | None = None, scope: Scope = ALICE, **claim: Any
+    ) -> Fact:
+        """Assert a claim on a new or given thread; return the version it became."""
+        [entry] = self.commit(
+            Asserted(thread or self.store.mint.new_id(), Claim(text, **claim)), scope=scope
+        )
+        return self.store.facts_by_seq(self.account, [entry.seq])[entry.seq]
+
+    def add_evidence(
+        self, content: str, id: str, scope: Scope = ALICE, source: str | None = None
+    ) -> Entry:
+        """Keep evidence."""
+        [entry] = self.commit(Observed(id, Evidence(content, source=source)), scope=scope)
+        return entry
+
+    def retract_thread(self, thread: str) -> Entry:
+        """Give up a thread."""
+        [entry] = self.commit(Retracted(thread))
+        return entry
+
+    def add_link(self, src: str, rel: str, dst: str) -> Entry:
+        """Link two things."""
+        [entry] = self.commit(Linked(src, rel, dst))
+        return entry
+
+    # Reading
+
+    def build_query(
+        self,
+        scope: Scope = ALICE,
+        *,
+        seq: int | None = None,
+        valid_at: int | None = None,
+        at: int | None = None,
+        where: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> FactQuery:
+        """A read at a position, now unless said otherwise."""
+        head = self.store.get_head(self.account)
+        as_of = AsOf(head.seq if seq is None else seq, head.at if at is None else at, valid_at)
+        return FactQuery(scope, as_of, parse_filter(where), **options)
+
+    def list_texts(self, scope: Scope = ALICE, **query_options: Any) -> list[str]:
+        """What a scope believes."""
+        return [
+            fact.text for fact in self.store.find_facts(self.build_query(scope, **query_options))
+        ]
+
+    def search_texts(
+        self,
+        query: str = "",
+        scope: Scope = ALICE,
+        *,
+        vector: Sequence[float] | None = None,
+        depth: int = 100,
+        **query_options: Any,
+    ) -> dict[str, RetrieverScores]:
+        """The matches of a query by the text of the fact that matched."""
+        index_result = self.store.index.search(
+            IndexQuery(
+                self.build_query(scope, **query_options), tuple(extract_terms(query)), vector, depth
+            )
+        )
+        near, words = dict(index_result.by_vector), dict(index_result.by_terms)
+        facts = self.store.facts_by_seq(self.account, list({**near, **words}))
+        return {
+            fact.text: RetrieverScores(seq, near.get(seq), words.get(seq))
+            for seq, fact in facts.items()
+        }
+
+    def dump_views(self) -> dict[str, list[tuple[Any, ...]]]:
+        """Every row of every view."""
+        return {view: list(self.store.view_rows(self.account, view)) for view in VIEWS}
+
+    def list_entries(self) -> Sequence[Entry]:
+        """The whole ledger."""
+        return self.store.scan_entries(self.account, 0, 1_000_000)
+
+
+def make_idempotency_record(
+    key: str, *threads: str, digest: bytes = b"request"
+) -> IdempotencyRecord:
+    """A ticket whose outcome names threads, in the shape the write path gives it."""
+    return IdempotencyRecord(
+        key, digest, json.dumps({"events": [["ADD", thread] for thread in threads], "skipped": []})
+    )
+
+
+def assert_chained(entries: Sequence[Entry]) -> None:
+    """Each entry has the next number, follows from the one before it, and holds what its digest says, if anything."""
+    prev = GENESIS
+    for number, entry in enumerate(entries, 1):
+        assert entry.seq == number
+        assert is_next_in_chain(prev, entry)
+        if entry.envelope is not None:
+            assert entry.digest == sha256(entry.salt or b"", entry.envelope)
+        prev = entry.hash
+
+
+class ContractBase:
+    """What every group of laws stands on: the fold of the views, and stores that are closed after the test."""
+
+    folding: ClassVar[Callable[[Sequence[View]], Fold]]
+
+    @pytest.fixture
+    def store(self) -> Callable[[IdGenerator], Store]:
+        """The factory under test; a subclass provides it."""
+        raise NotImplementedError(
+            "Override the `store` fixture: a factory that opens an empty store for a mint."
+        )
+
+    @pytest.fixture
+    def clock(self) -> ManualClock:
+        """The clock of every store in the test."""
+        return ManualClock()
+
+    @pytest.fixture
+    def open_harness(
+        self, store: Callable[[IdGenerator], Store], clock: ManualClock
+    ) -> Iterator[Callable[[], AccountHarness]]:
+        """Opens a scribe over a new store."""
+        stores: list[Store] = []
+
+        def open_new() -> AccountHarness:
+            stores.append(store(seeded_mint(len(stores), clock)))
+            return AccountHarness(stores[-1], type(self).folding)
+
+        yield open_new
+        for opened_store in stores:
+            opened_store.close()
+
+    @pytest.fixture
+    def harness(self, open_harness: Callable[[], AccountHarness]) -> AccountHarness:
+        """A scribe over an empty store."""
+        return open_harness()
+
+    def use_account(self, harness: AccountHarness, account: str) -> AccountHarness:
+        """A scribe in another account of the same store."""
+        return AccountHarness(harness.store, harness.folding, account)

@@ -1,0 +1,299 @@
+"""The walk through the remembered story: one act after another, each a real call and its real result."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from importlib.resources import files
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from told.api import serialize
+from told.api.client import Memory
+from told.errors import InvalidInput
+from told.ids import IdGenerator
+from told.text.dates import parse_instant
+
+DEMO_NOW = parse_instant("2026-09-30T18:00:00Z")
+"""When the walk through the memory takes place."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoryLine:
+    """One thing that was said: to whom it belongs, when told heard it, and when it was said if that was earlier."""
+
+    at: str
+    user: str
+    text: str
+    role: str = "user"
+    said: str | None = None
+    topic: str | None = None
+    key: str | None = None
+
+
+class DemoClock:
+    """A clock that shows what it is set to."""
+
+    def __init__(self, now: int = 0) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        """Microseconds since 1970."""
+        return self.now
+
+
+def load_story() -> Sequence[StoryLine]:
+    """The sample conversation, in order."""
+    text = files("told.tools").joinpath("story.jsonl").read_text("utf-8")
+    return [StoryLine(**json.loads(row)) for row in text.splitlines()]
+
+
+def replay_story(memory: Memory, clock: DemoClock, tick: Callable[[int], None]) -> dict[str, str]:
+    """Tell the story to a memory, each line on its day; return the first memory made of each line that has a key."""
+    ids: dict[str, str] = {}
+    for line in load_story():
+        clock.now = parse_instant(line.at)
+        message = {"role": line.role, "content": line.text, "timestamp": line.said or line.at}
+        receipt = memory.add(message, user_id=line.user, metadata={"topic": line.topic})
+        if line.key:
+            ids[line.key] = receipt["results"][0]["id"]
+        tick(1)
+    clock.now = DEMO_NOW
+    return ids
+
+
+STORE_FILE = "demo.db"
+SECRET = "Falcon-4711"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoAct:
+    """A call, what it returned, and what to notice; a title opens a new scene."""
+
+    verb: str
+    call: str
+    result: Any
+    comment: str = ""
+    title: str = ""
+
+    def as_dict(self) -> dict[str, Any]:
+        """The act as JSON."""
+        return {"title": self.title, "say": self.comment, "call": self.call, "result": self.result}
+
+
+@dataclass(frozen=True, slots=True)
+class DemoRunner:
+    """Calls a memory and keeps the call as the Python that was run."""
+
+    memory: Memory
+    names: Mapping[str, str]
+
+    def run_call(self, title: str, comment: str, verb: str, *args: Any, **options: Any) -> DemoAct:
+        """Make the call and record it."""
+        result = getattr(self.memory, verb)(*args, **options)
+        if verb == "context":
+            result = serialize.bundle_to_dict(result)
+        arguments = [
+            *map(self._format_argument, args),
+            *(f"{name}={value!r}" for name, value in options.items()),
+        ]
+        return DemoAct(verb, f"memory.{verb}({', '.join(arguments)})", result, comment, title)
+
+    def _format_argument(self, value: Any) -> str:
+        """An argument as it would be written; an id by the name the story gave it."""
+        return next(
+            (name for name, known_id in self.names.items() if known_id == value), repr(value)
+        )
+
+
+@contextmanager
+def open_demo_memory(
+    keep: Path | None = None, embedder: str | None = None
+) -> Iterator[tuple[Memory, DemoClock, Path]]:
+    """A new memory in a folder that is gone afterwards, unless one to keep is named, and the clock it goes by."""
+    with ExitStack() as stack:
+        if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+            raise InvalidInput(
+                f"{keep} is not an empty folder.", hint="Name a new folder for --keep."
+            )
+        if keep is None:
+            keep = Path(stack.enter_context(TemporaryDirectory(prefix="told-demo-")))
+        clock = DemoClock()
+        memory = Memory(
+            f"sqlite:///{keep / STORE_FILE}",
+            embedder=embedder,
+            llm="none",
+            extract="local",
+            secrets="redact",
+            mint=IdGenerator(clock),
+            account="default",
+        )
+        yield stack.enter_context(memory), clock, keep
+
+
+def iter_acts(memory: Memory, ids: Mapping[str, str], folder: Path) -> Iterator[DemoAct]:
+    """What a memory can do, shown on the story it was told."""
+    runner = DemoRunner(memory, ids)
+    yield from _show_extraction(runner, ids)
+    yield from _show_search(runner)
+    yield from _show_time_travel(runner)
+    yield from _show_changes(runner, ids)
+    yield from _show_explain(runner)
+    yield from _show_erasure(runner, ids, folder)
+
+
+def _show_extraction(runner: DemoRunner, ids: Mapping[str, str]) -> Iterator[DemoAct]:
+    message = "I speak Portuguese and English, and I have a brother called Nuno."
+    yield runner.run_call(
+        "From words to facts",
+        "One sentence, three facts: found by rules, offline, with no model.",
+        "add",
+        message,
+        user_id="mara",
+    )
+    yield runner.run_call(
+        "",
+        "She never said that anything was to be updated; the new home took the place of the old.",
+        "history",
+        ids["home"],
+    )
+    yield runner.run_call(
+        "", "Two things that cannot both be true are both kept.", "contradictions", user_id="mara"
+    )
+
+
+def _show_search(runner: DemoRunner) -> Iterator[DemoAct]:
+    question = "Where does Mara live?"
+    yield runner.run_call(
+        "Search",
+        "The best answers first, and only hers.",
+        "search",
+        question,
+        user_id="mara",
+        limit=3,
+    )
+    yield runner.run_call(
+        "",
+        "Another user asks the same: no word of hers can reach him.",
+        "search",
+        question,
+        user_id="jonas",
+        limit=1,
+    )
+    yield runner.run_call(
+        "",
+        "A detail mentioned once, eight months ago.",
+        "search",
+        "the frame number of my bike",
+        user_id="mara",
+        limit=1,
+    )
+
+
+def _show_time_travel(runner: DemoRunner) -> Iterator[DemoAct]:
+    yield runner.run_call(
+        "Travel in time",
+        "The same question, answered with what was known at the end of March.",
+        "search",
+        "Where does Mara live?",
+        user_id="mara",
+        limit=1,
+        as_of="March 2026",
+    )
+    papers = {"user_id": "mara", "filters": {"topic": "papers"}}
+    yield runner.run_call(
+        "",
+        "Two clocks: her passport was renewed in February, and she told of it in August. In June nobody knew,",
+        "get_all",
+        **papers,
+        as_of="June 2026",
+    )
+    yield runner.run_call("", "and yet it held in June.", "get_all", **papers, valid_at="June 2026")
+    yield runner.run_call(
+        "",
+        "What changed in May: a job and a home.",
+        "diff",
+        "April 2026",
+        "May 2026",
+        user_id="mara",
+    )
+
+
+def _show_changes(runner: DemoRunner, ids: Mapping[str, str]) -> Iterator[DemoAct]:
+    yield runner.run_call(
+        "Change without losing",
+        "She moves once more.",
+        "add",
+        "I moved to Braga last week.",
+        user_id="mara",
+    )
+    yield runner.run_call(
+        "", "Every version, with the day it was believed.", "history", ids["home"]
+    )
+    yield runner.run_call(
+        "", "By hand, if you like.", "update", ids["home"], "User lives in Braga, in the old town"
+    )
+    yield runner.run_call(
+        "", "The newest of everything that happened.", "timeline", user_id="mara", limit=3
+    )
+
+
+def _show_explain(runner: DemoRunner) -> Iterator[DemoAct]:
+    yield runner.run_call(
+        "Why?",
+        "What was understood, what each stage kept, and the sum behind every score.",
+        "explain",
+        "Who is my manager at work?",
+        user_id="mara",
+        limit=3,
+    )
+    yield runner.run_call(
+        "A prompt that fits",
+        "As many memories as 140 tokens hold, marked as data, never as instructions.",
+        "context",
+        "Plan a day for Mara: work, a run, some tea, the cat.",
+        user_id="mara",
+        budget=140,
+    )
+
+
+def _show_erasure(runner: DemoRunner, ids: Mapping[str, str], folder: Path) -> Iterator[DemoAct]:
+    yield _count_secret(
+        folder,
+        "Erase for good",
+        "Deleting hides; erasing destroys. The door code is in the file now:",
+    )
+    yield runner.run_call(
+        "", "The memory, its evidence and all that was made from it.", "erase", ids["secret"]
+    )
+    yield _count_secret(folder, "", "No byte of it is left in any file of the store,")
+    yield runner.run_call(
+        "", "and the ledger still proves that nothing else was touched.", "verify"
+    )
+
+
+def _count_secret(folder: Path, title: str, comment: str) -> DemoAct:
+    """How often the erased text stands in the bytes of each file of the store."""
+    counts = {
+        file.name: file.read_bytes().count(SECRET.encode()) for file in sorted(folder.iterdir())
+    }
+    call = (
+        f"{{file.name: file.read_bytes().count({SECRET.encode()!r}) for file in folder.iterdir()}}"
+    )
+    return DemoAct("scan", call, counts, comment, title)
+
+
+__all__ = [
+    "STORE_FILE",
+    "DEMO_NOW",
+    "DemoAct",
+    "DemoClock",
+    "StoryLine",
+    "open_demo_memory",
+    "replay_story",
+    "load_story",
+    "iter_acts",
+]

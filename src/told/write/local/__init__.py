@@ -1,5 +1,0 @@
-"""Claims out of what people say, by rules alone: offline, deterministic, in a fraction of a millisecond a sentence."""
-
-from told.write.local.extractor import LocalExtractor
-
-__all__ = ["LocalExtractor"]
