@@ -1,4 +1,4 @@
-"""Running a command line: its exit code, and its errors in one line with the way out."""
+"""Run a command line: build the command tree, map errors to exit codes and one-line messages."""
 
 from __future__ import annotations
 
@@ -42,10 +42,10 @@ COMMAND_NAMES = {
     "topics": "topics list", "topic": "topics show", "file_topics": "topics file",
     "merge_topics": "topics merge", "abstract_topics": "topics abstract",
 }  # fmt: skip
-"""SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
+"""SDK verbs whose command has another name; `delete_all` is `delete --all`."""
 
 OMITTED_VERBS = frozenset({"tool_result"})
-"""SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
+"""SDK verbs without a command; agents submit tool results through the SDK."""
 
 app = typer.Typer(
     name="told",
@@ -85,11 +85,11 @@ _USAGE_ERRORS = cast(
     "type[UsageError]",
     next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"),
 )
-"""Everything the parser refuses; the class stands in another module in older versions of typer."""
+"""All parser errors; older typer versions define the class elsewhere."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run a command line and leave with its exit code; even a bug of ours ends in one line."""
+    """Run a command line and exit; even an internal error prints one line."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not _has_flag("--debug", words):
         sys.excepthook = _print_unexpected
@@ -98,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command line and give its exit code; errors have been printed."""
+    """Run a command line and return its exit code; errors are printed."""
     try:
         code = _invoke(words)
     except BrokenPipeError:
@@ -118,7 +118,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _flush_stdout() -> None:
-    """Print what is left; where that cannot be, the error has been that."""
+    """Flush standard output, ignoring errors that were already reported."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -126,7 +126,7 @@ def _flush_stdout() -> None:
 
 
 def _silence_stdout() -> int:
-    """The reader went away and wants no more; what Python flushes at its end must not complain about that either."""
+    """Redirect standard output after a broken pipe so that Python's exit flush stays quiet."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_FAILED
 
@@ -138,7 +138,7 @@ def _invoke(words: Sequence[str]) -> int:
 
 
 def _has_flag(flag: str, words: Sequence[str]) -> bool:
-    """Whether a flag is on the line, even on one that cannot be parsed."""
+    """Return whether a flag is on the command line, even if it cannot be parsed."""
     options = words[: words.index("--")] if "--" in words else words
     return flag in options
 
@@ -191,7 +191,7 @@ def _print_error(error: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _translate_hint(hint: str) -> str:
-    """A way out as it is typed here: `told list` for `get_all()`, a setting for what a memory is opened with."""
+    """Rewrite an SDK hint for the command line, such as `told list` for `get_all()`."""
     commands = cast("Any", typer.main.get_command(app)).commands
 
     def to_command(match: re.Match[str]) -> str:
@@ -204,7 +204,7 @@ def _translate_hint(hint: str) -> str:
 def _print_unexpected(
     kind: type[BaseException], error: BaseException, _: TracebackType | None
 ) -> None:
-    """The last resort for what nobody foresaw."""
+    """Print an unhandled exception as one line."""
     print(
         f"error: told failed unexpectedly: {kind.__name__}: {error}. Run again with --debug.",
         file=sys.stderr,

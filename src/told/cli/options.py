@@ -1,4 +1,4 @@
-"""The options commands share: how each is spelled, and how its text becomes a value."""
+"""Shared command options: their flags and parsers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILTER_PANEL = "Which and how many"
 
 
 def parse_json_object(text: str) -> dict[str, Any]:
-    """The JSON object an option holds."""
+    """Parse an option that holds a JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -30,7 +30,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
 
 
 def parse_file_or_stdin(text: str) -> Path:
-    """The path of a file or a pipe that is there, or `-` for standard input."""
+    """Parse an existing file or pipe, or `-` for standard input."""
     path = Path(text)
     if text == "-":
         return path
@@ -42,12 +42,12 @@ def parse_file_or_stdin(text: str) -> Path:
 
 
 def option(*names: str, about: str, panel: str | None = None, **settings: Any) -> Any:
-    """An option that does not print its default."""
+    """Declare an option that does not print its default."""
     return typer.Option(*names, help=about, rich_help_panel=panel, show_default=False, **settings)
 
 
 def argument(about: str, metavar: str | None = None, **settings: Any) -> Any:
-    """An argument that does not print its default."""
+    """Declare an argument that does not print its default."""
     return typer.Argument(help=about, metavar=metavar, show_default=False, **settings)
 
 
@@ -203,7 +203,7 @@ OptionalMemoryId: TypeAlias = Annotated[str | None, argument("The memory's id.",
 
 
 class ScopeArgs(TypedDict):
-    """A scope as the SDK spells it."""
+    """Scope arguments of the SDK."""
 
     user_id: str | None
     agent_id: str | None
@@ -211,14 +211,14 @@ class ScopeArgs(TypedDict):
 
 
 class TimeArgs(TypedDict):
-    """A point on both time axes as the SDK spells it."""
+    """Time-travel arguments of the SDK."""
 
     as_of: str | None
     valid_at: str | None
 
 
 class FilterArgs(TypedDict):
-    """Which memories and how many, as the SDK spells it."""
+    """Filter and limit arguments of the SDK."""
 
     filters: dict[str, Any] | None
     limit: int | None
@@ -226,7 +226,7 @@ class FilterArgs(TypedDict):
 
 
 class QueryArgs(TypedDict):
-    """How a question is meant, as the SDK spells it."""
+    """Query arguments of the SDK."""
 
     kinds: list[str] | None
     min_score: float | None
@@ -234,12 +234,12 @@ class QueryArgs(TypedDict):
 
 
 def scope_args(user: str | None, agent: str | None, run: str | None) -> ScopeArgs:
-    """The scope the options name."""
+    """Build the SDK's scope arguments."""
     return {"user_id": user, "agent_id": agent, "run_id": run}
 
 
 def time_args(as_of: str | None, valid_at: str | None) -> TimeArgs:
-    """The point in time the options name."""
+    """Build the SDK's time-travel arguments."""
     return {"as_of": as_of, "valid_at": valid_at}
 
 
@@ -249,14 +249,14 @@ def filter_args(
     limit: int | None,
     show_expired: bool,
 ) -> FilterArgs:
-    """The choice the options name."""
+    """Build the SDK's filter arguments."""
     return {"filters": build_filter(filter, where), "limit": limit, "show_expired": show_expired}
 
 
 def query_args(
     kinds: Sequence[str] | None, min_score: float | None, reference_date: str | None
 ) -> QueryArgs:
-    """How the options mean a question."""
+    """Build the SDK's query arguments."""
     return {
         "kinds": list(kinds) if kinds else None,
         "min_score": min_score,
@@ -267,7 +267,7 @@ def query_args(
 def build_filter(
     expression: dict[str, Any] | None, pairs: Sequence[str] | None
 ) -> dict[str, Any] | None:
-    """One filter expression of a JSON one and of `key=value` pairs; all of them must hold."""
+    """Combine a JSON filter and `key=value` pairs with AND."""
     conditions = [
         *([expression] if expression else []),
         *(_parse_pair(text) for text in pairs or ()),
@@ -276,7 +276,7 @@ def build_filter(
 
 
 def _parse_pair(text: str) -> dict[str, Any]:
-    """A `key=value` pair; a value that is a JSON number, truth value or null is one."""
+    """Parse `key=value`; JSON numbers, booleans and null keep their type."""
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="'--where'")
@@ -288,7 +288,7 @@ def _parse_pair(text: str) -> dict[str, Any]:
 
 
 def parse_messages(text: str, name: str) -> Any:
-    """The messages in a file: one JSON value, or one on each line."""
+    """Parse messages from JSON or JSON Lines."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -308,7 +308,7 @@ def _parse_json_line(line: str, number: int, name: str) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """A file as text, or standard input for `-`."""
+    """Read a file as text, or standard input for `-`."""
     try:
         return read_stdin() if str(path) == "-" else path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:

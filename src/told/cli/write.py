@@ -1,4 +1,4 @@
-"""The commands that write: add, update, link, and the three ways to let go (delete, retract, erase), and reset."""
+"""Commands that write: add, update, link, delete, retract, erase, reset and blob."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ OutputOption = Annotated[
 
 @blob_app.callback(invoke_without_command=True)
 def blob_group(ctx: typer.Context) -> None:
-    """Documents and images: upload, sync, list, get."""
+    """Manage documents and images: upload, sync, list, get."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
@@ -84,7 +84,9 @@ def upload(
     media_type: MediaTypeOption = None,
     metadata: Metadata = None,
 ) -> None:
-    """Remember documents: text, Markdown, HTML, PDF, DOCX or images; a changed one replaces what was known of it."""
+    """Store documents: text, Markdown, HTML, PDF, DOCX or images; a changed file replaces its
+    old version.
+    """
     if source is not None and len(files) > 1:
         raise InvalidInput("--source names one document; give one file with it.")
     with shell.open_with_llm() as memory:
@@ -115,7 +117,7 @@ def sync(
     prune: PruneOption = False,
     dry_run: SyncDryRun = False,
 ) -> None:
-    """Remember every document in a folder; what has not changed is left alone, and what cannot be read is named."""
+    """Store every document in a folder; skip unchanged files and report unreadable ones."""
     from told.cli import views
 
     documents = dict(_find_documents(folder))
@@ -145,7 +147,7 @@ def sync(
 
 
 def _find_documents(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a folder that are documents by their name, each under its path from the folder on."""
+    """Yield the documents of a folder by file name, with their relative paths."""
     from told.ingest.documents.pipeline import MEDIA_TYPES_BY_SUFFIX
     from told.ingest.image_parts import IMAGE_SUFFIXES as IMAGES
 
@@ -164,7 +166,7 @@ def _find_documents(folder: Path) -> Iterator[tuple[str, Path]]:
 def _find_removed(
     memory: Memory, ids: ScopeArgs, folder: Path, documents: dict[str, Path]
 ) -> dict[str, list[str]]:
-    """The documents that came from a folder and are no longer in it, with the memories made of each."""
+    """Return documents whose file left the folder, with their memory ids."""
     prefix, page_size = f"{folder.resolve().name}/", 1000
     removed: dict[str, list[str]] = {}
     offset = 0
@@ -182,7 +184,7 @@ def _find_removed(
 def _upload_file(
     memory: Memory, path: Path, source: str, ids: ScopeArgs, metadata: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """What became of one file of a folder; one that cannot be read does not stop the rest."""
+    """Upload one file of a folder; return an error row if it cannot be read."""
     try:
         return {"file": source, **memory.upload(path, source=source, metadata=metadata, **ids)}
     except StoreError:
@@ -218,7 +220,7 @@ EVENT_LABELS = {"ADD": "new", "UPDATE": "revised", "NONE": "unchanged", "DELETE"
 
 @command(blob_app, "list")
 def list_(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """List the documents and images that came with what was said."""
+    """List stored documents and images."""
     from told.cli import views
 
     def render_table(body: dict[str, Any]) -> Any:
@@ -245,7 +247,7 @@ def get(
     run: Run = None,
     output: OutputOption = None,
 ) -> None:
-    """Get a document or an image back, byte for byte: into a file, or on standard output."""
+    """Write a stored document or image to a file or to standard output."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -264,7 +266,7 @@ def get(
 
 
 def _write_new_file(path: Path, data: bytes) -> None:
-    """Write bytes to a new file that only its owner may read."""
+    """Write bytes to a new file readable by its owner only."""
     try:
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
             file.write(data)
@@ -332,7 +334,7 @@ def add(
         str | None, option(about="A prompt of your own for the model that does.", metavar="TEXT")
     ] = None,
 ) -> None:
-    """Remember what was said, and the facts in it."""
+    """Store messages and extract the facts in them."""
     from told.cli import views
 
     messages = _build_messages(
@@ -356,7 +358,7 @@ def add(
 
 
 def _build_messages(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
-    """The messages of a call: those of a file, or each text by the same speaker."""
+    """Build the messages of a call from a file or from texts of one speaker."""
     if (file is None) == (not texts):
         raise InvalidInput(
             "Give texts or a --file, one of them.", hint="`told add -` reads standard input."
@@ -368,7 +370,7 @@ def _build_messages(texts: list[str], file: Path | None, speaker: dict[str, str]
 
 
 def _read_stdin_text() -> str:
-    """Standard input without the end of its last line, which belongs to the pipe and not to what was said."""
+    """Read standard input without its final newline."""
     return read_stdin().removesuffix("\n")
 
 
@@ -386,7 +388,7 @@ def update(
         bool, option("--never-expires", about="Take the expiry away.")
     ] = False,
 ) -> None:
-    """Give a memory a new text, metadata or expiry; the version before it stays in its history."""
+    """Update a memory's text, metadata or expiry; the previous version stays in its history."""
     from told.api.verbs import UNSET
     from told.cli import views
 
@@ -415,7 +417,7 @@ def link(
     metadata: Metadata = None,
     weight: Annotated[float, typer.Option(help="How strongly, 0 to 1.", metavar="W")] = 1.0,
 ) -> None:
-    """Say that one memory bears on another."""
+    """Link one memory to another."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -438,7 +440,7 @@ def delete(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Give up a memory, or with --all everything a scope holds; the past keeps it (see `erase`)."""
+    """Delete a memory, or with --all everything in a scope; the history is kept (see `erase`)."""
     from told.cli import views
 
     if everything == (memory_id is not None):
@@ -458,7 +460,7 @@ def delete(
 
 
 def _preview_delete(memory: Memory, memory_id: str | None, ids: ScopeArgs) -> dict[str, Any]:
-    """The memories a deletion would take."""
+    """Return the memories that a deletion would affect."""
     if memory_id is None:
         return memory.get_all(**ids, show_expired=True, limit=1000)
     row = memory.get(memory_id, **ids)
@@ -478,7 +480,7 @@ def retract(
     run: Run = None,
     why: Why = "retracted",
 ) -> None:
-    """Give up a memory and record the reason."""
+    """Retract a memory with a reason."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -500,7 +502,7 @@ def erase(
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Destroy content, and all that was made from it, for good; prints a certificate."""
+    """Erase content and everything derived from it for good; print a certificate."""
     from told.cli import views
 
     ids = scope_args(user, agent, run)
@@ -518,7 +520,7 @@ def erase(
 
 @command(app, rich_help_panel=PANEL)
 def reset(shell: Shell, dry_run: DryRun = False, yes: Yes = False) -> None:
-    """Destroy everything in the account and begin anew."""
+    """Destroy everything in the account and start a new ledger."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
