@@ -18,11 +18,11 @@ from told.model.validation import suggest_option
 
 PANEL = "About told"
 app = typer.Typer()
-CommandWords = Annotated[list[str] | None, argument("Of this command alone.", "[COMMAND]...")]
+CommandWords = Annotated[list[str] | None, argument("Show only this command.", "[COMMAND]...")]
 KeepFolder = Annotated[
     Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")
 ]
-ShowOrigin = Annotated[bool, option("--origin", about="Say where each value came from.")]
+ShowOrigin = Annotated[bool, option("--origin", about="Show where each value comes from.")]
 
 
 @command(app, rich_help_panel=PANEL)

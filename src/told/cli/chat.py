@@ -28,7 +28,7 @@ ModelOption = Annotated[
     str | None,
     option(
         "--llm", metavar="MODEL",
-        about="Who answers, such as openai:gpt-4o-mini; none lets memory answer by itself. Otherwise the setting llm.",
+        about="Model that replies, such as openai:gpt-4o-mini; none replies from memory alone. Default: setting llm.",
     ),
 ]  # fmt: skip
 
@@ -125,29 +125,31 @@ class ChatLoop:
         self.shown_warnings: set[str] = set()
         self.commands = {
             "memory": SlashCommand(
-                "what is held, how strong it is and when it will fade",
+                "what is remembered, its salience and when it fades",
                 self._list_memories,
                 fading.render_remembered,
             ),
             "explain": SlashCommand(
-                "why the last reply used what it used", self._explain_reply, _render_explanation
+                "why the last reply used its memories", self._explain_reply, _render_explanation
             ),
             "why": SlashCommand(
-                "why a memory was or was not used for it",
+                "why a memory was or was not used for the last reply",
                 self._explain_memory,
                 _render_why,
                 "<id or words>",
             ),
             "forget": SlashCommand(
-                "give up a memory", self._forget_memory, _render_forgotten, "<id or words>"
+                "forget a memory", self._forget_memory, _render_forgotten, "<id or words>"
             ),
             "as-of": SlashCommand(
-                "answer from what was known then; `now` goes back",
+                "answer from what was known at that time; `now` goes back",
                 self._set_as_of,
                 _render_as_of,
                 "<time>",
             ),
-            "tiers": SlashCommand("where memories are", self._get_tiers, self._render_tiers),
+            "tiers": SlashCommand(
+                "how memories are spread over the tiers", self._get_tiers, self._render_tiers
+            ),
             "help": SlashCommand("these commands", self._list_commands, _render_help),
             "quit": SlashCommand("end; so do Ctrl-C and Ctrl-D", self._finish, _render_nothing),
         }
@@ -237,7 +239,7 @@ class ChatLoop:
 
     def _confirm_forget(self, text: str) -> bool:
         """Return True if the next line confirms; push any other line back."""
-        question = views.safe_text(f"Give up “{text}”? [y/N] ").plain
+        question = views.safe_text(f"Forget “{text}”? [y/N] ").plain
         if not self.lines.interactive:
             self.shell.print_note(question)
         answer = self.lines.read(question)
@@ -275,7 +277,7 @@ def _suggest_command(name: str, names: list[str]) -> str:
     return (
         f"Did you mean /{matches[0]}?"
         if matches
-        else "/help lists them; a line that begins with a blank is said."
+        else "/help lists the commands; start a line with a blank to send it as a message."
     )
 
 
@@ -286,7 +288,7 @@ def _render_greeting(chat: ChatSession) -> Text:
     who = (
         f"{chat.llm.model} answers"
         if chat.llm is not None
-        else "no model is configured, so memory itself answers"
+        else "no model is configured: replies come from memory alone"
     )
     return Text.assemble(("told", "bold"), (f" · {who} · /help lists the commands", "dim"))
 
@@ -330,9 +332,9 @@ def _render_forgotten(body: Mapping[str, Any]) -> RenderableType:
     if body["forgotten"] is None:
         return views.dim_text("Nothing was changed.")
     return Group(
-        Text.assemble(("Given up: ", "red"), views.safe_text(body["memory"])),
+        Text.assemble(("Forgotten: ", "red"), views.safe_text(body["memory"])),
         views.safe_text(
-            f"Its history stays. To destroy the words too: told erase {body['forgotten']}", "dim"
+            f"Its history is kept. To erase the text too: told erase {body['forgotten']}", "dim"
         ),
     )
 

@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from told.tools.evaluate.data import EvalConversation
     from told.tools.evaluate.run import EmbedderPool, EvalRun, Variant
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -42,31 +41,32 @@ def evaluate(
     budget: Annotated[
         list[int] | None,
         option(
-            about="Tokens of a context; repeatable; 500, 1000, 2000 and 4000 if left out.",
+            about="Context budget in tokens; repeatable; default 500, 1000, 2000 and 4000.",
             metavar="N",
             min=1,
         ),
     ] = None,
     limit_conversations: Annotated[
-        int | None, option(about="Only the first so many of each file.", metavar="N", min=1)
+        int | None,
+        option(about="Use only the first N conversations of each file.", metavar="N", min=1),
     ] = None,
     misses: Annotated[
         int, typer.Option(help="How many misses to explain.", metavar="N", min=0)
     ] = 5,
     set_: Annotated[
         list[str] | None,
-        option("--set", about="A setting of the whole run; repeatable.", metavar="NAME=VALUE"),
+        option("--set", about="Setting for every run; repeatable.", metavar="NAME=VALUE"),
     ] = None,
     compare: Annotated[
         list[str] | None,
         option(
-            about="Other settings to measure beside it: a title of your own if you like, then pairs, such as "
+            about="Variant to compare: optional title, then settings, such as "
             "few=depth=50; repeatable.",
             metavar="NAME=VALUE,...",
         ),
     ] = None,
     save: Annotated[
-        Path | None, option(about="Write all figures to this file, as JSON.", metavar="PATH")
+        Path | None, option(about="Write the full report to this file as JSON.", metavar="PATH")
     ] = None,
 ) -> None:
     """Measure recall on your own conversations: the share of evidence that fits in a context.
@@ -175,7 +175,7 @@ def _parse_variants(
     titles = [variant.name for variant in variants]
     duplicate = next((title for title in titles if titles.count(title) > 1), None)
     if duplicate is not None:
-        raise typer.BadParameter(f"two of them are called {duplicate!r}", param_hint="'--compare'")
+        raise typer.BadParameter(f"two variants are named {duplicate!r}", param_hint="'--compare'")
     return variants
 
 
@@ -278,9 +278,7 @@ class FittingTable:
         )
         yield self.build(self.names[:count])
         if hidden := self.names[count:]:
-            yield dim_text(
-                f"no room for {', '.join(hidden)}; a wider terminal or --json shows them"
-            )
+            yield dim_text(f"hidden: {', '.join(hidden)}; use a wider terminal or --json")
 
     def _measure_width(self, console: Console, count: int) -> int:
         return console.measure(

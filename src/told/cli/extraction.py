@@ -16,17 +16,17 @@ from told.cli.shell import EXIT_UNSOUND, Shell, command, print_help
 app = typer.Typer()
 kinds_app = typer.Typer()
 KindName = Annotated[str, argument("The kind's name.", "NAME")]
-KindPaths = Annotated[list[Path] | None, argument("YAML files, folders of them, or ontology JSON; your own if left out.",
+KindPaths = Annotated[list[Path] | None, argument("YAML files, folders, or ontology JSON; default: your kinds.",
                                               "[PATH]...")]  # fmt: skip
 TargetFolder = Annotated[
     Path | None,
-    option("--into", about="The folder to write to; your kinds if left out.", metavar="PATH"),
+    option("--into", about="Target folder; default: your kinds folder.", metavar="PATH"),
 ]
 WriteModeOption = Annotated[
     str, typer.Option("--write", help="merge, aggregate, append or cumulative.", metavar="WAY")
 ]
 FieldNames = Annotated[
-    list[str] | None, option("--field", about="A field of it; repeatable.", metavar="NAME")
+    list[str] | None, option("--field", about="Field name; repeatable.", metavar="NAME")
 ]
 
 
@@ -120,7 +120,7 @@ def check(shell: Shell, paths: KindPaths = None) -> None:
         )
 
     empty_note = views.dim_text(
-        f"No kinds of your own in {own_folder}; `told kinds new NAME` begins one."
+        f"No kinds of your own in {own_folder}; create one with `told kinds new NAME`."
     )
     shell.show_result(
         rows,
@@ -163,7 +163,7 @@ def infer(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
 
     def render_drafts(body: Mapping[str, Any]) -> Any:
         if not body["results"]:
-            return views.dim_text("Nothing in quarantine asks for a kind of its own.")
+            return views.dim_text("No quarantined claim needs a new kind.")
         return views.safe_text("\n".join(_format_draft(row) for row in body["results"]))
 
     shell.show_result(result, render_drafts)
@@ -177,9 +177,7 @@ def _format_draft(row: Mapping[str, Any]) -> str:
 PANEL = "Understand"
 faults = typer.Typer()
 quarantine = typer.Typer()
-FaultNumbers = Annotated[
-    list[int] | None, argument("The faults' numbers; all of them if left out.", "[NUMBER]...")
-]
+FaultNumbers = Annotated[list[int] | None, argument("Fault numbers; default: all.", "[NUMBER]...")]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -221,7 +219,7 @@ def entities(shell: Shell, user: User = None, agent: Agent = None, run: Run = No
 @command(app, rich_help_panel=PANEL)
 def relations(
     shell: Shell,
-    name: Annotated[str, argument("Whom or what to look at.", "NAME")],
+    name: Annotated[str, argument("Name of the entity.", "NAME")],
     user: User = None,
     agent: Agent = None,
     run: Run = None,
@@ -235,7 +233,7 @@ def relations(
         result,
         lambda body: (
             _build_results_table(body, "source", "relation", "target")
-            or views.dim_text("No relation yet.")
+            or views.dim_text("No relations yet.")
         ),
     )
 
@@ -251,8 +249,7 @@ def identify(shell: Shell, user: User = None, agent: Agent = None, run: Run = No
     shell.show_result(
         result,
         lambda body: (
-            _build_results_table(body, *columns)
-            or views.dim_text("No names look alike that were not noted yet.")
+            _build_results_table(body, *columns) or views.dim_text("No new similar names found.")
         ),
     )
 
@@ -272,7 +269,7 @@ def _build_results_table(body: Mapping[str, Any], *names: str) -> Any:
 @command(app, rich_help_panel=PANEL)
 def revoke(
     shell: Shell,
-    source: Annotated[str, argument("The source not to be believed any more.", "NAME")],
+    source: Annotated[str, argument("Name of the source to revoke.", "NAME")],
 ) -> None:
     """Retract everything that came from a source; the history is kept. To destroy it use `erase
     --source`.
@@ -359,7 +356,7 @@ def list_quarantine(shell: Shell, user: User = None, agent: Agent = None, run: R
 
     def render_table(body: Mapping[str, Any]) -> Any:
         if not body["results"]:
-            return views.dim_text("Nothing is in doubt.")
+            return views.dim_text("Nothing is in quarantine.")
         grid = views.build_table("claim", "why")
         grid.columns[0].min_width = len(body["results"][0]["id"])
         for row in body["results"]:

@@ -197,12 +197,10 @@ PANEL = "Fade and forget"
 app = typer.Typer()
 ClockOption = Annotated[
     str | None,
-    option(
-        "--clock", about="As if it faded by another clock: turns, time or tokens.", metavar="CLOCK"
-    ),
+    option("--clock", about="Use another decay clock: turns, time or tokens.", metavar="CLOCK"),
 ]
 PointsOption = Annotated[
-    int, option("--points", about="How many points the curve has.", metavar="N")
+    int, option("--points", about="Number of points of the curve.", metavar="N")
 ]
 
 
@@ -256,7 +254,7 @@ TIERS_PANEL = "Look after it"
 MAX_TAIL_ROWS = 5
 """Tail turns shown; --json shows all."""
 
-Force = Annotated[bool, option("--force", about="File everything now, however new it is.")]
+Force = Annotated[bool, option("--force", about="Archive everything now, regardless of age.")]
 
 
 @command(app, rich_help_panel=TIERS_PANEL)
@@ -298,7 +296,7 @@ def registry(
 
     def render_table(body: Mapping[str, Any]) -> RenderableType:
         if not body["results"]:
-            return views.dim_text("Nothing is filed yet.")
+            return views.dim_text("No exchange is archived yet.")
         grid = views.build_table("when", "importance", "exchange")
         for row in body["results"]:
             grid.add_row(

@@ -28,9 +28,9 @@ from told.errors import InvalidInput, ScopeError, ToldError
 from told.runtime import lazy_regex
 
 EPILOG = (
-    "Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · "
+    "Exit codes: 0 done · 1 failed (not found, conflict, store error) or declined · "
     "2 bad usage or bad input · 3 verification failed (verify, doctor) · 130 interrupted. "
-    "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
+    "Results are formatted for people; --json prints exactly what the SDK returns, and errors are JSON too."
 )
 
 COMMAND_NAMES = {

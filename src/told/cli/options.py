@@ -93,18 +93,20 @@ AsOf: TypeAlias = Annotated[
     str | None,
     option(
         "--as-of", panel=TIME_PANEL, metavar="TIME",
-        about='What was believed then: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
+        about='Read as of this time: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
     ),
 ]  # fmt: skip
 ValidAt: TypeAlias = Annotated[
     str | None,
-    option("--valid-at", about="What held in the world then.", panel=TIME_PANEL, metavar="TIME"),
+    option(
+        "--valid-at", about="Facts that were valid at this time.", panel=TIME_PANEL, metavar="TIME"
+    ),
 ]
 ReferenceDate: TypeAlias = Annotated[
     str | None,
     option(
         "--reference-date",
-        about='When the question is asked, for "last week" in it.',
+        about='Reference time for phrases such as "last week".',
         panel=TIME_PANEL,
         metavar="TIME",
     ),
@@ -126,7 +128,7 @@ Where: TypeAlias = Annotated[
     list[str] | None,
     option(
         "--where",
-        about="Only where metadata is so; repeatable.",
+        about="Filter by metadata; repeatable.",
         panel=FILTER_PANEL,
         metavar="KEY=VALUE",
     ),
@@ -142,7 +144,7 @@ MinScore: TypeAlias = Annotated[
     option(
         "--min-score",
         "--threshold",
-        about="Leave out scores below this, 0 to 1.",
+        about="Minimum score, 0 to 1.",
         panel=FILTER_PANEL,
         metavar="SCORE",
     ),
@@ -160,7 +162,7 @@ Rerank: TypeAlias = Annotated[
     bool,
     option(
         "--rerank",
-        about="Let the reranker judge the best hits, if one is in use.",
+        about="Rerank the best hits, if a reranker is configured.",
         panel=FILTER_PANEL,
     ),
 ]
@@ -176,7 +178,7 @@ Lens: TypeAlias = Annotated[
     str | None,
     option(
         "--lens", panel=FILTER_PANEL, metavar="LENS",
-        about="Follow names that are the same: strict (0.98 sure), likely (0.85) or exploratory (0.60).",
+        about="Expand to identical entities: strict (0.98), likely (0.85), exploratory (0.60).",
     ),
 ]  # fmt: skip
 
@@ -187,17 +189,17 @@ Metadata: TypeAlias = Annotated[
     option(
         "--metadata",
         "-m",
-        about="Facts about the memory, as a JSON object.",
+        about="Metadata as a JSON object.",
         metavar="JSON",
         parser=parse_json_object,
     ),
 ]
 Expires: TypeAlias = Annotated[
-    str | None, option("--expires", about="Not recalled after this time.", metavar="TIME")
+    str | None, option("--expires", about="Expiry time; not recalled afterwards.", metavar="TIME")
 ]
 Why: TypeAlias = Annotated[str, option("--why", about="The reason to record.", metavar="TEXT")]
 Yes: TypeAlias = Annotated[bool, option("--yes", "-y", about="Do not ask for confirmation.")]
-DryRun: TypeAlias = Annotated[bool, option("--dry-run", about="Only show what would go.")]
+DryRun: TypeAlias = Annotated[bool, option("--dry-run", about="Only show what would be removed.")]
 MemoryId: TypeAlias = Annotated[str, argument("The memory's id.", "ID")]
 OptionalMemoryId: TypeAlias = Annotated[str | None, argument("The memory's id.", "[ID]")]
 

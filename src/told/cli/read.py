@@ -89,7 +89,7 @@ def list_(
     where: Where = None,
     kind: Kinds = None,
     limit: Limit = None,
-    offset: Annotated[int, option(about="Leave out this many first.", metavar="N", min=0)] = 0,
+    offset: Annotated[int, option(about="Skip this many results.", metavar="N", min=0)] = 0,
     show_expired: ShowExpired = False,
     belief: Belief = None,
 ) -> None:
@@ -139,7 +139,7 @@ def context(
     shell: Shell,
     query: Annotated[
         str | None,
-        argument("What the prompt is about; without it, the newest memories.", "[QUERY]"),
+        argument("Query for the context; default: the newest memories.", "[QUERY]"),
     ] = None,
     user: User = None,
     agent: Agent = None,
@@ -154,7 +154,7 @@ def context(
     ] = None,
     tail: Annotated[
         int | None,
-        option(about="So many of the last turns at the end, whatever they say.", metavar="N"),
+        option(about="Append the last N turns.", metavar="N"),
     ] = None,
     as_of: AsOf = None,
     valid_at: ValidAt = None,
@@ -246,7 +246,7 @@ def explain(
 @command(app, "why-not", rich_help_panel=PANEL)
 def why_not(
     shell: Shell,
-    query: Annotated[str, argument("The search it is missing from.", "QUERY")],
+    query: Annotated[str, argument("The query that does not return it.", "QUERY")],
     memory_id: MemoryId,
     user: User = None,
     agent: Agent = None,
@@ -315,8 +315,8 @@ def timeline(
 @command(app, rich_help_panel=PANEL)
 def diff(
     shell: Shell,
-    before: Annotated[str, argument("The earlier moment.", "BEFORE")],
-    after: Annotated[str | None, argument("The later one; now if left out.", "[AFTER]")] = None,
+    before: Annotated[str, argument("The earlier time.", "BEFORE")],
+    after: Annotated[str | None, argument("The later time; default: now.", "[AFTER]")] = None,
     user: User = None,
     agent: Agent = None,
     run: Run = None,

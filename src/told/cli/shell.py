@@ -201,7 +201,9 @@ class Shell:
             if sys.stdin.isatty():
                 raise
             print(file=sys.stderr)
-            raise InvalidInput("Nobody is there to confirm this.", hint="Pass --yes.") from gone
+            raise InvalidInput(
+                "Cannot ask for confirmation: standard input is not a terminal.", hint="Pass --yes."
+            ) from gone
         if not agreed:
             self.print_note("Nothing was changed.")
             raise typer.Exit(EXIT_FAILED)
@@ -232,7 +234,7 @@ def root_callback(
     store: Annotated[
         str | None,
         typer.Option(
-            help="Where memories live, such as sqlite:///memory.db.",
+            help="Store URL, such as sqlite:///memory.db.",
             metavar="URL",
             rich_help_panel=PANEL,
             show_default=False,
@@ -256,7 +258,7 @@ def root_callback(
     zone: Annotated[
         str | None,
         typer.Option(
-            help="Time zone of times that name none, such as Europe/Berlin.",
+            help="Default time zone, such as Europe/Berlin.",
             metavar="ZONE",
             rich_help_panel=PANEL,
             show_default=False,
@@ -266,14 +268,14 @@ def root_callback(
         bool,
         typer.Option(
             "--json",
-            help="Print exactly what the SDK returns, as JSON; never automatic.",
+            help="Print exactly what the SDK returns, as JSON.",
             rich_help_panel=PANEL,
         ),
     ] = False,
     no_color: Annotated[
         bool,
         typer.Option(
-            "--no-color", help="No colours; NO_COLOR does the same.", rich_help_panel=PANEL
+            "--no-color", help="Disable colours; NO_COLOR does the same.", rich_help_panel=PANEL
         ),
     ] = False,
     debug: Annotated[
@@ -283,7 +285,7 @@ def root_callback(
         bool,
         typer.Option(
             "--version",
-            help="Print the version; `told version` says more.",
+            help="Print the version; `told version` prints details.",
             is_eager=True,
             callback=_print_version,
         ),

@@ -200,7 +200,7 @@ def render_receipt(body: Mapping[str, Any]) -> RenderableType:
         rows.append(
             (
                 dim_text("LATER"),
-                dim_text("a language model is still to be asked; see `told wait`"),
+                dim_text("extraction is pending; see `told wait`"),
                 Text(),
             )
         )
@@ -260,7 +260,7 @@ def _render_replacement(new: Any, style: str = "") -> Text:
 def render_contradictions(body: Mapping[str, Any]) -> RenderableType:
     """Render conflicting memories, newest first."""
     if not body["results"]:
-        return dim_text("Nothing contradicts itself.")
+        return dim_text("No contradictions.")
     table = build_table("about", "one says", "the other says")
     for row in body["results"]:
         later, earlier = row["memories"]
@@ -333,7 +333,7 @@ def render_stats(body: Mapping[str, Any]) -> RenderableType:
     return render_pairs(
         {
             **body,
-            "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text",
+            "model": "none" if model is None else f"{model['name']}, {model['dim']} dimensions",
         }
     )
 
@@ -383,7 +383,7 @@ class UserTable:
 
 def render_users(body: Mapping[str, Any]) -> RenderableType:
     """Render users, agents and runs."""
-    return UserTable(body["results"]) if body["results"] else dim_text("There is nobody to show.")
+    return UserTable(body["results"]) if body["results"] else dim_text("No users, agents or runs.")
 
 
 def build_count_view(singular: str, plural: str) -> Any:
@@ -455,7 +455,7 @@ def render_explanation(body: Mapping[str, Any]) -> RenderableType:
         KeptTable(kept) if kept else dim_text("No candidates." if not dropped else "None was kept.")
     )
     if len(kept) > MAX_KEPT_ROWS:
-        blocks.append(dim_text(f"… and {len(kept) - MAX_KEPT_ROWS} more; --json has them all"))
+        blocks.append(dim_text(f"… and {len(kept) - MAX_KEPT_ROWS} more; --json shows all"))
     if dropped:
         blocks += [Text(), render_dropped(dropped)]
     return Group(*blocks)
@@ -617,11 +617,7 @@ def render_dropped(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
     hidden_count = len(rows) - MAX_DROPPED_ROWS
     return Group(
         DroppedTable(rows),
-        *(
-            [dim_text(f"… and {hidden_count} more; --json has them all")]
-            if hidden_count > 0
-            else []
-        ),
+        *([dim_text(f"… and {hidden_count} more; --json shows all")] if hidden_count > 0 else []),
     )
 
 
@@ -658,9 +654,9 @@ class DroppedTable:
 # why-not
 
 REASON_SENTENCES = {
-    "after the limit": "it ranks number {place}, after the limit",
-    "below the least score": "its score of {score:.3f} is below the least that was asked for",
-    "says the same as one before it": "it says the same as a hit before it, which stands for both",
+    "after the limit": "it ranks {place}, beyond the limit",
+    "below the least score": "its score {score:.3f} is below the requested minimum",
+    "says the same as one before it": "it duplicates a higher hit",
     "it has expired; show_expired=True shows it": "it has expired; --show-expired shows it",
 }
 

@@ -19,24 +19,15 @@ if TYPE_CHECKING:
     from told.api.client import Memory
 from told.cli import options
 from told.cli.options import (
-    Agent,
     DryRun,
     Expires,
     MemoryId,
-    Metadata,
     NamedUser,
     OptionalMemoryId,
-    Run,
-    ScopeArgs,
-    User,
     Why,
     Yes,
-    argument,
-    option,
-    scope_args,
 )
-from told.cli.shell import Shell, command, read_stdin
-from told.errors import InvalidInput
+from told.cli.shell import read_stdin
 
 app = typer.Typer()
 blob_app = typer.Typer()
@@ -44,23 +35,21 @@ FileArguments = Annotated[list[str], argument("Files, or URLs if fetch_urls is s
 FolderArgument = Annotated[Path, argument("The folder.", "FOLDER", exists=True, file_okay=False)]
 SourceOption = Annotated[
     str | None,
-    option(
-        "--source", about="What tells it from other documents, if not its path.", metavar="NAME"
-    ),
+    option("--source", about="Document identity; default: its path.", metavar="NAME"),
 ]
 MediaTypeOption = Annotated[
-    str | None, option("--media-type", about="What it is, such as text/html.", metavar="TYPE")
+    str | None, option("--media-type", about="Media type, such as text/html.", metavar="TYPE")
 ]
-PruneOption = Annotated[bool, option("--prune", about="Give up documents whose file is gone.")]
+PruneOption = Annotated[bool, option("--prune", about="Delete documents whose file is gone.")]
 SyncDryRun = Annotated[
-    bool, option("--dry-run", about="Only show which files would be read and given up.")
+    bool, option("--dry-run", about="Only show which files would be read and deleted.")
 ]
 OutputOption = Annotated[
     Path | None,
     option(
         "--output",
         "-o",
-        about="Write it to this file, which must not be there yet.",
+        about="Write to this new file.",
         metavar="PATH",
     ),
 ]
@@ -207,7 +196,7 @@ def _show_report(shell: Shell, body: dict[str, Any]) -> None:
                 views.safe_text(outcome),
                 event.get("id", ""),
             )
-        return grid if body["results"] else views.dim_text("There is no document there.")
+        return grid if body["results"] else views.dim_text("The folder holds no documents.")
 
     shell.show_result(body, render_table)
     for row in () if shell.json else body["results"]:
@@ -230,7 +219,7 @@ def list_(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
             grid.add_row(
                 row["hash"], views.safe_text(row["media_type"]), f"{row['size']:,}", sources
             )
-        return grid if body["results"] else views.dim_text("There are none.")
+        return grid if body["results"] else views.dim_text("No documents or images.")
 
     with shell.open_without_models() as memory:
         shell.show_result(memory.blobs(**scope_args(user, agent, run)), render_table)
@@ -239,9 +228,7 @@ def list_(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
 @command(blob_app)
 def get(
     shell: Shell,
-    hash: Annotated[
-        str, argument("The hash of its content, as `told blob list` prints it.", "HASH")
-    ],
+    hash: Annotated[str, argument("Content hash, as printed by `told blob list`.", "HASH")],
     user: User = None,
     agent: Agent = None,
     run: Run = None,
@@ -284,7 +271,7 @@ def add(
     shell: Shell,
     texts: Annotated[
         list[str] | None,
-        argument("What was said, one message each; - reads standard input.", "[TEXT]..."),
+        argument("Messages; - reads standard input.", "[TEXT]..."),
     ] = None,
     user: User = None,
     agent: Agent = None,
@@ -309,30 +296,29 @@ def add(
     kind: Annotated[
         str | None,
         option(
-            about="Keep it as it stands, as a memory of this kind; see `told kinds list`.",
+            about="Store the text verbatim as this kind; see `told kinds list`.",
             metavar="KIND",
         ),
     ] = None,
     source: Annotated[
         str | None,
         option(
-            about="Where it comes from; `revoke` and `erase --source` take it all back.",
+            about="Source name, for `revoke` and `erase --source`.",
             metavar="NAME",
         ),
     ] = None,
     idempotency_key: Annotated[
-        str | None, option(about="Makes a retry return the first receipt.", metavar="KEY")
+        str | None,
+        option(about="Idempotency key: a retry returns the first receipt.", metavar="KEY"),
     ] = None,
     extract: Annotated[
         str | None,
         option(
-            about="Who finds facts in it: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
+            about="Extractor: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
             metavar="NAME",
         ),
     ] = None,
-    prompt: Annotated[
-        str | None, option(about="A prompt of your own for the model that does.", metavar="TEXT")
-    ] = None,
+    prompt: Annotated[str | None, option(about="Custom extraction prompt.", metavar="TEXT")] = None,
 ) -> None:
     """Store messages and extract the facts in them."""
     from told.cli import views
@@ -361,7 +347,7 @@ def _build_messages(texts: list[str], file: Path | None, speaker: dict[str, str]
     """Build the messages of a call from a file or from texts of one speaker."""
     if (file is None) == (not texts):
         raise InvalidInput(
-            "Give texts or a --file, one of them.", hint="`told add -` reads standard input."
+            "Give either texts or --file.", hint="`told add -` reads standard input."
         )
     if file is not None:
         return options.parse_messages(options.read_text(file), str(file))
@@ -384,16 +370,14 @@ def update(
     run: Run = None,
     metadata: Metadata = None,
     expires: Expires = None,
-    never_expires: Annotated[
-        bool, option("--never-expires", about="Take the expiry away.")
-    ] = False,
+    never_expires: Annotated[bool, option("--never-expires", about="Remove the expiry.")] = False,
 ) -> None:
     """Update a memory's text, metadata or expiry; the previous version stays in its history."""
     from told.api.verbs import UNSET
     from told.cli import views
 
     if expires and never_expires:
-        raise InvalidInput("--expires and --never-expires contradict each other; give one of them.")
+        raise InvalidInput("Give either --expires or --never-expires.")
     expiry = expires or (None if never_expires else UNSET)
     new_text = _read_stdin_text() if text == "-" else text
     with shell.open_without_llm() as memory:
@@ -406,16 +390,16 @@ def update(
 @command(app, rich_help_panel=PANEL)
 def link(
     shell: Shell,
-    src: Annotated[str, argument("The memory that bears on another.", "ID")],
+    src: Annotated[str, argument("Source memory id.", "ID")],
     rel: Annotated[
-        str, argument("How: supports, contradicts, supersedes, relates_to …", "RELATION")
+        str, argument("Relation: supports, contradicts, supersedes, relates_to …", "RELATION")
     ],
-    dst: Annotated[str, argument("The memory it bears on.", "OTHER")],
+    dst: Annotated[str, argument("Target memory id.", "OTHER")],
     user: User = None,
     agent: Agent = None,
     run: Run = None,
     metadata: Metadata = None,
-    weight: Annotated[float, typer.Option(help="How strongly, 0 to 1.", metavar="W")] = 1.0,
+    weight: Annotated[float, typer.Option(help="Weight from 0 to 1.", metavar="W")] = 1.0,
 ) -> None:
     """Link one memory to another."""
     from told.cli import views
@@ -436,7 +420,7 @@ def delete(
     user: User = None,
     agent: Agent = None,
     run: Run = None,
-    everything: Annotated[bool, option("--all", about="Everything the scope holds.")] = False,
+    everything: Annotated[bool, option("--all", about="Everything in the scope.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
@@ -496,7 +480,7 @@ def erase(
     agent: Agent = None,
     run: Run = None,
     source: Annotated[
-        str | None, option(about="Everything that came from there.", metavar="NAME")
+        str | None, option(about="Everything from this source.", metavar="NAME")
     ] = None,
     why: Why = "requested",
     dry_run: DryRun = False,
