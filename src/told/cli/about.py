@@ -35,9 +35,7 @@ def demo(shell: Shell, keep: KeepFolder = None) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def doctor(shell: Shell) -> None:
-    """Check the installation and the store, and print how to fix each problem; exit code 3 if
-    any.
-    """
+    """Check the installation and the store; print fixes; exit code 3 if a check fails."""
     from told.cli import views
     from told.tools import doctor
 
@@ -141,7 +139,6 @@ def _find_version(distribution: str) -> str | None:
 @command(app, "help", rich_help_panel=PANEL)
 def help_(shell: Shell, words: CommandWords = None) -> None:
     """Print the help of a command; with --json, the whole command tree."""
-
     context = find_command(shell.context, words or [])
     if shell.json:
         shell.print_json(describe_command(context))
@@ -162,9 +159,7 @@ def find_command(root: typer.Context, words: Sequence[str]) -> typer.Context:
 
 
 def describe_command(context: typer.Context) -> dict[str, Any]:
-    """Describe a command, its parameters and its subcommands as JSON; global options appear
-    once.
-    """
+    """Describe a command tree as JSON; global options appear once."""
     command: Any = context.command
     is_root = context.parent is None
     params = [param for param in command.params if is_root or param.name not in GLOBAL_OPTIONS]

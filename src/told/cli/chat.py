@@ -27,10 +27,12 @@ app = typer.Typer()
 ModelOption = Annotated[
     str | None,
     option(
-        "--llm", metavar="MODEL",
-        about="Model that replies, such as openai:gpt-4o-mini; none replies from memory alone. Default: setting llm.",
+        "--llm",
+        metavar="MODEL",
+        about="Model that replies, such as openai:gpt-4o-mini; none replies from memory alone. "
+        "Default: setting llm.",
     ),
-]  # fmt: skip
+]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -48,7 +50,6 @@ def chat(
     Each line is one message, on a terminal or from a pipe. With --json each reply is one line
     of JSON.
     """
-
     if exit_code := run_chat(shell, scope_args(user, agent, run), llm, as_of=as_of, yes=yes):
         raise typer.Exit(exit_code)
 

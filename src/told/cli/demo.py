@@ -97,11 +97,20 @@ def _render_byte_counts(body: Mapping[str, int]) -> RenderableType:
 
 
 RENDERERS: Mapping[str, Callable[[Any], RenderableType]] = {
-    "add": views.render_receipt, "update": views.render_receipt, "contradictions": views.render_contradictions, "search": views.render_search_results,
-    "get_all": views.render_memories, "diff": views.render_diff, "history": views.render_changes,
-    "timeline": views.render_timeline, "explain": views.render_explanation, "context": _render_context,
-    "erase": views.render_certificate, "verify": views.render_verify_result, "scan": _render_byte_counts,
-}  # fmt: skip
+    "add": views.render_receipt,
+    "update": views.render_receipt,
+    "contradictions": views.render_contradictions,
+    "search": views.render_search_results,
+    "get_all": views.render_memories,
+    "diff": views.render_diff,
+    "history": views.render_changes,
+    "timeline": views.render_timeline,
+    "explain": views.render_explanation,
+    "context": _render_context,
+    "erase": views.render_certificate,
+    "verify": views.render_verify_result,
+    "scan": _render_byte_counts,
+}
 
 
 def _render_heading(title: str) -> RenderableType:

@@ -1,6 +1,4 @@
-"""Commands about extraction: wait, contradictions, entities, relations, revoke, kinds, faults,
-quarantine.
-"""
+"""Commands about extraction, kinds, faults and quarantine."""
 
 from __future__ import annotations
 
@@ -16,8 +14,10 @@ from told.cli.shell import EXIT_UNSOUND, Shell, command, print_help
 app = typer.Typer()
 kinds_app = typer.Typer()
 KindName = Annotated[str, argument("The kind's name.", "NAME")]
-KindPaths = Annotated[list[Path] | None, argument("YAML files, folders, or ontology JSON; default: your kinds.",
-                                              "[PATH]...")]  # fmt: skip
+KindPaths = Annotated[
+    list[Path] | None,
+    argument("YAML files, folders, or ontology JSON; default: your kinds.", "[PATH]..."),
+]
 TargetFolder = Annotated[
     Path | None,
     option("--into", about="Target folder; default: your kinds folder.", metavar="PATH"),
@@ -271,9 +271,7 @@ def revoke(
     shell: Shell,
     source: Annotated[str, argument("Name of the source to revoke.", "NAME")],
 ) -> None:
-    """Retract everything that came from a source; the history is kept. To destroy it use `erase
-    --source`.
-    """
+    """Retract everything from a source; its history is kept (see `erase --source`)."""
     from told.cli import views
 
     with shell.open_without_models() as memory:

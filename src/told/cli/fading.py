@@ -110,7 +110,10 @@ class DecayChart:
         unit = "days" if self.body["clock"] == "time" else "turns"
         said_mark, now_mark, dot = ("^", "|", "-") if ascii_only else ("▲", "●", "·")
         end = format_amount(self.body["curve"][-1][0], unit)
-        return f"{said_mark} said  {now_mark} now, after {format_amount(self.body['now'], unit)}  {dot} drawn to {end}"
+        return (
+            f"{said_mark} said  {now_mark} now, after {format_amount(self.body['now'], unit)} "
+            f" {dot} drawn to {end}"
+        )
 
 
 def sample_weights(weights: Sequence[float], width: int) -> list[float]:
@@ -209,7 +212,6 @@ def about(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None
 ) -> None:
     """Show everything remembered about a scope: source, salience and when each memory fades."""
-
     with shell.open_without_models() as memory:
         result = memory.about(**scope_args(user, agent, run), as_of=as_of)
     shell.show_result(result, render_remembered)
@@ -227,7 +229,6 @@ def decay(
     points: PointsOption = 60,
 ) -> None:
     """Draw a memory's decay curve."""
-
     with shell.open_without_models() as memory:
         result = memory.decay(
             memory_id, points=points, clock=clock, as_of=as_of, **scope_args(user, agent, run)
@@ -244,7 +245,6 @@ def forget(
     run: Run = None,
 ) -> None:
     """Forget one memory, or everything in a scope that has faded; the history is kept."""
-
     with shell.open_without_models() as memory:
         result = memory.forget(memory_id, **scope_args(user, agent, run))
     shell.show_result(result, render_forgotten)

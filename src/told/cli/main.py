@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import typer
 import typer.main
 
-from told.cli import about, chat, eval, extraction, fading, maintenance, models, read, write
+from told.cli import about, chat, evaluate, extraction, fading, maintenance, models, read, write
 from told.cli.shell import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -30,18 +30,34 @@ from told.runtime import lazy_regex
 EPILOG = (
     "Exit codes: 0 done · 1 failed (not found, conflict, store error) or declined · "
     "2 bad usage or bad input · 3 verification failed (verify, doctor) · 130 interrupted. "
-    "Results are formatted for people; --json prints exactly what the SDK returns, and errors are JSON too."
+    "Results are formatted for people; --json prints exactly what the SDK returns, and errors "
+    "are JSON too."
 )
 
 COMMAND_NAMES = {
-    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
-    "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
-    "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
-    "infer_kinds": "kinds infer", "enqueue": "reconsolidate enqueue", "queue": "reconsolidate queue",
-    "reflect": "reconsolidate run", "apply_delta": "reconsolidate apply",
-    "topics": "topics list", "topic": "topics show", "file_topics": "topics file",
-    "merge_topics": "topics merge", "abstract_topics": "topics abstract",
-}  # fmt: skip
+    "get_all": "list",
+    "delete_all": "delete",
+    "import_": "import",
+    "why_not": "why-not",
+    "upload": "blob upload",
+    "blob": "blob get",
+    "blobs": "blob list",
+    "faults": "faults list",
+    "retry_faults": "faults retry",
+    "drop_faults": "faults drop",
+    "quarantine": "quarantine list",
+    "review": "quarantine accept",
+    "infer_kinds": "kinds infer",
+    "enqueue": "reconsolidate enqueue",
+    "queue": "reconsolidate queue",
+    "reflect": "reconsolidate run",
+    "apply_delta": "reconsolidate apply",
+    "topics": "topics list",
+    "topic": "topics show",
+    "file_topics": "topics file",
+    "merge_topics": "topics merge",
+    "abstract_topics": "topics abstract",
+}
 """SDK verbs whose command has another name; `delete_all` is `delete --all`."""
 
 OMITTED_VERBS = frozenset({"tool_result"})
@@ -58,16 +74,26 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(root_callback)
 PARTS = (
-    chat.app, write.app, read.app, fading.app, extraction.app, maintenance.app, eval.app,
+    chat.app,
+    write.app,
+    read.app,
+    fading.app,
+    extraction.app,
+    maintenance.app,
+    evaluate.app,
     about.app,
-)  # fmt: skip
+)
 for part in PARTS:
     app.add_typer(part)
 GROUPS = {
-    "kinds": (extraction.kinds_app, extraction.PANEL), "topics": (maintenance.topics_app, extraction.PANEL),
-    "quarantine": (extraction.quarantine, extraction.PANEL), "reconsolidate": (maintenance.group, extraction.PANEL),
-    "faults": (extraction.faults, maintenance.PANEL), "blob": (write.blob_app, write.PANEL), "models": (models.app, maintenance.PANEL),
-}  # fmt: skip
+    "kinds": (extraction.kinds_app, extraction.PANEL),
+    "topics": (maintenance.topics_app, extraction.PANEL),
+    "quarantine": (extraction.quarantine, extraction.PANEL),
+    "reconsolidate": (maintenance.group, extraction.PANEL),
+    "faults": (extraction.faults, maintenance.PANEL),
+    "blob": (write.blob_app, write.PANEL),
+    "models": (models.app, maintenance.PANEL),
+}
 for name, (group, panel) in GROUPS.items():
     app.add_typer(group, name=name, cls=CliGroup, rich_help_panel=panel)
 

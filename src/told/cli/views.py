@@ -127,7 +127,8 @@ def render_search_results(body: Mapping[str, Any]) -> RenderableType:
     """Render search hits and the confidence of the result."""
     duplicate_count = sum(len(row.get("also", ())) for row in body["results"])
     duplicate_note = (
-        f" · {duplicate_count} more {'says' if duplicate_count == 1 else 'say'} the same as one of these"
+        f" · {duplicate_count} more {'says' if duplicate_count == 1 else 'say'} the same as one "
+        "of these"
         if duplicate_count
         else ""
     )
@@ -251,9 +252,7 @@ def _render_change(row: Mapping[str, Any]) -> Text:
 
 
 def _render_replacement(new: Any, style: str = "") -> Text:
-    """Render the replacement of the struck-out line above; use an arrow where strike-out is not
-    available.
-    """
+    """Render the new value below the struck-out line; use an arrow if needed."""
     return Text.assemble(("-> ", "dim"), safe_text(new, style))
 
 
@@ -430,10 +429,12 @@ MIN_SHOWN_PART = 0.05
 """Parts below this would print as 0."""
 
 INTENT_LABELS = {
-    "historical_decisions": "what was decided", "open_items": "what is still open",
-    "reusable_skills": "how to do something", "entity_relations": "who or what belongs together",
+    "historical_decisions": "what was decided",
+    "open_items": "what is still open",
+    "reusable_skills": "how to do something",
+    "entity_relations": "who or what belongs together",
     "background_supplement": "background",
-}  # fmt: skip
+}
 FLAG_LABELS = {
     "when": "when something was",
     "reply": "what the assistant said",

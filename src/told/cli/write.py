@@ -73,9 +73,7 @@ def upload(
     media_type: MediaTypeOption = None,
     metadata: Metadata = None,
 ) -> None:
-    """Store documents: text, Markdown, HTML, PDF, DOCX or images; a changed file replaces its
-    old version.
-    """
+    """Store text, Markdown, HTML, PDF, DOCX or image files; a changed file is updated."""
     if source is not None and len(files) > 1:
         raise InvalidInput("--source names one document; give one file with it.")
     with shell.open_with_llm() as memory:
@@ -314,7 +312,8 @@ def add(
     extract: Annotated[
         str | None,
         option(
-            about="Extractor: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
+            about="Extractor: verbatim, local, facts, closed, apertures, exhaustive, deep, react "
+            "or graph.",
             metavar="NAME",
         ),
     ] = None,

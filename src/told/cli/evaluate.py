@@ -196,11 +196,14 @@ def _parse_setting(text: str, where: str) -> tuple[str, str]:
 
 
 COST_LABELS = {
-    "ingest_ms_per_turn": "ingest ms/turn", "search_ms": "search ms", "context_ms": "context ms",
+    "ingest_ms_per_turn": "ingest ms/turn",
+    "search_ms": "search ms",
+    "context_ms": "context ms",
     "bytes_per_turn": "bytes/turn",
-}  # fmt: skip
+}
 LEGEND = (
-    "R@{0}t: share of the evidence verbatim in a context of {0} tokens · all@: all of it · R@10: among ten hits · "
+    "R@{0}t: share of the evidence verbatim in a context of {0} tokens · all@: all of it · R@10: "
+    "among ten hits · "
     "newest first: current before superseded · AUROC: confidence of answerable against unanswerable"
 )
 MAX_MISS_CHARS = 100
