@@ -1,6 +1,6 @@
-"""Optical character recognition by the `tesseract` program, in a process of its own that is ended when it is late.
+"""OCR with the `tesseract` program, in a child process that is killed on timeout.
 
-An image that breaks the decoder breaks that process and nothing else.
+An image that crashes the decoder crashes only that process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENVIRONMENT_VARIABLES: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
 
 @dataclass(frozen=True, slots=True)
 class TesseractReader:
-    """Reads the words in an image, in the languages it was told to expect."""
+    """Reads the text of an image in the configured languages."""
 
     program: str
     languages: str = DEFAULT_LANGUAGES
@@ -34,11 +34,11 @@ class TesseractReader:
 
     @property
     def model(self) -> str:
-        """The reader's name, with its languages."""
+        """Return the reader's name and languages."""
         return f"{PROGRAM}:{self.languages}"
 
     def read(self, image: bytes, media_type: str) -> str:
-        """The words of an image, line by line; empty when it has none."""
+        """Return the text of an image line by line, or an empty string."""
         import subprocess
 
         try:
@@ -65,7 +65,7 @@ class TesseractReader:
 
 
 def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> TesseractReader:
-    """The reader for these languages, such as `deu+eng`, if the program is installed."""
+    """Open a reader for languages such as `deu+eng`, if tesseract is installed."""
     if languages is not None and not _LANGUAGES_PATTERN.fullmatch(languages):
         raise ConfigError(
             f"{format_value(languages)} names no languages.",
@@ -78,7 +78,7 @@ def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> Tesse
 
 
 def _build_environment() -> dict[str, str]:
-    """As little as the program needs; one thread, for there may be many images."""
+    """Build a minimal environment with one thread per process."""
     return {name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ} | {
         "OMP_THREAD_LIMIT": "1",
         "LC_ALL": "C",

@@ -1,8 +1,8 @@
-"""One way to ask a server on the web: with patience for what passes, without it for what stays, and never endlessly.
+"""An HTTP client with retries, deadlines and size limits.
 
-What passes is a server that cannot be reached, breaks off, is busy (429) or broken (5xx): it is asked again, after
-waiting as long as it wishes or a little longer each time. What stays is an answer: a wrong key, an unknown model, a
-page that is no JSON. An answer that is too large or takes too long to its last byte is given up, however it drips.
+Unreachable servers, dropped connections, 429 and 5xx are retried with backoff or after the server's
+Retry-After. Other errors, such as a wrong key, an unknown model or a reply that is not JSON, are
+raised at once. A reply that is too large or too slow is cut off.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop that runs for as long as the process does."""
+    """An event loop in a background thread that lives as long as the process."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -85,15 +85,15 @@ class LoopThread:
         threading.Thread(target=self.loop.run_forever, name="told-http", daemon=True).start()
 
     async def run_async(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await a piece of work that is done here, from any loop; who stops waiting stops the work."""
+        """Await a coroutine on this loop from any loop; cancelling the wait cancels it."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     def run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
-        """Block until a piece of work is done here; never called from here."""
+        """Run a coroutine on this loop and block; never call it from this loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def run_detached(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Have a piece of work done here that nobody waits for, unless a fork has left the loop behind."""
+        """Schedule a coroutine without waiting, unless a fork abandoned the loop."""
         if self.pid == os.getpid():
             asyncio.run_coroutine_threadsafe(work, self.loop)
         else:
@@ -105,7 +105,7 @@ _loop_threads: list[LoopThread] = []
 
 
 def get_loop_thread() -> LoopThread:
-    """The home of this process; a forked child gets its own."""
+    """Return this process's loop thread; a forked child gets its own."""
     with _loop_lock:
         if not _loop_threads or _loop_threads[-1].pid != os.getpid():
             _loop_threads[:] = [LoopThread()]
@@ -122,23 +122,23 @@ PLACEHOLDER_PATTERN = lazy_regex(
     """,
     re.VERBOSE,
 )
-"""What stands in templates where a key should be, in small letters, with spaces for dashes and underscores."""
+"""Template placeholders for keys, lower-cased, with spaces for dashes and underscores."""
 
 
 def read_environment(names: Iterable[str]) -> str | None:
-    """The first of these variables that is set."""
+    """Return the first of these variables that is set."""
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
 
 
 def is_placeholder(key: str) -> bool:
-    """Whether this is what a template writes where a key should be."""
+    """Return whether a key is a template placeholder."""
     return PLACEHOLDER_PATTERN.fullmatch(re.sub(r"[-_\s]+", " ", key.strip().lower())) is not None
 
 
 def validate_key(
     key: str | None, *, provider: str, variables: Sequence[str], url: str
 ) -> str | None:
-    """A key that can be sent; a server on this machine may be given any."""
+    """Return a key that can be sent; servers on this machine accept any."""
     if key is None:
         return None
     hint = f"Set {variables[0]}, or give api_key." if variables else "Give api_key."
@@ -155,7 +155,7 @@ def validate_key(
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a server is on this machine."""
+    """Return whether a URL points to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -164,45 +164,45 @@ def is_loopback(url: str) -> bool:
 
 
 KEY_PATTERN = lazy_regex(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[\w*-]{6,}")
-"""A key, or what a provider leaves of one when it says that it is wrong."""
+"""A key, or the masked key in a provider's error."""
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
-    """A text without the secrets in it."""
+    """Mask secrets in a text."""
     for secret in secrets:
         text = text.replace(secret, MASK)
     return KEY_PATTERN.sub(MASK, text)
 
 
 def find_set_variable(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
-    """The name of the first variable that holds something."""
+    """Return the name of the first variable that is not empty."""
     return next((name for name in names if variables.get(name, "").strip()), None)
 
 
 BUSY_STATUSES = (408, 425, 429)
 QUOTA_ERRORS = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
-"""What providers say with a 429 or a 400 when waiting will not help."""
+"""Error codes of 429 and 400 replies that retrying will not fix."""
 MAX_EXCERPT_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """How long, how often and how much at once."""
+    """Timeouts, retries and size limits of a client."""
 
     timeout: float = 60.0
-    """Seconds one attempt may take, from the first byte sent to the last byte read."""
+    """Seconds per attempt, from the first byte sent to the last byte read."""
     connect_timeout: float = 10.0
-    """Seconds to reach the server."""
+    """Seconds to connect."""
     retries: int = 3
-    """How often a request is sent again after a fault that may pass."""
+    """Retries after a transient error."""
     backoff: float = 0.5
-    """Seconds of the first wait, at most; each later one may be twice as long."""
+    """Maximum seconds of the first wait; each later one may double."""
     max_delay: float = 60.0
-    """The longest wait; a server that asks for a longer one is not waited for."""
+    """Longest wait; a longer Retry-After is not honoured."""
     concurrency: int = 4
-    """How many requests may be under way at once."""
+    """Concurrent requests."""
     max_response_bytes: int = 32 * 2**20
-    """Bytes of the largest answer."""
+    """Maximum reply size in bytes."""
     max_failures: int = 5
     """Failures in a row after which the server is left alone."""
     cooldown: float = 30.0
@@ -211,7 +211,7 @@ class ClientLimits:
 
 @dataclass(frozen=True, slots=True)
 class ClientTiming:
-    """What the wire takes from the world, so that a test can give it another one."""
+    """Clock, sleep and randomness, replaceable in tests."""
 
     monotonic: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
@@ -220,7 +220,7 @@ class ClientTiming:
 
 
 class TransientError(Exception):
-    """A fault that may pass: what it was, whether to try again, how long the server wishes to be left alone."""
+    """A transient error: its message, whether to retry, and the requested delay."""
 
     def __init__(
         self,
@@ -241,7 +241,7 @@ class TransientError(Exception):
 
 
 class HttpClient:
-    """A server, the headers it wants and the patience it is given."""
+    """A client of one server with its headers and limits."""
 
     def __init__(
         self,
@@ -271,7 +271,7 @@ class HttpClient:
         return f"<wire to {self.name} at {urlsplit(self.base_url).hostname}>"
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """What the server answers, as JSON."""
+        """Send a request and return the reply as JSON."""
         return await get_loop_thread().run_async(
             self._post_with_retries(path, json.dumps(body).encode())
         )
@@ -300,7 +300,7 @@ class HttpClient:
                 return reply
 
     async def _wait_or_fail(self, fault: TransientError, attempts: int) -> None:
-        """Wait before the next attempt, or give up; who is merely busy has not failed."""
+        """Wait before the next attempt, or raise."""
         if fault.status in BUSY_STATUSES:
             self.breaker.record_success()
         else:
@@ -395,7 +395,7 @@ class HttpClient:
         return "It points elsewhere: set base_url to where it leads." if status < 400 else ""
 
     def _parse_retry_after(self, headers: Mapping[str, str]) -> float | None:
-        """How long the server wishes to be left alone: milliseconds, seconds or a date."""
+        """Parse the server's requested delay: milliseconds, seconds or a date."""
         try:
             if (value := headers.get("retry-after-ms")) is not None:
                 return max(0.0, float(value) / 1000)
@@ -407,10 +407,10 @@ class HttpClient:
         except ValueError:
             return None
 
-    # Words
+    # Text
 
     def _quote_error(self, content: bytes) -> str:
-        """What a server said, short and without keys."""
+        """Return a short, masked excerpt of an error reply."""
         text = content.decode("utf-8", "replace")
         try:
             error_text = extract_error_message(json.loads(text))
@@ -423,10 +423,10 @@ class HttpClient:
         given_detail = {name: value for name, value in detail.items() if value is not None}
         return self.error_type(mask_secrets(message, self._secrets), hint=hint, **given_detail)
 
-    # The client
+    # Client
 
     def _get_client(self) -> tuple[httpx2.AsyncClient, asyncio.Semaphore]:
-        """The client of this process, closed when nobody holds the wire any longer, and the places in its queue."""
+        """Return this process's httpx client and its concurrency semaphore."""
         loop_thread = get_loop_thread()
         if self._connection is None or self._connection[0] is not loop_thread:
             httpx2, limits = import_httpx(), self.limits
@@ -434,7 +434,7 @@ class HttpClient:
                 headers={"content-type": "application/json", "user-agent": "told", **self._headers},
                 timeout=httpx2.Timeout(
                     None, connect=limits.connect_timeout
-                ),  # the rest is the deadline's
+                ),  # the deadline covers the rest
                 limits=httpx2.Limits(max_connections=limits.concurrency, keepalive_expiry=30.0),
             )
             self._connection = (loop_thread, client, asyncio.Semaphore(limits.concurrency))
@@ -447,7 +447,7 @@ def _close_client(loop_thread: LoopThread, client: httpx2.AsyncClient) -> None:
 
 
 def import_httpx() -> Any:
-    """httpx2, or what to do without it."""
+    """Import httpx2 or raise with the install command."""
     if find_spec("httpx2") is None:
         raise ConfigError(
             "Models on the web need httpx2.", hint="Run `pip install 'told[models]'`."
@@ -458,7 +458,7 @@ def import_httpx() -> Any:
 
 
 def validate_base_url(url: str, name: str) -> str:
-    """A base URL without its last slash."""
+    """Return a base URL without its trailing slash."""
     parts = urlsplit(url) if isinstance(url, str) else None
     if (
         parts is None
@@ -472,7 +472,7 @@ def validate_base_url(url: str, name: str) -> str:
 
 
 def extract_error_message(body: Any) -> str:
-    """What an error says, in any of the shapes that servers give it; the whole of it where none is found."""
+    """Extract the message of an error reply in any known shape."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         fields = [
