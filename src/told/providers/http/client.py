@@ -24,53 +24,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from told.errors import ConfigError, LLMError, ToldError
-from told.runtime import at_fork, lazy_regex, reset_on_fork
+from told.runtime import lazy_regex, reset_on_fork
 
 if TYPE_CHECKING:
     import httpx2
-
-
-class CircuitBreaker:
-    """Counts failures in a row; after too many nobody is let through for a while, and then one to begin with."""
-
-    def __init__(self, max_failures: int, cooldown: float, clock: Callable[[], float]) -> None:
-        self._max_failures, self._cooldown, self._clock = max_failures, cooldown, clock
-        self._failure_count = 0
-        self._opened_at: float | None = None
-        self._probing = False
-        at_fork(self, in_child="abandoned")
-
-    def allow_request(self) -> bool:
-        """Whether a request may go out now; a yes is followed by one of the three below."""
-        if self._opened_at is None:
-            return True
-        if self._probing or self.cooldown_left > 0:
-            return False
-        self._probing = True
-        return True
-
-    @property
-    def cooldown_left(self) -> float:
-        """Seconds until somebody is let through again."""
-        return (
-            0.0
-            if self._opened_at is None
-            else max(0.0, self._opened_at + self._cooldown - self._clock())
-        )
-
-    def record_success(self) -> None:
-        """The server answered."""
-        self._failure_count, self._opened_at, self._probing = 0, None, False
-
-    def record_failure(self) -> None:
-        """The server did not answer, or said that it cannot."""
-        self._failure_count, self._probing = self._failure_count + 1, False
-        if self._failure_count >= self._max_failures:
-            self._opened_at = self._clock()
-
-    def abandoned(self) -> None:
-        """Whoever asked went away before it was known."""
-        self._probing = False
 
 
 T = TypeVar("T")
@@ -203,10 +160,6 @@ class ClientLimits:
     """Concurrent requests."""
     max_response_bytes: int = 32 * 2**20
     """Maximum reply size in bytes."""
-    max_failures: int = 5
-    """Failures in a row after which the server is left alone."""
-    cooldown: float = 30.0
-    """Seconds for which it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,9 +214,6 @@ class HttpClient:
             error_type,
         )
         self.limits, self.timing = limits or ClientLimits(), timing or ClientTiming()
-        self.breaker = CircuitBreaker(
-            self.limits.max_failures, self.limits.cooldown, self.timing.monotonic
-        )
         self._headers, self._secrets, self._hint = dict(headers), (secret,) if secret else (), hint
         self._connection: tuple[LoopThread, httpx2.AsyncClient, asyncio.Semaphore] | None = None
 
@@ -280,35 +230,17 @@ class HttpClient:
         attempts = 0
         while True:
             attempts += 1
-            if not self.breaker.allow_request():
-                wait = self.breaker.cooldown_left
-                raise self._build_error(
-                    f"{self.name} has failed too often and is left alone for {wait:.0f} s."
-                )
             try:
-                reply = await self._attempt_once(path, body)
+                return await self._attempt_once(path, body)
             except TransientError as fault:
                 await self._wait_or_fail(fault, attempts)
-            except ToldError:
-                self.breaker.record_success()
-                raise
-            except BaseException:
-                self.breaker.abandoned()
-                raise
-            else:
-                self.breaker.record_success()
-                return reply
 
     async def _wait_or_fail(self, fault: TransientError, attempts: int) -> None:
         """Wait before the next attempt, or raise."""
-        if fault.status in BUSY_STATUSES:
-            self.breaker.record_success()
-        else:
-            self.breaker.record_failure()
         delay = self._compute_delay(fault.retry_after, attempts)
         too_long = delay > self.limits.max_delay
         if attempts > self.limits.retries or too_long or not fault.can_retry:
-            delay_note = f" It asks to be left alone for {delay:.0f} s." if too_long else ""
+            delay_note = f" The server asks to wait {delay:.0f} s." if too_long else ""
             attempt_note = f" after {attempts} attempts" if attempts > 1 else ""
             message = f"{self.name} failed{attempt_note}: {fault}{delay_note}"
             raise self._build_error(message, hint=fault.hint, status=fault.status) from fault

@@ -64,10 +64,15 @@ CLIENT_DEFAULTS = {"temperature": None, "max_tokens": None}
 """Options left to a client that the user configured."""
 
 OPTION_ALIASES = {
-    "openai_base_url": "base_url", "ollama_base_url": "base_url", "anthropic_base_url": "base_url",
-    "azure_endpoint": "base_url", "api_base": "base_url", "embedding_dims": "dimensions", "dim": "dimensions",
+    "openai_base_url": "base_url",
+    "ollama_base_url": "base_url",
+    "anthropic_base_url": "base_url",
+    "azure_endpoint": "base_url",
+    "api_base": "base_url",
+    "embedding_dims": "dimensions",
+    "dim": "dimensions",
     "azure_deployment": "model",
-}  # fmt: skip
+}
 """Option names of other libraries."""
 
 DEFAULT_LIMITS = ClientLimits()
@@ -399,9 +404,14 @@ def response_to_json(reply: Any) -> Any:
 
 
 MODEL_DIMENSIONS: Mapping[str, int] = {
-    "text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536,
-    "gemini-embedding-001": 3072, "nomic-embed-text": 768, "mxbai-embed-large": 1024, "all-minilm": 384,
-}  # fmt: skip
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+    "gemini-embedding-001": 3072,
+    "nomic-embed-text": 768,
+    "mxbai-embed-large": 1024,
+    "all-minilm": 384,
+}
 """Known dimensions by model."""
 
 BATCH_SIZE = 96

@@ -49,8 +49,10 @@ FIDELITY_TEXTS = (
     "She adopted two cats, and one of them is deaf!",
     "no",
     "Meeting on 2026-03-01 at 9:30, room B12, bring the contract.",
-    "He has been vegetarian since university, but he still eats fish when his grandmother cooks "
-    "it on Sundays.",
+    (
+        "He has been vegetarian since university, but he still eats fish when his grandmother cooks "
+        "it on Sundays."
+    ),
     "Café Müller, 東京, naïve résumé",
 )
 
@@ -339,7 +341,7 @@ def run_command(
     command: Sequence[str], *, env: Mapping[str, str] | None = None, hint: str = ""
 ) -> None:
     """Run a command; raise with its last output if it fails."""
-    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)  # noqa: S603
     if process.returncode:
         output_lines = [
             line for line in (process.stderr or process.stdout).splitlines() if line.strip()
