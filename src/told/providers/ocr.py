@@ -37,12 +37,12 @@ class TesseractReader:
         """Return the reader's name and languages."""
         return f"{PROGRAM}:{self.languages}"
 
-    def read(self, image: bytes, media_type: str) -> str:  # noqa: ARG002
+    def read(self, image: bytes, media_type: str) -> str:
         """Return the text of an image line by line, or an empty string."""
         import subprocess
 
         try:
-            process = subprocess.run(  # noqa: S603
+            process = subprocess.run(
                 [self.program, "stdin", "stdout", "-l", self.languages],
                 input=image,
                 capture_output=True,

@@ -1,6 +1,7 @@
-"""What a file holds that nothing in its ledgers speaks for: how it is found, and how a rebuild clears it away.
+"""Check and repair a file: orphaned rows, type errors, the index, vectors and blobs; backups and
+statistics.
 
-A vector that was lost or changed comes back from the block it was copied to, where there is one, without a model.
+A lost or changed vector is restored from its block without a model, where there is one.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ CHECKPOINT_TIMEOUT_MS: Final = 2000
 
 
 def collect_stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any]:
-    """Counts and sizes."""
+    """Return counts and sizes."""
     model = vectors.load_current_model(db)
     figures: dict[str, Any] = {
         "entries": 0,
@@ -89,12 +90,12 @@ def collect_stats(db: apsw.Connection, account: int | None, path: Path) -> dict[
 
 
 def list_files(path: Path) -> list[Path]:
-    """Every file of a store that is there."""
+    """List the store's existing files."""
     return [file for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if file.exists()]
 
 
 def write_backup(db: apsw.Connection, target: Path) -> None:
-    """Copy the file in one go: done in steps, it would begin anew whenever somebody writes between two of them."""
+    """Copy the file in one step; a stepwise backup restarts on every write."""
     if target.exists():
         raise StoreError(f"{target} exists already.", hint="Choose another name for the copy.")
     create_private_file(target)
@@ -112,7 +113,7 @@ def write_backup(db: apsw.Connection, target: Path) -> None:
 
 
 def create_private_file(path: Path) -> None:
-    """Make an empty file that only its owner may read."""
+    """Create an empty file readable by its owner only."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except OSError as error:
@@ -120,7 +121,7 @@ def create_private_file(path: Path) -> None:
 
 
 def scrub_file(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
-    """Rewrite the file without its free pages and empty the write-ahead log; until both are done it stays owed."""
+    """Rewrite the file without free pages and truncate the log; owed until both are done."""
     try:
         if vacuum:
             db.execute("VACUUM")
@@ -142,10 +143,10 @@ REBUILD_HINT: Final = "run {}"
 REINDEX_HINT: Final = "run {}, then `told reindex`"
 RESTORE_HINT: Final = "restore the last backup"
 IRREPLACEABLE_TABLES: Final = frozenset({"account", "entry", "blob"})
-"""The tables whose rows nothing else can stand in for."""
+"""Tables whose rows cannot be derived from others."""
 
 CountsByAccount: TypeAlias = dict[int | None, int]
-"""How many there are, by account; None for those that are of none."""
+"""Counts by account; None for rows of no account."""
 
 ORPHAN_CHECKS: Final = {
     "homeless_entries": ("ledger: {} entries are of no account", RESTORE_HINT),
@@ -166,7 +167,7 @@ ORPHAN_CHECKS: Final = {
     "stray_vectors": ("vectors: {} are of no text that is here", REBUILD_HINT),
     "lost_vectors": ("vectors: {} are no longer there", REINDEX_HINT),
 }
-"""What must not be there and the way out, by the query that counts it, account by account."""
+"""Counting queries of orphaned rows, with the message and fix of each."""
 
 ORPHAN_SORTS: Final = (
     "facts",
@@ -179,11 +180,11 @@ ORPHAN_SORTS: Final = (
     "cursors",
     "tickets",
 )
-"""What is cleared away wherever it is of no account, entry or partition."""
+"""Row types deleted when they belong to no account, entry or partition."""
 
 
 def find_type_errors(db: apsw.Connection) -> Iterator[str]:
-    """The tables with values in them that no row of theirs can have: whoever reads on would stumble over them."""
+    """Yield the tables with values of a wrong type, which readers would fail on."""
     for table, counts, _ in _count_type_errors(db):
         hint = (
             RESTORE_HINT
@@ -196,7 +197,7 @@ def find_type_errors(db: apsw.Connection) -> Iterator[str]:
 
 
 def _count_type_errors(db: apsw.Connection) -> list[tuple[str, CountsByAccount, str]]:
-    """The tables with rows of other types than they were declared with, how many, and what drops an account's."""
+    """Count rows of a wrong type by table and account, with the query that drops them."""
     own_tables = to_json_list(sorted(list_own_tables()))
     counts = [
         (table, dict(db.execute(count)), drop)
@@ -206,7 +207,7 @@ def _count_type_errors(db: apsw.Connection) -> list[tuple[str, CountsByAccount, 
 
 
 def format_advice(db: apsw.Connection, hint: str, accounts: Iterable[int | None]) -> str:
-    """A way out as it is typed, which names the accounts that must go it."""
+    """Format a fix as a command that names the accounts."""
     numbers = to_json_list([account for account in accounts if isinstance(account, int)])
     return hint.format(
         format_rebuild_command([name for (name,) in run_query(db, "account_names", numbers)])
@@ -214,7 +215,7 @@ def format_advice(db: apsw.Connection, hint: str, accounts: Iterable[int | None]
 
 
 def find_orphans(db: apsw.Connection) -> Iterator[str]:
-    """What is there and should not be, or the other way round."""
+    """Yield rows that should not exist, or are missing."""
     for query, (problem, hint) in ORPHAN_CHECKS.items():
         if counts := dict(run_query(db, query)):
             yield f"{problem.format(sum(counts.values()))}; {format_advice(db, hint, counts)}"
@@ -226,13 +227,13 @@ def find_orphans(db: apsw.Connection) -> Iterator[str]:
 
 
 def get_partition_account(db: apsw.Connection, part: int) -> int | None:
-    """The account that a partition is of."""
+    """Return the account of a partition."""
     account: int | None = run_query(db, "part_account", part).get
     return account
 
 
 def _find_tick_mismatch(db: apsw.Connection) -> int | None:
-    """The first partition whose clock does not say what its ticks come to."""
+    """Return the first partition whose clock disagrees with its ticks."""
     totals_by_part: dict[int, tuple[int, int]] = {}
     for part, more_turns, more_tokens, *stored_totals in run_query(db, "tick_sums"):
         turns, tokens = totals_by_part.get(part, (0, 0))
@@ -248,7 +249,7 @@ def _find_tick_mismatch(db: apsw.Connection) -> int | None:
 def _find_invalid_tickets(
     db: apsw.Connection, only_account: int | None = None
 ) -> Iterator[tuple[int, str]]:
-    """The tickets, by account and key, that cannot be read or that tell of something their ledger does not have."""
+    """Yield idempotency records that are unreadable or name missing entries."""
     rows = run_query(db, "all_tickets").fetchall()
     for account, is_complete, *row in (
         rows if only_account is None else [row for row in rows if row[0] == only_account]
@@ -265,13 +266,13 @@ def _find_invalid_tickets(
             yield account, ticket.key
 
 
-# Clearing away --------------------------------------------------------------------------------------------------------
+# Cleaning up
 
 
 def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
-    """Drop what nothing speaks for before views of an account are folded again.
+    """Delete orphaned rows before an account's views are rebuilt.
 
-    Rows that cannot be read and spaces that are not where they belong go only if every view is folded again.
+    Unreadable rows and misplaced spaces are deleted only if every view is rebuilt.
     """
     if has_all_views(views):
         _drop_type_errors(db, account)
@@ -291,7 +292,7 @@ def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> No
 
 
 def has_all_views(views: Sequence[View]) -> bool:
-    """Whether all views are among these."""
+    """Return whether these are all views."""
     return set(views) >= set(VIEWS)
 
 
@@ -305,7 +306,7 @@ def _drop_type_errors(db: apsw.Connection, account: int) -> None:
 
 
 def drop_leftovers(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
-    """Once views of an account are folded again, drop what is no longer of anything."""
+    """Delete unreferenced rows after an account's views are rebuilt."""
     if has_all_views(views):
         for query in ("drop_empty_spaces", "draw_in_cursors"):
             run_query(db, query, account)
@@ -315,26 +316,26 @@ def drop_leftovers(db: apsw.Connection, account: int, views: Sequence[View]) -> 
             run_query(db, "drop_ticket", account, key)
     if (
         "passages" in views and not run_query(db, "facts_without_passage").get
-    ):  # another account may want its vectors back
+    ):  # another account may still need its vectors restored
         run_query(db, "orphan_embeddings")
 
 
 def bury_erased(db: apsw.Connection, account: int, entries: Sequence[Entry]) -> None:
-    """See to it that no older copy brings back what these entries say was erased."""
+    """Record tombstones so that old copies cannot bring erased content back."""
     for entry in entries:
         for seq in entry.verb.seqs if isinstance(entry.verb, Erased) else ():
             run_query(db, "bury_empty", make_entry_id(account, seq))
 
 
-# Vectors and the blocks they were copied to ---------------------------------------------------------------------------
+# Vectors and their blocks
 
 
 ChangedVector = tuple[int, int, bytes]
-"""A model, a passage, and the code that its block has for it."""
+"""A model, a passage and the code its block holds."""
 
 
 def find_changed_vectors(db: apsw.Connection) -> Iterator[ChangedVector]:
-    """The vectors that are not, or no longer, what a sound block was made from."""
+    """Yield vectors that differ from their intact block."""
     models = {row[0]: vectors.StoredModel(*row[:3]) for row in run_query(db, "models")}
     for id_, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
         model = models.get(id_)
@@ -351,7 +352,7 @@ def find_changed_vectors(db: apsw.Connection) -> Iterator[ChangedVector]:
 
 
 def restore_vectors(db: apsw.Connection) -> int:
-    """Put vectors back as their blocks have them, unless the passage is not what it was either; return how many."""
+    """Restore vectors from their blocks; return how many."""
     restored = 0
     for model, passage, code in list(find_changed_vectors(db)):
         digest, previous_text, text = run_query(db, "said_at", passage).fetchone() or (
@@ -370,7 +371,7 @@ PostingTotals = dict[str, int]
 
 
 def check_store(db: apsw.Connection) -> list[str]:
-    """What is wrong with the file, its rows or its index; nothing is made of a file or rows that cannot be read."""
+    """Return problems of the file, its rows or its index; stop at unreadable ones."""
     problems = [f"file: {row[0]}" for row in db.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
     if problems or (problems := [*find_type_errors(db)]):
         return problems
@@ -378,7 +379,7 @@ def check_store(db: apsw.Connection) -> list[str]:
 
 
 def _check_index(db: apsw.Connection) -> Iterator[str]:
-    """What of the index is not what the views say."""
+    """Yield differences between the index and the views."""
     for _, part, number, problem in _find_bad_blocks(db):
         yield f"block {number} of partition {part} {problem}; {_format_rebuild_advice(db, part)}"
     for part, number in _find_missing_blocks(db):
@@ -393,12 +394,12 @@ def _check_index(db: apsw.Connection) -> Iterator[str]:
 
 
 def _format_rebuild_advice(db: apsw.Connection, *parts: int) -> str:
-    """What to type to put partitions right."""
+    """Return the command that repairs partitions."""
     return format_advice(db, REBUILD_HINT, [get_partition_account(db, part) for part in parts])
 
 
 def _check_blobs(db: apsw.Connection) -> Iterator[str]:
-    """Which blobs are damaged, and whether anything of what was destroyed may still be in the file."""
+    """Yield damaged blobs and a scrub that is still owed."""
     for name in erase.find_damaged(db):
         yield f"blobs: {name} is not what was kept; restore it from a backup"
     if run_query(db, "scrub_owed").get:
@@ -406,10 +407,10 @@ def _check_blobs(db: apsw.Connection) -> Iterator[str]:
 
 
 def repair_index(db: apsw.Connection) -> int:
-    """Make anew what of the index does not fit and can be made from the passages; return how much was mended.
+    """Rebuild what can be rebuilt from the passages; return the number of repairs.
 
-    A damaged vector comes back from its block; one without a block is dropped, and its passage waits for a new one.
-    Damaged passages are left to a rebuild.
+    A damaged vector is restored from its block, or dropped and embedded again. Damaged passages
+    need a rebuild.
     """
     repaired = restore_vectors(db)
     for model, part, number, _ in _find_bad_blocks(db):
@@ -430,11 +431,11 @@ def repair_index(db: apsw.Connection) -> int:
     return repaired
 
 
-# Blocks ---------------------------------------------------------------------------------------------------------------
+# Blocks
 
 
 def _find_bad_blocks(db: apsw.Connection) -> list[tuple[int, int, int, str]]:
-    """The blocks no search uses, each with what is wrong with it."""
+    """Return blocks that no search can use, with the problem."""
     models = {row[0]: vectors.StoredModel(*row[:3]) for row in run_query(db, "models")}
     bad_blocks: list[tuple[int, int, int, str]] = []
     for model, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
@@ -449,7 +450,7 @@ def _find_bad_blocks(db: apsw.Connection) -> list[tuple[int, int, int, str]]:
 
 
 def _find_missing_blocks(db: apsw.Connection) -> list[tuple[int, int]]:
-    """The full stretches of passages that all have a vector under the current model, and no block."""
+    """Return full ranges of embedded passages without a block."""
     model = vectors.load_current_model(db)
     if model is None:
         return []
@@ -469,13 +470,13 @@ def _find_missing_blocks(db: apsw.Connection) -> list[tuple[int, int]]:
     return missing
 
 
-# Passages and postings ------------------------------------------------------------------------------------------------
+# Passages and postings
 
 
 def _find_mismatch(db: apsw.Connection, part: int, rows: int, folded: int) -> str:
-    """What of a partition is not what it was made from: its passages, else its postings or waiting terms, or nothing.
+    """Return how a partition differs from its source: passages, postings or pending terms.
 
-    Per term, a sum over its postings stands for the postings, so that they may be read in any order.
+    Postings are compared by a sum per term, so that their order does not matter.
     """
     expected, count, tail_matches = PostingTotals(), 0, folded == rows - rows % FOLD_SIZE
     for ordinal, text, previous_text, stored_terms, length, digest, row_matches in run_query(
@@ -507,7 +508,7 @@ def _add_posting_hashes(totals: PostingTotals, postings: Iterator[tuple[str, int
 
 
 def _read_postings(term: str, chunk: int, docs: Any) -> Iterator[tuple[str, int]]:
-    """The postings in a blob; one that is out of place is read as no posting there can be."""
+    """Yield the postings of a blob; an out-of-order one becomes an impossible posting."""
     if not isinstance(docs, bytes) or len(docs) % POSTING_BYTES:
         yield term, -1
         return

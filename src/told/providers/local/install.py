@@ -341,7 +341,7 @@ def run_command(
     command: Sequence[str], *, env: Mapping[str, str] | None = None, hint: str = ""
 ) -> None:
     """Run a command; raise with its last output if it fails."""
-    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)  # noqa: S603
+    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
     if process.returncode:
         output_lines = [
             line for line in (process.stderr or process.stdout).splitlines() if line.strip()
