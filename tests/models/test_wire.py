@@ -185,7 +185,7 @@ def test_a_page_is_no_answer(world):
     with (
         serving(says("<html>Welcome to nginx!</html>", content_type="text/html")) as script,
         pytest.raises(
-            LLMError, match=r"text/html that is no JSON: <html>Welcome.*Is base_url right"
+            LLMError, match=r"text/html that is not JSON: <html>Welcome.*Is base_url right"
         ),
     ):
         ask(wire(script, world))

@@ -37,12 +37,12 @@ class TesseractReader:
         """Return the reader's name and languages."""
         return f"{PROGRAM}:{self.languages}"
 
-    def read(self, image: bytes, media_type: str) -> str:
+    def read(self, image: bytes, media_type: str) -> str:  # noqa: ARG002
         """Return the text of an image line by line, or an empty string."""
         import subprocess
 
         try:
-            process = subprocess.run(
+            process = subprocess.run(  # noqa: S603
                 [self.program, "stdin", "stdout", "-l", self.languages],
                 input=image,
                 capture_output=True,
@@ -58,7 +58,7 @@ class TesseractReader:
             ) from error
         if process.returncode:
             raise MediaError(
-                f"tesseract could not read it: {make_snippet(_get_last_line(process.stderr), 200)}."
+                f"tesseract failed: {make_snippet(_get_last_line(process.stderr), 200)}."
             )
         lines = (line.rstrip() for line in process.stdout.decode("utf-8", "replace").splitlines())
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n\f ")
@@ -68,7 +68,7 @@ def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> Tesse
     """Open a reader for languages such as `deu+eng`, if tesseract is installed."""
     if languages is not None and not _LANGUAGES_PATTERN.fullmatch(languages):
         raise ConfigError(
-            f"{format_value(languages)} names no languages.",
+            f"{format_value(languages)} is not a language list.",
             hint="Such as tesseract:eng or tesseract:deu+eng.",
         )
     program = shutil.which(PROGRAM)
@@ -87,4 +87,4 @@ def _build_environment() -> dict[str, str]:
 
 def _get_last_line(stderr: bytes) -> str:
     lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1].strip().rstrip(".") if lines else "it does not say why"
+    return lines[-1].strip().rstrip(".") if lines else "no message"

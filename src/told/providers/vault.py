@@ -43,8 +43,8 @@ class KeyedVault:
             data = bytes.fromhex(sealed)
             return self._cipher.decrypt(data[:12], data[12:], None).decode()
         except (InvalidTag, ValueError) as error:
-            hint = f"Is {KEY_VARIABLE} the one it was kept with?"
-            raise Denied("The vault's key does not open this secret.", hint=hint) from error
+            hint = f"Set {KEY_VARIABLE} to the key it was encrypted with."
+            raise Denied("The vault key cannot decrypt this secret.", hint=hint) from error
 
 
 def open_vault(environment: Mapping[str, str] | None = None) -> KeyedVault:
@@ -56,7 +56,7 @@ def open_vault(environment: Mapping[str, str] | None = None) -> KeyedVault:
         raise ConfigError(f"{KEY_VARIABLE} is not hexadecimal.", hint=KEY_HINT) from error
     if len(key) != 32:
         raise ConfigError(
-            f"Secrets are to be encrypted, and {KEY_VARIABLE} holds no key of 32 bytes.",
+            f"Encrypting secrets needs a 32-byte key in {KEY_VARIABLE}.",
             hint=KEY_HINT,
         )
     try:

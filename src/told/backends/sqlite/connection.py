@@ -118,13 +118,13 @@ def parse_url(url: str) -> Path:
         )
     if path == ":memory:":
         raise ConfigError(
-            "A SQLite store is a file, which :memory: is not.",
+            "A SQLite store needs a file; :memory: is not one.",
             hint="For one in memory write ram://.",
         )
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
-        raise ConfigError(f"{url!r} names a home that cannot be found: {error}.") from error
+        raise ConfigError(f"{url!r} names an unknown home folder: {error}.") from error
 
 
 def check_sqlite_version(library_version: str | None = None) -> None:
@@ -171,7 +171,7 @@ def _translate_error(error: BaseException) -> ToldError | None:
         case apsw.Error():
             return StoreError(f"SQLite could not serve the request: {error}.")
         case UnicodeEncodeError():
-            return InvalidInput("A value holds half of a surrogate pair, which is not text.")
+            return InvalidInput("A value contains an unpaired surrogate, which is not valid text.")
         case OverflowError():
             return InvalidInput("A number is beyond 64 bits.")
         case _:
@@ -402,12 +402,13 @@ def _check_schema(db: apsw.Connection, path: Path) -> None:
     if version not in SCHEMA_FILES:
         is_older = isinstance(version, int) and version < SCHEMA_VERSION
         hint = (
-            "Export it with the told that made it and import that into a new file."
+            "Export it with the version that wrote it and import that into a new file."
             if is_older
             else "Upgrade told."
         )
         raise StoreVersion(
-            f"The file has schema {version}; this told reads schema {SCHEMA_VERSION}.", hint=hint
+            f"The file has schema {version}; this version of told reads schema {SCHEMA_VERSION}.",
+            hint=hint,
         )
 
 

@@ -73,7 +73,7 @@ def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dic
     ids = [make_entry_id(account, seq) for seq in seqs]
     ids_json = to_json_list(ids)
     if run_query(db, "entries_named", ids_json).get != len(set(ids)):
-        raise NotFoundError("An entry to be erased is not in this ledger.")
+        raise NotFoundError("An entry to erase is not in this ledger.")
     shredded_count = 0
     for id_ in ids:
         run_query(db, "bury", id_)

@@ -1,5 +1,4 @@
-"""Compile filters to SQL: a WHERE fragment over `fact AS f`, bound parameters and a residual
-filter.
+"""Compile filters to SQL: a WHERE fragment, bound parameters and a residual filter.
 
 Only the fixed fragments in this module become SQL text. Column names come from the table below;
 metadata keys and values are bound parameters. Keys are compared with those of `json_each`, so no
@@ -29,17 +28,30 @@ from told.model.filter import (
 CompiledFilter: TypeAlias = tuple[str, list[Any], Filter]
 
 COLUMNS: Final = {
-    "id": "f.thread", "memory": "f.text", "hash": "f.md5", "kind": "f.kind", "role": "f.role", "actor_id": "f.actor",
-    "source": "f.source", "created_at": "f.created_at", "updated_at": "f.updated_at", "said_at": "f.said_at",
-    "user_id": "s.user_id", "agent_id": "s.agent_id", "run_id": "s.run_id",
-}  # fmt: skip
+    "id": "f.thread",
+    "memory": "f.text",
+    "hash": "f.md5",
+    "kind": "f.kind",
+    "role": "f.role",
+    "actor_id": "f.actor",
+    "source": "f.source",
+    "created_at": "f.created_at",
+    "updated_at": "f.updated_at",
+    "said_at": "f.said_at",
+    "user_id": "s.user_id",
+    "agent_id": "s.agent_id",
+    "run_id": "s.run_id",
+}
 ORDERINGS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 NEGATIONS: Final = {"ne": "eq", "nin": "in"}
 
 IN_SPACE: Final = "f.space IN (SELECT s.id FROM space AS s WHERE {})"
 METADATA_KEY: Final = "EXISTS (SELECT 1 FROM json_each(f.meta) AS m WHERE m.key = ? AND {})"
 # Without CASE, SQLite may parse a string as JSON before checking its type, and fail.
-ANY_MEMBER: Final = "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE '[]' END) AS e WHERE {})"
+ANY_MEMBER: Final = (
+    "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE "
+    "'[]' END) AS e WHERE {})"
+)
 # Redundant with the fragment, but lets SQLite use the index for kinds other than the default.
 DEFAULT_KIND: Final = "memory"
 NOT_DEFAULT_KIND: Final = "({} AND f.kind <> 'memory')"
@@ -185,9 +197,7 @@ def _compile_in(column: str, values: Sequence[Any]) -> SqlFragment:
 
 
 def _compile_icontains(expression: str, value: str) -> SqlFragment:
-    """Compile a case-insensitive substring test; SQLite folds ASCII only, so others are
-    residual.
-    """
+    """Compile a case-insensitive substring test; non-ASCII cases stay residual."""
     folded = value.casefold()
     beyond_ascii = f"octet_length({expression}) <> length({expression})"
     if not folded.isascii():

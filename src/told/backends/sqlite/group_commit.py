@@ -251,10 +251,10 @@ class GroupCommitWriter:
             self._wake_next_writer()
 
     def read_on_writer(self, work: Work[T]) -> T:
-        """Run a quick read on the writing connection, whose page cache is warm, if it is idle.
+        """Run a quick read on the writing connection, if it is idle.
 
-        Each statement sees the current file; use a snapshot for several consistent
-        statements.
+        Its page cache is warm. Each statement sees the current file; use a snapshot for
+        several consistent statements.
         """
         acquired = [False]
         try:

@@ -1,5 +1,6 @@
-"""Search a scope: in-memory partitions within a byte budget, statistics over visible passages
-only.
+"""Search a scope with in-memory partitions, within a byte budget.
+
+Statistics cover visible passages only.
 """
 
 from __future__ import annotations

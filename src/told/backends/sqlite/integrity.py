@@ -1,5 +1,4 @@
-"""Check and repair a file: orphaned rows, type errors, the index, vectors and blobs; backups and
-statistics.
+"""Check and repair a file; write backups and collect statistics.
 
 A lost or changed vector is restored from its block without a model, where there is one.
 """
@@ -149,23 +148,23 @@ CountsByAccount: TypeAlias = dict[int | None, int]
 """Counts by account; None for rows of no account."""
 
 ORPHAN_CHECKS: Final = {
-    "homeless_entries": ("ledger: {} entries are of no account", RESTORE_HINT),
-    "homeless_blobs": ("blobs: {} are of no account", RESTORE_HINT),
-    "misplaced_spaces": ("spaces: {} are not in the partition of their name", REBUILD_HINT),
-    "empty_spaces": ("spaces: {} hold nothing", REBUILD_HINT),
-    "empty_parts": ("partitions: {} are of no space", REBUILD_HINT),
-    "stray_facts": ("facts: {} are of no entry that says so", REBUILD_HINT),
-    "stray_links": ("links: {} are of no entry that says so", REBUILD_HINT),
-    "stray_evidence": ("evidence: {} rows are of no entry that says so", REBUILD_HINT),
-    "stray_holdings": ("evidence: {} blobs are held by none", REBUILD_HINT),
-    "stray_ticks": ("ticks: {} are not where their evidence is", REBUILD_HINT),
-    "stray_passages": ("passages: {} are of no partition", REBUILD_HINT),
-    "facts_without_passage": ("passages: {} facts lack theirs", REBUILD_HINT),
-    "cursors_astray": ("cursors: {} are not within their ledger", REBUILD_HINT),
-    "models_too_many": ("models: {} more than one are searched", REBUILD_HINT),
-    "misfit_vectors": ("vectors: {} are not of their model's size", REINDEX_HINT),
-    "stray_vectors": ("vectors: {} are of no text that is here", REBUILD_HINT),
-    "lost_vectors": ("vectors: {} are no longer there", REINDEX_HINT),
+    "homeless_entries": ("ledger: {} entries belong to no account", RESTORE_HINT),
+    "homeless_blobs": ("blobs: {} belong to no account", RESTORE_HINT),
+    "misplaced_spaces": ("spaces: {} are in the wrong partition", REBUILD_HINT),
+    "empty_spaces": ("spaces: {} are empty", REBUILD_HINT),
+    "empty_parts": ("partitions: {} belong to no space", REBUILD_HINT),
+    "stray_facts": ("facts: {} have no entry", REBUILD_HINT),
+    "stray_links": ("links: {} have no entry", REBUILD_HINT),
+    "stray_evidence": ("evidence: {} rows have no entry", REBUILD_HINT),
+    "stray_holdings": ("evidence: {} blobs are unreferenced", REBUILD_HINT),
+    "stray_ticks": ("ticks: {} are not with their evidence", REBUILD_HINT),
+    "stray_passages": ("passages: {} belong to no partition", REBUILD_HINT),
+    "facts_without_passage": ("passages: {} facts have none", REBUILD_HINT),
+    "cursors_astray": ("cursors: {} are beyond their ledger", REBUILD_HINT),
+    "models_too_many": ("models: {} too many are current", REBUILD_HINT),
+    "misfit_vectors": ("vectors: {} have a wrong size", REINDEX_HINT),
+    "stray_vectors": ("vectors: {} belong to no stored text", REBUILD_HINT),
+    "lost_vectors": ("vectors: {} are missing", REINDEX_HINT),
 }
 """Counting queries of orphaned rows, with the message and fix of each."""
 
@@ -193,7 +192,10 @@ def find_type_errors(db: apsw.Connection) -> Iterator[str]:
             if table in ("embedding", "model")
             else REBUILD_HINT
         )
-        yield f"{table}: {sum(counts.values())} rows hold what cannot be there; {format_advice(db, hint, counts)}"
+        yield (
+            f"{table}: {sum(counts.values())} rows have values of a wrong type; "
+            f"{format_advice(db, hint, counts)}"
+        )
 
 
 def _count_type_errors(db: apsw.Connection) -> list[tuple[str, CountsByAccount, str]]:
@@ -220,10 +222,16 @@ def find_orphans(db: apsw.Connection) -> Iterator[str]:
         if counts := dict(run_query(db, query)):
             yield f"{problem.format(sum(counts.values()))}; {format_advice(db, hint, counts)}"
     if (part := _find_tick_mismatch(db)) is not None:
-        yield f"ticks: those of partition {part} do not add up; {format_advice(db, REBUILD_HINT, [get_partition_account(db, part)])}"
+        yield (
+            f"ticks: those of partition {part} do not add up; "
+            f"{format_advice(db, REBUILD_HINT, [get_partition_account(db, part)])}"
+        )
     if tickets := list(_find_invalid_tickets(db)):
         accounts = dict.fromkeys(account for account, _ in tickets)
-        yield f"tickets: {len(tickets)} tell of what is not in the ledger; {format_advice(db, REBUILD_HINT, accounts)}"
+        yield (
+            f"tickets: {len(tickets)} name entries that are not in the ledger; "
+            f"{format_advice(db, REBUILD_HINT, accounts)}"
+        )
 
 
 def get_partition_account(db: apsw.Connection, part: int) -> int | None:
@@ -280,7 +288,7 @@ def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> No
         run_query(db, "drop_empty_parts")
     elif "passages" in views and run_query(db, "misplaced_spaces").get:
         raise StoreCorrupt(
-            "A space is not in the partition of its name.",
+            "A space is in the wrong partition.",
             hint="Rebuild every view: `told rebuild`.",
         )
     if "passages" in views:
@@ -300,7 +308,7 @@ def _drop_type_errors(db: apsw.Connection, account: int) -> None:
     for table, _, drop in _count_type_errors(db):
         if table in IRREPLACEABLE_TABLES:
             raise StoreCorrupt(
-                f"The table {table} holds what cannot be there.", hint="Restore the last backup."
+                f"The table {table} holds values of a wrong type.", hint="Restore the last backup."
             )
         db.execute(drop, (account,))
 
@@ -385,12 +393,15 @@ def _check_index(db: apsw.Connection) -> Iterator[str]:
     for part, number in _find_missing_blocks(db):
         yield f"block {number} of partition {part} is missing; {_format_rebuild_advice(db, part)}"
     if changed_count := sum(1 for _ in find_changed_vectors(db)):
-        yield f"vectors: {changed_count} are not what their block has of them; {_format_rebuild_advice(db)}"
+        yield (f"vectors: {changed_count} differ from their block; {_format_rebuild_advice(db)}")
     for part, _, *shape in run_query(db, "part_shapes").fetchall():
         if problem := _find_mismatch(db, part, *shape):
-            yield f"{problem}: those of partition {part} are not what its {DERIVED_FROM[problem]} say; {_format_rebuild_advice(db, part)}"
+            yield (
+                f"{problem}: those of partition {part} are not what its "
+                f"{DERIVED_FROM[problem]} say; {_format_rebuild_advice(db, part)}"
+            )
     for (part,) in run_query(db, "homeless_postings"):
-        yield f"postings: those of partition {part} belong to nothing; {_format_rebuild_advice(db)}"
+        yield f"postings: those of partition {part} are orphaned; {_format_rebuild_advice(db)}"
 
 
 def _format_rebuild_advice(db: apsw.Connection, *parts: int) -> str:
@@ -401,7 +412,7 @@ def _format_rebuild_advice(db: apsw.Connection, *parts: int) -> str:
 def _check_blobs(db: apsw.Connection) -> Iterator[str]:
     """Yield damaged blobs and a scrub that is still owed."""
     for name in erase.find_damaged(db):
-        yield f"blobs: {name} is not what was kept; restore it from a backup"
+        yield f"blobs: {name} does not match its hash; restore it from a backup"
     if run_query(db, "scrub_owed").get:
         yield f"erasure: {ACTIVE_READERS_WARNING}"
 
@@ -441,11 +452,11 @@ def _find_bad_blocks(db: apsw.Connection) -> list[tuple[int, int, int, str]]:
     for model, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
         stored_model = models.get(model)
         if stored_model is None or epoch is None:
-            bad_blocks.append((model, part, number, "belongs to nothing"))
+            bad_blocks.append((model, part, number, "is orphaned"))
         elif not vectors.is_valid_block(
             stored_model, part, epoch, (number, made_in, builder, digest, codes)
         ):
-            bad_blocks.append((model, part, number, "is not what was written and is not used"))
+            bad_blocks.append((model, part, number, "does not match its hash and is not used"))
     return bad_blocks
 
 

@@ -1,8 +1,8 @@
-"""Search a partition's visible rows with NumPy: exactly while small, with a one-bit sketch when
-large.
+"""Search a partition's visible rows with NumPy.
 
-Codes are small integers, so float32 sums over a block of dimensions are exact, and float64 sums of
-blocks are too: the order of summation does not matter. Sketch results are scored exactly.
+The search is exact while the partition is small and preselects with a one-bit sketch when it is
+large. Codes are small integers, so float32 sums over a block of dimensions are exact, and float64
+sums of blocks are too: the order of summation does not matter. Sketch results are scored exactly.
 """
 
 from __future__ import annotations

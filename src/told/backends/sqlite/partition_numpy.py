@@ -41,9 +41,7 @@ STATIC_COLUMNS_BYTES: Final = 150
 
 
 class NumpyPartition(Partition):
-    """A partition in growing arrays; codes are floats while small, bytes with a sketch when
-    large.
-    """
+    """A partition in growing arrays; large ones keep byte codes and a sketch."""
 
     _last_sum: tuple[Floats, Mask]
     _cache_version: int
@@ -55,9 +53,7 @@ class NumpyPartition(Partition):
     def select_visible(
         self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]
     ) -> PartitionView:
-        """Return the visible rows; masks are built under the lock, so later changes do not leak
-        in.
-        """
+        """Return the visible rows, isolated from later changes."""
         visible_rows = self._get_visible_rows(visibility)
         chosen_mask = (
             visible_rows.visible_mask

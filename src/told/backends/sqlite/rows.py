@@ -22,10 +22,27 @@ SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 PART_BITS: Final = 32
 PART_MASK: Final = (1 << PART_BITS) - 1
 FACT_COLUMNS: Final = (
-    "kind", "created_at", "updated_at", "valid_from", "valid_to", "precision", "expires", "said_at", "role", "actor",
-    "author", "evidence", "source", "subject", "predicate", "object", "polarity", "modality", "confidence",
+    "kind",
+    "created_at",
+    "updated_at",
+    "valid_from",
+    "valid_to",
+    "precision",
+    "expires",
+    "said_at",
+    "role",
+    "actor",
+    "author",
+    "evidence",
+    "source",
+    "subject",
+    "predicate",
+    "object",
+    "polarity",
+    "modality",
+    "confidence",
     "after",
-)  # fmt: skip
+)
 _get_fact_columns = attrgetter(*FACT_COLUMNS)
 
 
@@ -143,7 +160,7 @@ class ScopeLookup:
             ids = run_query(self._db, "space_ids", space).fetchone()
             if ids is None:
                 raise StoreCorrupt(
-                    "A row is of a scope that is not there.", hint="Run `told rebuild`."
+                    "A row names a scope that does not exist.", hint="Run `told rebuild`."
                 )
             scope = self._scopes[space] = Scope(self._account, *ids)
         return scope
@@ -208,9 +225,12 @@ def _parse_tick(row: RowTuple, scope: Scope) -> Tick:
 
 
 ROW_PARSERS: Final[dict[str, Callable[[RowTuple, Scope], ViewRow]]] = {
-    "folded_facts": parse_fact, "folded_links": parse_link, "folded_evidence": _parse_evidence, "folded_passages": _parse_passage,
+    "folded_facts": parse_fact,
+    "folded_links": parse_link,
+    "folded_evidence": _parse_evidence,
+    "folded_passages": _parse_passage,
     "folded_ticks": _parse_tick,
-}  # fmt: skip
+}
 
 
 def list_scopes(db: apsw.Connection, account_id: int, account: str) -> Sequence[Scope]:

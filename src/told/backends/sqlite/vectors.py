@@ -105,7 +105,8 @@ class StoredModel:
         """Raise `ModelMismatch` for another model."""
         if (name or self.name, dim) != (self.name, self.dim):
             raise ModelMismatch(
-                f"The store is indexed with {self.name} ({self.dim} dimensions), not {name or 'a model'} ({dim}).",
+                f"The store is indexed with {self.name} ({self.dim} dimensions), not "
+                f"{name or 'a model'} ({dim}).",
                 hint="Open it again with that embedder.",
             )
 

@@ -60,8 +60,10 @@ from told.ports import (
 PAGE_SIZE = 1000
 NO_KEYS: Final = ((None, None, None),)
 VIEW_CLEAR_QUERIES: Final[Mapping[View, Sequence[str]]] = {
-    "evidence": ("range_evidence", "range_holding"), "facts": ("range_fact",), "links": ("range_link",),
-}  # fmt: skip
+    "evidence": ("range_evidence", "range_holding"),
+    "facts": ("range_fact",),
+    "links": ("range_link",),
+}
 """The queries that empty each view except passages and ticks."""
 
 
@@ -394,7 +396,7 @@ def _advance_head(account: AccountHead, entry: Entry) -> None:
         )
     if entry.envelope is not None and sha256(entry.salt or b"", entry.envelope) != entry.digest:
         raise StoreCorrupt(
-            f"The content of entry {entry.seq} is not what was written.", hint="Export it again."
+            f"The content of entry {entry.seq} does not match its hash.", hint="Export it again."
         )
     account.seq, account.at, account.hash = entry.seq, entry.at, entry.hash
 
@@ -406,7 +408,7 @@ def _decode_entry(entry: Entry, account: str) -> Entry:
     draft = decode_envelope(entry.sort, account, entry.envelope)
     if verb_thread(draft.verb) != entry.thread:
         raise StoreCorrupt(
-            f"Entry {entry.seq} is not of the thread it names.", hint="Export it again."
+            f"Entry {entry.seq} does not belong to the thread it names.", hint="Export it again."
         )
     return replace(entry, draft=draft)
 

@@ -105,7 +105,7 @@ def validate_key(
         or not key.isascii()
         or not key.isprintable()
     ):
-        raise ConfigError(f"The key for {provider} is no key.", hint=hint)
+        raise ConfigError(f"The key for {provider} is not valid.", hint=hint)
     if is_placeholder(key) and not is_loopback(url):
         raise ConfigError(f"The key for {provider} is a placeholder, not a key.", hint=hint)
     return key
@@ -218,7 +218,7 @@ class HttpClient:
         self._connection: tuple[LoopThread, httpx2.AsyncClient, asyncio.Semaphore] | None = None
 
     def __repr__(self) -> str:
-        return f"<wire to {self.name} at {urlsplit(self.base_url).hostname}>"
+        return f"<HttpClient {self.name} at {urlsplit(self.base_url).hostname}>"
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
         """Send a request and return the reply as JSON."""
@@ -268,13 +268,13 @@ class HttpClient:
                     ) as response:
                         content = await self._read_body(response)
             except TimeoutError as error:
-                message = f"the answer was not there after {self.limits.timeout:g} s."
+                message = f"no complete reply after {self.limits.timeout:g} s."
                 raise TransientError(
                     message, can_retry=False, hint="Raise llm_timeout, or ask for less."
                 ) from error
             except httpx2.DecodingError as error:
                 raise self._build_error(
-                    f"{self.name} sent what cannot be unpacked: {error}"
+                    f"{self.name} sent a reply that cannot be decompressed: {error}"
                 ) from error
             except httpx2.TransportError as error:
                 raise TransientError(
@@ -288,7 +288,7 @@ class HttpClient:
             content += chunk
             if len(content) > self.limits.max_response_bytes:
                 raise self._build_error(
-                    f"{self.name} answered with more than {self.limits.max_response_bytes:,} bytes."
+                    f"{self.name} returned more than {self.limits.max_response_bytes:,} bytes."
                 )
         return bytes(content)
 
@@ -316,7 +316,7 @@ class HttpClient:
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            message = f"{self.name} answered with {content_type} that is no JSON: {excerpt}"
+            message = f"{self.name} answered with {content_type} that is not JSON: {excerpt}"
             raise self._build_error(message, hint="Is base_url right?", status=status) from error
 
     def _hint_for_status(self, status: int) -> str:
@@ -324,7 +324,7 @@ class HttpClient:
             return self._hint
         if status == 404:
             return "Check the model's name and base_url."
-        return "It points elsewhere: set base_url to where it leads." if status < 400 else ""
+        return "The server redirects: set base_url to the new address." if status < 400 else ""
 
     def _parse_retry_after(self, headers: Mapping[str, str]) -> float | None:
         """Parse the server's requested delay: milliseconds, seconds or a date."""
@@ -381,9 +381,7 @@ def _close_client(loop_thread: LoopThread, client: httpx2.AsyncClient) -> None:
 def import_httpx() -> Any:
     """Import httpx2 or raise with the install command."""
     if find_spec("httpx2") is None:
-        raise ConfigError(
-            "Models on the web need httpx2.", hint="Run `pip install 'told[models]'`."
-        )
+        raise ConfigError("HTTP providers need httpx2.", hint="Run `pip install 'told[models]'`.")
     import httpx2
 
     return httpx2

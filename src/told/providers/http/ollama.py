@@ -122,7 +122,7 @@ class OllamaEmbedder(HttpEmbedder):
         super().__init__(provider, options, send)
         self._is_legacy = False
 
-    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
+    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:  # noqa: ARG002
         payload = {"model": self._options.model}
         if not self._is_legacy:
             try:
@@ -149,7 +149,7 @@ def resolve_base_url(options: ModelOptions) -> ModelOptions:
     if options.base_url or not (host_value := client.read_environment(HOST_VARIABLES)):
         return options
     parts = urlsplit(host_value if "://" in host_value else f"http://{host_value}")
-    host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname
+    host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
     netloc = f"[{host}]" if ":" in str(host) else host
     port = parts.port or (443 if parts.scheme == "https" else DEFAULT_PORT)
     key = options.api_key or client.read_environment(KEY_VARIABLES)

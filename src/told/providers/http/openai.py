@@ -151,7 +151,7 @@ def _parse_call(tool_call: dict[str, Any], number: int) -> ToolCall:
 class OpenAIEmbedder(HttpEmbedder):
     """An embedder behind the embeddings API."""
 
-    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
+    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:  # noqa: ARG002
         payload = {"model": self._options.model, "input": list(texts), "encoding_format": "float"}
         size = {"dimensions": self._options.dimensions} if self._options.dimensions else {}
         body = await self._send(EMBED_PATH, {**payload, **size, **self._options.extra})

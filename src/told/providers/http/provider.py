@@ -173,7 +173,7 @@ class HttpProvider:
                 suggest_option(unknown[0], allowed)
                 or f"Options: {', '.join(allowed)}; others go into extra."
             )
-            raise ConfigError(f"{self.title} takes no option {unknown[0]!r}.", hint=hint)
+            raise ConfigError(f"{self.title} has no option {unknown[0]!r}.", hint=hint)
         for name in NUMERIC_OPTIONS:
             if isinstance(value := options.get(name), bool) or not isinstance(
                 value, int | float | None
@@ -207,7 +207,7 @@ class HttpProvider:
             error_class = (
                 ModelMissing if issubclass(self.error_type, EmbeddingError) else ConfigError
             )
-            raise error_class(f"There is no key for {self.title}.", hint=hint)
+            raise error_class(f"No key is set for {self.title}.", hint=hint)
         return HttpClient(
             self.title,
             root or url,
@@ -279,14 +279,14 @@ class HttpLLM:
     def _empty_reply_error(self, finish_reason: object, body: Any) -> LLMError:
         raw = make_snippet(json.dumps(body), MAX_RAW_CHARS)
         if finish_reason in TRUNCATION_REASONS:
-            message = f"{self._title} gave no answer within {self._options.max_tokens} tokens."
+            message = f"{self._title} returned no text within {self._options.max_tokens} tokens."
             return LLMError(
                 message,
                 hint="Raise llm_max_tokens: the model spent all it had on thinking.",
                 raw=raw,
             )
         reason = f" ({finish_reason})" if isinstance(finish_reason, str) and finish_reason else ""
-        return LLMError(f"{self._title} gave no answer{reason}.", raw=raw)
+        return LLMError(f"{self._title} returned no text{reason}.", raw=raw)
 
     def _refusal_error(self, reason: object) -> LLMError:
         return LLMError(
@@ -400,7 +400,7 @@ def response_to_json(reply: Any) -> Any:
         return dict(reply)
     if callable(dump := getattr(reply, "model_dump", None)):
         return dump(mode="json", by_alias=True, exclude_none=True)
-    raise LLMError(f"A client answered with a {type(reply).__name__}, which told cannot read.")
+    raise LLMError(f"The client returned a {type(reply).__name__}, which told cannot read.")
 
 
 MODEL_DIMENSIONS: Mapping[str, int] = {
@@ -464,7 +464,7 @@ class HttpEmbedder:
     def _check_count(self, vectors: list[Any], count: int) -> list[Any]:
         if len(vectors) != count:
             raise EmbeddingError(
-                f"{self._title} answered with {len(vectors)} vectors for {count} texts."
+                f"{self._title} returned {len(vectors)} vectors for {count} texts."
             )
         return vectors
 
@@ -474,16 +474,14 @@ class HttpEmbedder:
             or not vector
             or not all(isinstance(value, int | float) for value in vector)
         ):
-            raise EmbeddingError(f"{self._title} answered with something that is no vector.")
+            raise EmbeddingError(f"{self._title} returned a value that is not a vector.")
         length = sqrt(sum(value * value for value in vector))
         if not isfinite(length) or not length:
-            raise EmbeddingError(f"{self._title} answered with a vector that points nowhere.")
+            raise EmbeddingError(f"{self._title} returned a zero vector.")
         self._dim = self._dim or len(vector)
         if len(vector) != self._dim:
-            message = (
-                f"{self.model} answered with {len(vector)} numbers, and {self._dim} were expected."
-            )
-            raise EmbeddingError(message, hint="Give the dimensions that it has.")
+            message = f"{self.model} returned {len(vector)} dimensions; {self._dim} were expected."
+            raise EmbeddingError(message, hint="Set `dimensions` to the model's dimension.")
         return [value / length for value in vector]
 
     def _record_usage(self, input_tokens: object) -> None:

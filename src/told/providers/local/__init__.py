@@ -23,7 +23,8 @@ def open_embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) 
     model = registry.get_model(name) if name else registry.find_best_installed()
     if model is not None and model.task != "embed":
         raise ConfigError(
-            f"{model.name} embeds nothing; it answers.", hint=f"Use it as llm=local:{model.name}."
+            f"{model.name} is a language model, not an embedder.",
+            hint=f"Use it as llm=local:{model.name}.",
         )
     if model is None:
         raise ModelMissing(

@@ -50,7 +50,8 @@ FIDELITY_TEXTS = (
     "no",
     "Meeting on 2026-03-01 at 9:30, room B12, bring the contract.",
     (
-        "He has been vegetarian since university, but he still eats fish when his grandmother cooks "
+        "He has been vegetarian since university, but he still eats fish when his grandmother "
+        "cooks "
         "it on Sundays."
     ),
     "Café Müller, 東京, naïve résumé",
@@ -246,7 +247,7 @@ def publish_folder(folder: Path, target: Path) -> None:
     except OSError as error:
         if not (target / MANIFEST_FILENAME).is_file():
             raise EmbeddingError(
-                f"{target} is in the way: {error}", hint="Remove it and install again."
+                f"{target} blocks the installation: {error}", hint="Remove it and install again."
             ) from error
 
 
@@ -334,14 +335,14 @@ def build_pip_command(hint: str = "") -> list[str]:
             "pip",
         ]
     fix = f"Run `{sys.executable} -m ensurepip` first. {hint}"
-    raise EmbeddingError("Neither pip nor uv is here.", hint=fix.rstrip())
+    raise EmbeddingError("Neither pip nor uv is installed.", hint=fix.rstrip())
 
 
 def run_command(
     command: Sequence[str], *, env: Mapping[str, str] | None = None, hint: str = ""
 ) -> None:
     """Run a command; raise with its last output if it fails."""
-    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)  # noqa: S603
     if process.returncode:
         output_lines = [
             line for line in (process.stderr or process.stdout).splitlines() if line.strip()

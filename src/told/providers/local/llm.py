@@ -68,7 +68,7 @@ def get_server(name: str | None = None) -> LlamaServer:
         )
     if model.task != "chat":
         raise ConfigError(
-            f"{model.name} answers nothing; it embeds.",
+            f"{model.name} is an embedder, not a language model.",
             hint=f"Use it as embedder=local:{model.name}.",
         )
     weights = folder / model.network_filename

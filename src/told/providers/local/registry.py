@@ -99,7 +99,7 @@ E5_SMALL = LocalModel(
     usual=0.69,
     spread=0.02,
     topics=Thresholds(join=0.90, merge=0.98, near=0.79, hot=0.80, group=0.88),
-    about="the default: finds clearly more than the light model; 79 MB to fetch, 34 MB on disk",
+    about="the default: better recall than the light model; 79 MB to fetch, 34 MB on disk",
 )
 
 MINILM = LocalModel(
