@@ -330,7 +330,7 @@ class GroupCommitWriter:
         self._wake_finished()
 
     def _get_connection(self) -> apsw.Connection:
-        """Return the writing connection; the read cache is valid while it stays the same."""
+        """Return the writing connection; a new one invalidates the read cache."""
         db = self.database.writer
         if db is None:
             self.read_cache, db = ReadCache(), self.database.open_writer()
