@@ -318,9 +318,7 @@ class GroupCommitWriter:
                     return
 
     def _finish_jobs(self, *jobs: WriteJob[Any]) -> None:
-        """Release the callers of these jobs; a job without a result is retried by its own
-        thread.
-        """
+        """Release the callers of these jobs; a job without a result retries itself."""
         for job in jobs:
             job.done = self._committed or job.error is not None
             if job.asleep:
