@@ -1,4 +1,4 @@
-"""Facts as sentences: one question, an array of strings for an answer, and any prompt the caller likes better."""
+"""Extract facts as sentences with a single model call."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ REPLY_FORMAT: Final = 'Reply with JSON only: {"facts": ["one sentence", "another
 
 @dataclass(frozen=True, slots=True)
 class FactsExtractor:
-    """Asks a model for the facts of a conversation, each a sentence in the third person."""
+    """An extractor that asks a model for facts as sentences in the third person."""
 
     llm: LLM
     reader: SentenceReader = read_nothing
@@ -44,16 +44,20 @@ class FactsExtractor:
 
     @property
     def name(self) -> str:
-        """`facts:` and the model."""
+        """Return `facts:` and the model name."""
         return f"facts:{self.llm.model}"
 
     @property
     def local(self) -> bool:
-        """No: a model is asked."""
+        """Return False: this extractor calls a model."""
         return False
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """The facts; `heard.prompt` takes the place of told's own, and `heard.facts` are read without asking."""
+        """Return the facts found by the model.
+
+        `inputs.prompt` replaces the built-in prompt; `inputs.facts` are used without calling the
+        model.
+        """
         if inputs.facts:
             return extract_given_facts(inputs, self.reader)
         if not any(map(is_fact_source, inputs.turns)):
@@ -77,7 +81,7 @@ class FactsExtractor:
 
 
 def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
-    """Facts that came with what was heard; whoever gave them answers for them, so none is quarantined."""
+    """Convert facts given by the caller to claims; none of them is quarantined as ungrounded."""
     speaker = get_speaker_name(inputs)
     proposals, parsed = convert_items(
         ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader)

@@ -1,4 +1,4 @@
-"""Extractors by name."""
+"""Build extractors by name."""
 
 from __future__ import annotations
 
@@ -40,19 +40,19 @@ from told.settings import Settings
 from told.text.tokens import format_value
 
 TRUSTED_OPTIONS = GroundingOptions(strict=False, replies=True)
-"""Whoever gives facts answers for them: none is quarantined for its words."""
+"""Facts given by the caller are trusted, so none is quarantined as ungrounded."""
 
 
 @dataclass(frozen=True, slots=True)
 class GivenExtractor:
-    """Reads facts that came with what was heard: sentences, triples, and lines of an ontology's form."""
+    """An extractor for facts given by the caller: sentences, triples and form items."""
 
     reader: SentenceReader = read_nothing
     name: str = "given"
     local: bool = True
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """The facts; a line of the form has to hold as if a model had filled it in."""
+        """Return the facts as claims; form items are validated like a model's."""
         form_items = tuple(
             fact for fact in inputs.facts if isinstance(fact, Mapping) and CONCEPT in fact
         )
@@ -67,7 +67,7 @@ class GivenExtractor:
             rejected=(*result.rejected, *form_result.rejected),
             unreadable_replies=(*result.unreadable_replies, *form_result.unreadable_replies),
         )
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
 
 def _extract_form_items(
@@ -103,7 +103,7 @@ EXTRACTOR_NAMES: Final = (
 
 
 def build_unknown_error(name: object) -> ConfigError:
-    """What to say to a name that no extractor has."""
+    """Build the error for an unknown extractor name."""
     close_matches = get_close_matches(name, EXTRACTOR_NAMES, 1) if isinstance(name, str) else []
     hint = (
         f"Did you mean {close_matches[0]!r}?"
@@ -115,27 +115,27 @@ def build_unknown_error(name: object) -> ConfigError:
 
 @dataclass(frozen=True, slots=True)
 class VerbatimExtractor:
-    """Leaves every turn as it is."""
+    """An extractor that makes no claims, so turns are kept verbatim."""
 
     name: str = "verbatim"
     local: bool = True
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """No claims."""
+        """Return no claims."""
         return ExtractionResult()
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
 
 @dataclass(frozen=True, slots=True)
 class KindExtractor:
-    """Takes every turn for one memory of a kind, whose fields stand in the metadata."""
+    """An extractor that makes every turn one memory of a kind."""
 
     kind: str
     name: str = "user"
     local: bool = True
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """A claim for each turn in which its speaker says anything."""
+        """Return one claim per turn with content."""
         numbered_turns = (
             (number, turn) for number, turn in enumerate(inputs.turns) if turn.evidence.content
         )
@@ -145,7 +145,7 @@ class KindExtractor:
                 for number, turn in numbered_turns
             )
         )
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
 
 def _turn_to_claim(turn: InputTurn, kind: str) -> Claim:
@@ -175,7 +175,10 @@ def build_extractor(
     reader: SentenceReader = read_nothing,
     memory_reader: Callable[[Scope], MemoryReader] | None = None,
 ) -> Extractor:
-    """The extractor of this name; `closed` and `graph` make do without a model, the others of a model's do not."""
+    """Build the extractor with this name.
+
+    `closed` and `graph` work without a model; the other model extractors raise `ConfigError`.
+    """
     options = GroundingOptions(strict=settings.grounding == "strict")
     if name in ("closed", "react") and not list_extractable_kinds(ontology):
         hint = "Give one with kinds that are enabled and not system kinds."
