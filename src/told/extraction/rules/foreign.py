@@ -1,6 +1,6 @@
-"""The commonest things people say of themselves in German, French, Spanish, Italian and Portuguese.
+"""Parse common self-descriptions in other languages.
 
-Values stay as they were said; the sentence that says them is English, like every other.
+Values keep their original wording; the claim text is English.
 """
 
 from __future__ import annotations
@@ -35,18 +35,18 @@ _NAMED_PHRASES: Final = {
     "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
 }  # fmt: skip
 _I_AM: Final = lazy_regex(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
-"""What may stand before a name, but before much else too."""
+"""Words for "I am", which often precede something other than a name."""
 _CONFIDENCE = 0.85
 _MAX_WORDS = 5
 _MAX_SENTENCE_CHARS: Final = 800
-"""How much of a sentence is read; a longer one is no sentence."""
+"""Maximum number of characters of a sentence that are read."""
 _MAX_ENGLISH_WORDS = 1
-"""How many English words a sentence in another language may hold."""
+"""Maximum number of English words in a foreign sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ForeignPattern:
-    """A way of saying something: its predicate, whether it denies it, and the pattern."""
+    """A sentence pattern with its predicate and polarity."""
 
     predicate: str
     is_negated: bool
@@ -55,7 +55,7 @@ class _ForeignPattern:
 
 @cache
 def _load_marker_words() -> dict[str, tuple[str, ...]]:
-    """The languages each telling word belongs to."""
+    """Return the languages of each marker word."""
     table: dict[str, tuple[str, ...]] = {}
     for language, rows in load_sections("tongues.txt").items():
         for word in rows[0].removeprefix("telling: ").split():
@@ -65,7 +65,7 @@ def _load_marker_words() -> dict[str, tuple[str, ...]]:
 
 @cache
 def _load_kin_words(language: str) -> Mapping[str, str]:
-    """What people of the speaker's are called in a language, and in English."""
+    """Return the words for relatives in a language, mapped to English."""
     rows = (
         row.removeprefix("kin: ")
         for row in load_sections("tongues.txt")[language]
@@ -77,7 +77,7 @@ def _load_kin_words(language: str) -> Mapping[str, str]:
 
 @cache
 def _load_patterns(language: str) -> tuple[_ForeignPattern, ...]:
-    """The ways of saying things in a language."""
+    """Return the sentence patterns of a language."""
     rows = (row.partition(": ") for row in load_sections("tongues.txt")[language])
     return tuple(
         _ForeignPattern(
@@ -100,12 +100,12 @@ def _compile_template(template: str, language: str) -> re.Pattern[str]:
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text is in one of the other languages, as far as its words tell."""
+    """Return True if a text seems to be in a supported foreign language."""
     return bool(_detect_languages(text))
 
 
 def _detect_languages(text: str) -> list[str]:
-    """The languages a text may be in, none if it is English."""
+    """Return the languages a text may be in, or [] if it is English."""
     marker_words = _load_marker_words()
     if not text.isascii() and (script := get_pattern("tongues.script").search(text)):
         return ["ja" if get_pattern("tongues.kana").search(text) else script.lastgroup or ""]
@@ -122,7 +122,7 @@ def _detect_languages(text: str) -> list[str]:
 
 
 def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
-    """What a sentence in another language says, nothing if it is none of those."""
+    """Parse a foreign sentence; return [] for English."""
     sentence = replace(sentence, end=min(sentence.end, sentence.start + _MAX_SENTENCE_CHARS))
     text = ctx.text[sentence.start : sentence.end].lstrip()
     detected = dict.fromkeys(_detect_languages(text))
@@ -149,7 +149,7 @@ def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
 
 
 def _is_more_specific(claim: RuleClaim, other: RuleClaim) -> bool:
-    """Whether one says all that another says and more: a teacher of history is a teacher."""
+    """Return True if a claim contains the other one and says more."""
     is_same_slot = (claim.subject, claim.predicate, claim.polarity) == (
         other.subject,
         other.predicate,
@@ -168,7 +168,7 @@ def _is_more_specific(claim: RuleClaim, other: RuleClaim) -> bool:
 
 @cache
 def _build_kin_pattern(language: str) -> re.Pattern[str] | None:
-    """Somebody of the speaker's with their name: mi novio Iker."""
+    """Build the pattern for a named relative, e.g. "mi novio Iker"."""
     kin = "|".join(_load_kin_words(language))
     form = rf"(?<!\w)<tongues.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
     return re.compile(expand_macros(form), re.IGNORECASE) if kin else None
@@ -177,7 +177,7 @@ def _build_kin_pattern(language: str) -> re.Pattern[str] | None:
 def _parse_named_relatives(
     ctx: TurnContext, sentence: SentenceSpan, language: str
 ) -> Iterator[RuleClaim]:
-    """Everybody of the speaker's whom a sentence names, even in passing."""
+    """Parse every relative of the speaker named in a sentence."""
     kin_pattern = _build_kin_pattern(language)
     for match in (
         kin_pattern.finditer(ctx.text, sentence.start, sentence.end) if kin_pattern else ()
@@ -188,7 +188,7 @@ def _parse_named_relatives(
 
 
 def _find_subject_name(ctx: TurnContext, match: re.Match[str], language: str) -> str:
-    """Whom a form speaks of: the speaker, or somebody of theirs, by name where there is one."""
+    """Return the subject of a match: the speaker or a relative."""
     relation = match.groupdict().get("kin")
     if relation is None:
         return ctx.speaker
@@ -266,7 +266,7 @@ def _split_list(text: str, start: int, end: int) -> list[ValueSpan]:
 
 
 def _keep_short_values(values: list[ValueSpan]) -> list[ValueSpan]:
-    """The values up to the first that is empty or too long to be one."""
+    """Return the values up to the first that is empty or too long."""
     validity = (
         0 < len(value.text.split()) <= _MAX_WORDS and not _is_addressee_owned(value)
         for value in values
@@ -278,12 +278,12 @@ def _keep_short_values(values: list[ValueSpan]) -> list[ValueSpan]:
 
 
 def _is_addressee_owned(value: ValueSpan) -> bool:
-    """Whether a value is something of the one spoken to: I like your answer."""
+    """Return True if a value belongs to the addressee, e.g. "your answer"."""
     return get_pattern("tongues.yours").match(value.text) is not None
 
 
 def _trim_foreign_value(text: str, start: int, end: int) -> ValueSpan:
-    """A value without the article before it and the marks around it."""
+    """Strip the article and punctuation around a value."""
     while start < end and text[start] in " '\"":
         start += 1
     if match := get_pattern("tongues.article").match(text, start, end):

@@ -1,4 +1,7 @@
-"""What is said in passing, even in a question: "a strap for my Omega", "near my flat in Lyon", "my knee hurts"."""
+"""Parse facts mentioned in passing, even in questions.
+
+Examples: "a strap for my Omega", "near my flat in Lyon", "my knee hurts".
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ from told.extraction.rules.verb_rules import apply_verb_rules
 from told.text.dates import to_us
 
 MENTION_CONFIDENCE: Final = 0.75
-"""How sure a claim is that nobody meant to make."""
+"""Confidence of a fact mentioned in passing."""
 
 
 _SPEAKER_PATTERNS: Final = (
@@ -44,7 +47,7 @@ _SPEAKER_PATTERNS: Final = (
 
 
 def parse_mentions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """Whom and what a stretch shows that the speaker has, where they live and what ails them."""
+    """Parse possessions, people, homes, ailments and plans mentioned in a span."""
     if get_pattern("passing.likely").search(ctx.text, start, end) is None:
         return
     for parser in (
@@ -189,7 +192,7 @@ def _parse_companions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCl
 
 
 def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What befell a thing of the speaker's: "the car got broken into"."""
+    """Parse what happened to a possession, e.g. "the car got broken into"."""
     if match := get_pattern("passing.misfortune").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         possession = f"{ctx.speaker}'s {match['thing'].lower()}"
@@ -216,14 +219,14 @@ def _parse_trip(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
 
 
 def _parse_confided(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What the speaker wants to tell somebody of themselves: "how do I tell my boss that I'm pregnant?"."""
+    """Parse a confided fact, e.g. "how do I tell my boss that I'm pregnant?"."""
     if match := get_pattern("passing.confided").search(ctx.text, start, end):
         verb = parse_verb(ctx.text, match.end(), end)
         yield from _parse_about_speaker(ctx, verb, match.start("me"), end)
 
 
 def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """As what the speaker asks: "which visa do I need as a Dutch citizen?", "… at 30 weeks pregnant like me"."""
+    """Parse the speaker's role in a question: "which visa do I need as a Dutch citizen?"."""
     for match in get_pattern("passing.as_one").finditer(ctx.text, start, end):
         complement_start = match.start("one")
         yield from _parse_about_speaker(
@@ -235,7 +238,7 @@ def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
 
 
 def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What somebody has or does as whom the speaker asks: "as a vegetarian with a nut allergy", "as a nurse who …"."""
+    """Parse details of such a role, e.g. "as a vegetarian with a nut allergy"."""
     if get_pattern("passing.as_somebody").search(ctx.text, start, end) is None:
         return
     for match in get_pattern("passing.as_one_with").finditer(ctx.text, start, end):
@@ -255,7 +258,7 @@ def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[Ru
 
 
 def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """When somebody works, said before where: "I work night shifts at the warehouse"."""
+    """Parse working hours, e.g. "I work night shifts at the warehouse"."""
     if match := get_pattern("passing.shifts").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield replace(
@@ -265,14 +268,14 @@ def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 
 def _parse_medicine(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What the speaker takes, as a question shows: "when should I take my vitamin D?"."""
+    """Parse medication in a question, e.g. "when should I take my vitamin D?"."""
     for match in get_pattern("passing.medicine").finditer(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield _build_mention(ctx, "takes", value, f"takes {value.text}", match.start())
 
 
 def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What else somebody uses: "mostly Rust at work but Python for the data bits"."""
+    """Parse a second tool, e.g. "mostly Rust at work but Python for the data bits"."""
     if match := get_pattern("passing.tool").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield replace(
@@ -282,7 +285,7 @@ def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
 
 
 def _parse_upcoming(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What there is on a day before which something has to be done: "… before the beta on July 1st"."""
+    """Parse a dated event that something is due before: "… before the beta on July 1st"."""
     match = get_pattern("passing.coming_up").search(ctx.text, start, end)
     if match and get_pattern("passing.own_need").match(ctx.text, start, match.start()) is None:
         return

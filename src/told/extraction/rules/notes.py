@@ -1,4 +1,4 @@
-"""Notes about oneself, line by line or one behind the other: "- Name: Bob", "Likes: tea, jazz. Kids: 2"."""
+"""Parse notes such as "- Name: Bob" and "Likes: tea, jazz. Kids: 2"."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ Pairs = list[re.Match[str]]
 
 
 def parse_pair_list(ctx: TurnContext) -> Iterator[RuleClaim]:
-    """What the pairs of a list say; they are blanked, so that nobody reads them twice."""
+    """Parse a list of "key: value" pairs and blank it out in the text."""
     if "\n" not in ctx.text or get_pattern("noted.not_mine").search(ctx.text):
         return
     pairs = list(get_pattern("lists.pair").finditer(ctx.text))
@@ -62,7 +62,7 @@ def parse_pair_list(ctx: TurnContext) -> Iterator[RuleClaim]:
 def _choose_pair_parser(
     ctx: TurnContext, heading: str, pairs: Pairs
 ) -> Callable[[TurnContext, re.Match[str]], Iterator[RuleClaim]] | None:
-    """How the list is to be read, as the line above it and its first words tell."""
+    """Choose a parser from the line above the list and its keys."""
     if get_pattern("lists.favourites").search(heading):
         return _parse_favourite_pair
     if get_pattern("lists.people").search(heading) and all(
@@ -154,7 +154,7 @@ _PATTERN_TYPES: Final = frozenset(("number", "email", "phone", "pronouns"))
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """What stands before the colon, and what it makes of what stands behind it."""
+    """The heading of a note with the predicate, value type and phrase of its values."""
 
     noun: str
     predicate: str
@@ -181,7 +181,7 @@ def _parse_heading(noun: str, row: str) -> _Heading:
 
 @cache
 def _load_pattern_headings() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
-    """The headings that are said in many ways."""
+    """Return the headings that are patterns."""
     headings = (
         (section, row)
         for section, (row, *_) in load_sections("notes.txt").items()
@@ -194,7 +194,7 @@ def _load_pattern_headings() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
 
 
 def _find_heading(heading_text: str) -> _Heading:
-    """The heading that was written."""
+    """Return the heading for a text."""
     plain = re.sub(r"\s+", " ", heading_text.lower())
     exact = _load_headings().get(plain)
     return exact or next(
@@ -206,7 +206,7 @@ def _find_heading(heading_text: str) -> _Heading:
 
 @cache
 def _build_heading_pattern() -> re.Pattern[str]:
-    """A heading of a note: at the beginning of a line or behind another note."""
+    """Build the pattern of a heading at the start of a line or after another note."""
     plain = (
         re.escape(noun).replace(r"\ ", r"\s+")
         for noun in sorted(_load_headings(), key=len, reverse=True)
@@ -222,7 +222,7 @@ def _build_heading_pattern() -> re.Pattern[str]:
 
 
 def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
-    """What the notes of a turn say; they are blanked, so that nobody reads them twice."""
+    """Parse labelled notes and blank them out in the text."""
     if get_pattern("noted.likely").search(ctx.text) is None or get_pattern("noted.not_mine").search(
         ctx.text
     ):
@@ -246,7 +246,7 @@ def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
 
 
 def parse_bullet_points(ctx: TurnContext) -> Iterator[RuleClaim]:
-    """What a list of points without a subject says of the speaker: "- vegan", "- two kids", "- live in Oslo"."""
+    """Parse bullet points about the speaker: "- vegan", "- two kids", "- live in Oslo"."""
     match = get_pattern("noted.list").search(ctx.text) if "\n" in ctx.text else None
     if match is None:
         return
@@ -264,7 +264,7 @@ def parse_bullet_points(ctx: TurnContext) -> Iterator[RuleClaim]:
 
 
 def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleClaim]:
-    """What the points below a trip plan; those with a day of their own are read as sentences."""
+    """Parse the bullet points of a trip as plans; dated ones are left to other rules."""
     for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
         if get_pattern("noted.going").fullmatch(point["point"]) and not claim.find_time(
@@ -285,7 +285,7 @@ def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleC
 
 
 def _find_note_end(text: str, start: int, limit: int) -> int:
-    """Where the value of a note ends: with its line, or with the list of points below it."""
+    """Return the end of a note: of its line, or of the bullet points below it."""
     points_match = get_pattern("noted.points").match(text, start, limit)
     if points_match is not None:
         return points_match.end()
@@ -361,7 +361,7 @@ def _is_denied_item(heading: _Heading, item: ValueSpan) -> bool:
 
 
 def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
-    """What a note about food says no to."""
+    """Build the claim for avoided food."""
     match = get_pattern("noted.no").match(item.text)
     start = item.start + (match.end() if match else 0)
     value = ValueSpan(ctx.text[start : item.end], start, item.end)
@@ -376,7 +376,7 @@ def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
 
 
 def _parse_job(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
-    """A job with where it is done, if the rules know it; else the first words, for the heading says what they are."""
+    """Parse a job with its employer, or take its first item as the job."""
     value = trim_value(ctx.text, start, end)
     verb = ParsedVerb("be", VerbFeatures(), value.start, value.start)
     clause = Clause(value.start, value.end, lead=value.start)
@@ -391,11 +391,11 @@ def _parse_job(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Ite
         yield _build_note_claim(ctx, heading, item)
 
 
-# --------------------------------------------------------------------------------------------------------------- people
+# People
 
 
 def _parse_people(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
-    """Everybody who is noted; a bare name is one more of those before it: "sons Bram and Teun"."""
+    """Parse people in a note; a bare name has the previous relation: "sons Bram and Teun"."""
     last_relation = _singularise(heading.noun) or heading.predicate.removeprefix("has_")
     for item in _split_note_items(ctx.text, start, end, keep_brackets=True):
         if match := get_pattern("noted.person").fullmatch(item.text):
@@ -409,7 +409,7 @@ def _parse_people(ctx: TurnContext, heading: _Heading, start: int, end: int) -> 
 def _parse_person(
     ctx: TurnContext, heading: _Heading, item: ValueSpan, match: re.Match[str], relation: str
 ) -> Iterator[RuleClaim]:
-    """Somebody by name, or so many of them: "Tom (5)", "a cat named Luna", "two brothers", "2"."""
+    """Parse a named person or a count: "Tom (5)", "a cat named Luna", "two brothers"."""
     name, noun = (
         match["named"] or match["name"] or "",
         (match["noun"] or match["sort"] or "").lower(),
@@ -446,7 +446,7 @@ def _parse_person(
 
 
 def _parse_bracket(ctx: TurnContext, item: ValueSpan, referent: Referent) -> Iterator[RuleClaim]:
-    """What stands in brackets behind a name: "Lorna (lives in Oban)", "Struan (joiner)"."""
+    """Parse the bracket after a name: "Lorna (lives in Oban)", "Struan (joiner)"."""
     match = get_pattern("noted.bracket").search(ctx.text, item.start, item.end)
     if match is None:
         return
@@ -466,13 +466,13 @@ def _singularise(noun: str) -> str:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- values
+# Values
 
 
 def _split_note_items(
     text: str, position: int, end: int, *, keep_brackets: bool = False
 ) -> Iterator[ValueSpan]:
-    """The items of a note, without what stands in brackets behind them unless that is wanted."""
+    """Split a note into items, dropping brackets unless `keep_brackets` is set."""
     count = 0
     cuts = [*get_pattern("noted.comma").finditer(text, position, end), None]
     for cut in cuts:

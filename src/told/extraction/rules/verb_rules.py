@@ -1,4 +1,4 @@
-"""From a verb to what it says of its subject: the first rule that fits, with its values, its polarity and its time."""
+"""Apply verb rules: find the first matching rule and build claims from it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ _MAX_ACTIVITY_WORDS: Final = 12
 def parse_activity(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """A habit, an event or a plan."""
+    """Parse a habit, an event or a plan."""
     features = verb.features
     frequency = get_pattern("doings.often").search(ctx.text, clause.lead, clause.end)
     if (
@@ -77,7 +77,7 @@ def parse_activity(
 
 
 def parse_livelihood(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What somebody does for a living, whatever it is: "I weave rugs for a living"."""
+    """Parse any livelihood, e.g. "I weave rugs for a living"."""
     match = get_pattern("doings.livelihood").search(ctx.text, clause.start, clause.end)
     subject = (
         parse_subject(ctx.text, clause.start, clause.end, ctx.speaker, ctx.last_referent)
@@ -134,7 +134,7 @@ def _parse_habit(
 def _parse_lasting(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """What has been done for years is a habit: I've been climbing since 2019."""
+    """Parse a lasting activity as a habit: "I've been climbing since 2019"."""
     time = claim.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time)
     if (
         time is None
@@ -168,7 +168,7 @@ def _parse_lasting(
 def _parse_event(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """Something done at a time, or planned: that needs a time too, unless it is one of the great things of a life."""
+    """Parse a dated event or plan; life events need no date when planned."""
     features = verb.features
     is_future = features.future or features.tense == ING
     time = claim.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future=is_future)
@@ -208,7 +208,7 @@ def _parse_event(
 
 
 def _is_meaningful(value: ValueSpan) -> bool:
-    """Whether a doing can be understood without what was pointed at."""
+    """Return True if an activity is understandable without context."""
     return 2 <= len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern(
         "doings.pointing"
     ).search(value.text)
@@ -218,14 +218,14 @@ _OWNERSHIP_VERBS: Final = frozenset("have get adopt own foster".split())
 _TIMELESS_PREDICATES: Final = frozenset("born_in born_on comes_from age".split())
 _MAX_NOTE_WORDS: Final = 12
 _SINCE_LOOKAHEAD: Final = 12
-"""How far behind a clause "since I was" may tell that what it says still holds."""
+"""Number of characters after a clause searched for "since"."""
 _TAIL_PHRASES: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
 
 
 def parse_verb_clause(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """What a verb says of somebody."""
+    """Return the claims of a verb about a referent."""
     verb = replace(verb, features=_complete_features(ctx, clause, verb.features))
     features = verb.features
     if features.supposed:
@@ -249,7 +249,7 @@ def parse_verb_clause(
 
 
 def _complete_features(ctx: TurnContext, clause: Clause, features: VerbFeatures) -> VerbFeatures:
-    """The stance with what the end of the clause adds: not … any more."""
+    """Complete the verb features with the end of the clause: "not … any more"."""
     if features.negated and get_pattern("verbal.no_more").search(
         ctx.text, clause.start, clause.end
     ):
@@ -258,7 +258,7 @@ def _complete_features(ctx: TurnContext, clause: Clause, features: VerbFeatures)
 
 
 def _is_ownership(verb: ParsedVerb) -> bool:
-    """Whether a verb says that somebody has something now."""
+    """Return True if a verb states current possession."""
     features = verb.features
     if verb.lemma not in _OWNERSHIP_VERBS or features.wished or features.future or features.doubted:
         return False
@@ -270,7 +270,7 @@ def _is_ownership(verb: ParsedVerb) -> bool:
 def apply_verb_rules(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """What the first rule that fits says, and what hangs behind it."""
+    """Apply the first matching rule and parse what follows it."""
     for rule in load_verb_rules().get(verb.lemma, ()):
         match = compile_rule_pattern(rule.pattern).match(
             ctx.text, verb.complement_start, clause.end
@@ -304,11 +304,11 @@ def apply_verb_rules(
         yield from parse_activity(ctx, clause, referent, verb)
 
 
-# ------------------------------------------------------------------------------------------------------ whether it fits
+# Matching
 
 
 def _is_applicable(rule: VerbRule, referent: Referent, verb: ParsedVerb) -> bool:
-    """Whether a rule speaks of a verb said like this by or of somebody like this."""
+    """Return True if a rule applies to the referent and the verb features."""
     flags, features = rule.flags, verb.features
     is_denied = features.negated or features.ended
     if ("first" in flags and not referent.is_speaker) or features.wished != ("wished" in flags):
@@ -350,12 +350,12 @@ def _is_tense_match(rule: VerbRule, verb: ParsedVerb) -> bool:
     return True
 
 
-# --------------------------------------------------------------------------------------------------------- what it says
+# Claims
 
 
 @dataclass(frozen=True, slots=True)
 class _RuleReading:
-    """A verb read by a rule."""
+    """A rule applied to a verb."""
 
     ctx: TurnContext
     clause: Clause
@@ -364,7 +364,7 @@ class _RuleReading:
     rule: VerbRule
 
     def build_claims(self, match: re.Match[str]) -> Iterator[RuleClaim]:
-        """What the rule says once its values are read; nothing if one of them will not do."""
+        """Build the claims of a match, or none if a value is invalid."""
         ctx, clause, flags = self.ctx, self.clause, self.rule.flags
         filled_slots = [slot for slot in match.groupdict() if match.start(slot) >= 0]
         values_by_slot = {
@@ -407,7 +407,7 @@ class _RuleReading:
         )
 
     def _is_over(self, time: claim.TimeMention | None) -> bool:
-        """Whether something has been done before without being done still: I've played chess."""
+        """Return True for a finished action: "I've played chess"."""
         features = self.verb.features
         is_perfect = (
             features.perfect
@@ -482,7 +482,7 @@ class _RuleReading:
             )
 
     def _resolve_polarity(self) -> tuple[str, str, str]:
-        """The predicate, polarity and phrase, as a denial or an end turns them; no polarity if it says nothing."""
+        """Return predicate, polarity and phrase after negation; an empty polarity means no claim."""
         rule, features = self.rule, self.verb.features
         predicate, phrase = rule.predicate, rule.phrase
         if "denied" in rule.flags:
@@ -501,7 +501,7 @@ class _RuleReading:
         return predicate, NEGATED if is_deniable else "", phrase
 
     def _is_former(self) -> bool:
-        """Whether a state is told in the past: I lived in Paris."""
+        """Return True if a state is told in the past tense: "I lived in Paris"."""
         features, is_state = (
             self.verb.features,
             "state" in self.rule.flags or self.verb.lemma == "be",
@@ -521,7 +521,7 @@ class _RuleReading:
         )
 
     def _compute_validity(self, predicate: str, time: claim.TimeMention | None) -> Interval:
-        """When it holds: a state only from a time on or until it, unless it has just come about."""
+        """Return the validity; a state without "since" or "until" gets the default."""
         features, default = self.verb.features, self.ctx.default_interval
         is_state = known_predicate(predicate).kind != "event"
         if predicate in _TIMELESS_PREDICATES or (
@@ -534,7 +534,7 @@ class _RuleReading:
 
 
 def _to_diet_denial(claim: RuleClaim) -> RuleClaim:
-    """Whoever eats meat again is no vegetarian, though they did not say the word."""
+    """Turn "eats meat again" into a denied vegetarian diet."""
     return replace(
         claim,
         predicate="diet",
@@ -545,13 +545,13 @@ def _to_diet_denial(claim: RuleClaim) -> RuleClaim:
     )
 
 
-# ---------------------------------------------------------------------------------------------------- what hangs behind
+# Notes and tails
 
 
 def parse_notes(
     ctx: TurnContext, clause: Clause, referent: Referent, start: int
 ) -> list[RuleClaim]:
-    """What short notes between commas say of somebody: "29, product designer, living in Barcelona"."""
+    """Parse comma-separated notes: "29, product designer, living in Barcelona"."""
     claims: list[RuleClaim] = []
     position = start
     for comma in (*get_pattern("verbal.notes").finditer(ctx.text, start, clause.end), None):
@@ -564,7 +564,7 @@ def parse_notes(
 
 
 def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[RuleClaim]:
-    """What one short note says of somebody: what they have, what they do, what they are."""
+    """Parse one short note: a possession, an activity or a state."""
     clause = Clause(part.start, part.end, lead=part.start)
     household_claims = list(people.parse_household(ctx, clause, referent, part.start))
     if household_claims:
@@ -587,7 +587,7 @@ def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[Ru
 def _parse_more_notes(
     ctx: TurnContext, clause: Clause, referent: Referent, end: int
 ) -> list[RuleClaim]:
-    """What else somebody is, between commas: "I'm vegan, left-handed, and terrible with names"."""
+    """Parse further states after a comma: "I'm vegan, left-handed, and terrible with names"."""
     comma = get_pattern("verbal.comma").match(ctx.text, end, clause.end)
     return parse_notes(ctx, clause, referent, comma.end()) if comma else []
 
@@ -595,7 +595,7 @@ def _parse_more_notes(
 def _parse_tail(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb, rule: VerbRule, end: int
 ) -> Iterator[RuleClaim]:
-    """What is said right behind a name, an age or a job: "…, a nurse from Leeds living in York"."""
+    """Parse what follows a name, age or job: "…, a nurse from Leeds living in York"."""
     claims: list[RuleClaim] = []
     if rule.predicate == "name":
         claims = parse_notes(ctx, clause, referent, end)
