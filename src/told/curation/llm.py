@@ -198,7 +198,7 @@ class ModelCurator:
         )
         if isinstance(reply, Failure):
             curation_reply.warnings.append(
-                f"{self.llm.model} could not be asked, so rules decided: {reply}"
+                f"{self.llm.model} failed, so the rules decided: {reply}"
             )
             return
         curation_reply.usage += get_usage(reply)
@@ -206,7 +206,7 @@ class ModelCurator:
             payload = parse_lenient_json(reply)
         except InvalidInput:
             curation_reply.warnings.append(
-                f"{self.llm.model} gave no decision that can be read, so rules decided."
+                f"The reply of {self.llm.model} is unreadable, so the rules decided."
             )
             curation_reply.unreadable_replies.append(str(reply))
             return
@@ -289,12 +289,12 @@ def _parse_decisions(
         curation_reply.proposals.setdefault(rows[number - 1][0], []).append(proposal)
     if ignored:
         curation_reply.warnings.append(
-            f"{ignored} decisions of the model name what it was not shown, and are ignored."
+            f"Ignored {ignored} decisions of the model that refer to unknown numbers."
         )
     undecided = sum(number not in curation_reply.proposals for number, _, _ in rows)
     if undecided:
         curation_reply.warnings.append(
-            f"The model left {undecided} facts undecided, so rules decided."
+            f"The model left {undecided} facts undecided, so the rules decided."
         )
     if undecided == len(rows) and payload:
         curation_reply.unreadable_replies.append(str(payload))
@@ -348,7 +348,7 @@ def _apply_proposals(
     for proposal in proposals:
         reason = _find_objection(state, claim, proposal, touched)
         if reason:
-            warnings.append(f"The model proposed {proposal.event} of an unfit memory: {reason}.")
+            warnings.append(f"Rejected {proposal.event} proposed by the model: {reason}.")
             continue
         decisions += _decide_proposal(state, claim, proposal, is_first=not decisions)
         touched.update(
@@ -367,16 +367,12 @@ def _find_objection(
     """Return why a proposal cannot be applied, or ""."""
     fact = proposal.fact
     if fact is None or proposal.event in ("ADD", "NONE"):
-        return (
-            ""
-            if fact is not None or proposal.event == "ADD"
-            else "it names no memory that says so already"
-        )
+        return "" if fact is not None or proposal.event == "ADD" else "it names no memory"
     kind = state.get_kind(fact.kind)
     if fact.id in touched:
-        return "another fact has changed it already"
+        return "another fact has already changed the memory"
     if is_late(claim, fact, state.now):
-        return "it was said after the fact"
+        return "the memory is newer than the fact"
     if (
         proposal.event == "UPDATE"
         and kind is not None
@@ -384,7 +380,7 @@ def _find_objection(
         and fact.predicate is not None
     ):
         return f"a {kind.name} is never overwritten"
-    return "" if is_related(claim, fact) else "it speaks of something else"
+    return "" if is_related(claim, fact) else "the memory is about something else"
 
 
 def is_related(claim: Claim, fact: Fact) -> bool:
@@ -415,15 +411,13 @@ def _decide_proposal(
     if fact is None or proposal.event == "ADD":
         return rules.decide_claim(state, claim) if is_first else []
     if proposal.event == "NONE":
-        return (
-            [decide_none(claim, fact, "the model says that it is held already")] if is_first else []
-        )
+        return [decide_none(claim, fact, "the model says it is already known")] if is_first else []
     if not is_trusted_over(claim, fact):
         return [decide_quarantine(claim, fact)] if is_first else []
     if proposal.event == "DELETE" and (claim.polarity == NEGATED or not is_first):
         return [decide_delete(claim, fact, NEGATED)]
     merged = proposal.text if is_grounded(proposal.text, claim.text, fact.text) else claim.text
-    why = "the model says that it changes this memory"
+    why = "the model says it changes this memory"
     return [decide_update(replace(claim, text=merged, meta=merge_meta(fact, claim)), fact, why)]
 
 

@@ -116,7 +116,7 @@ def decide_claim(state: CurationState, claim: Claim) -> list[Decision]:
 def _decide_repeat(claim: Claim, fact: Fact, reason: str) -> Decision:
     """Count a repeat as support, or update the fact if the new source is more trusted."""
     if trust_of_claim(claim) > trust_of_claim(fact):
-        return decide_update(claim, fact, "a more trusted source says it too")
+        return decide_update(claim, fact, "a more trusted source confirms it")
     return decide_none(claim, fact, reason)
 
 
@@ -124,7 +124,7 @@ def _decide_by_text(state: CurationState, claim: Claim) -> Decision:
     """Decide about a claim by comparing its text only."""
     exact = state.find_same_text(claim)
     if exact is None:
-        return decide_add(claim, "nothing held says this")
+        return decide_add(claim, "no memory says this")
     if exact.kind in UNLISTED_KINDS and claim.kind not in UNLISTED_KINDS:
         return decide_update(claim, exact, "what was evidence is a memory now")
     if exact.expires <= state.now and is_trusted_over(claim, exact):
@@ -158,7 +158,9 @@ def _revive_expired(state: CurationState, decision: Decision) -> Decision:
     if expired is None or expired.expires > state.now or expired.kind in UNLISTED_KINDS:
         return decision
     if decision.claim is not None and not is_trusted_over(decision.claim, expired):
-        return decide_none(decision.claim, expired, "what somebody more trusted said had expired")
+        return decide_none(
+            decision.claim, expired, "an expired memory of a more trusted source says it"
+        )
     return replace(decision, event="UPDATE", fact=expired, why="it had expired and is said again")
 
 
@@ -185,16 +187,16 @@ def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
     )
     for fact, likeness, _ in comparable:
         if likeness is SAME:
-            return [_decide_repeat(claim, fact, "it is held in other words")]
+            return [_decide_repeat(claim, fact, "a memory says it in other words")]
     for fact, likeness, _ in comparable:
         if likeness is LESS and trust_of_claim(claim) <= trust_of_claim(fact):
-            return [decide_none(claim, fact, "what is held says more")]
+            return [decide_none(claim, fact, "a memory says more")]
     if is_past:
         return [
             _decide_past(state, claim, [fact for fact in slot_facts if fact not in same_period])
         ]
     if is_tentative(claim, now):
-        return [decide_add(claim, "it is not certain, so it stands beside what is")]
+        return [decide_add(claim, "uncertain, so kept beside other memories")]
     confirmed = [
         fact
         for fact in tentative_facts
@@ -262,9 +264,9 @@ def _decide_past(state: CurationState, claim: Claim, present_facts: Sequence[Fac
             continue
         can_end = not is_late(claim, fact, state.now) and is_trusted_over(claim, fact)
         if can_end and has_end_marker(claim.text):
-            return decide_update(claim, fact, "it came to an end")
-        return decide_none(claim, fact, "it is held of the present too")
-    return decide_add(claim, "it is history, so it replaces nothing")
+            return decide_update(claim, fact, "it has ended")
+        return decide_none(claim, fact, "a current memory says it too")
+    return decide_add(claim, "about the past, so it replaces nothing")
 
 
 def _find_opposites(state: CurationState, claim: Claim, slot_facts: Sequence[Fact]) -> list[Fact]:
@@ -302,11 +304,7 @@ def _decide_present(
         return [_decide_outranked(state, claim, higher_trust[0])]
     if rivals:
         (fact, likeness, merged), *others = rivals
-        why = (
-            "it says more than what is held"
-            if likeness is MORE
-            else "it takes the place of what was held"
-        )
+        why = "more specific than the memory" if likeness is MORE else "replaces the memory"
         final = replace(merged, meta=merge_meta(fact, claim)) if likeness is MORE else merged
         return [
             decide_update(final, fact, why),
@@ -314,7 +312,7 @@ def _decide_present(
         ]
     if semantics is Semantics.IMMUTABLE and comparable:
         return [_record_contradiction(state, claim, [fact for fact, _, _ in comparable])]
-    return [decide_add(claim, "nothing held says this")]
+    return [decide_add(claim, "no memory says this")]
 
 
 def _get_semantics(state: CurationState, claim: Claim) -> Semantics:
@@ -340,9 +338,9 @@ def _decide_late(state: CurationState, claim: Claim, newer: Fact, *, functional:
             and fact.polarity == "asserted"
             and _compare_to_fact(state, claim, fact)[0] in AGREEING
         ):
-            return decide_none(claim, fact, "history has it already")
+            return decide_none(claim, fact, "a past memory says it")
     added = make_historical(claim, newer, now) if functional else claim
-    return decide_add(added, "it was said before what is held, so it replaces nothing")
+    return decide_add(added, "said before the memory, so it replaces nothing")
 
 
 def _decide_outranked(state: CurationState, claim: Claim, higher_trust: Fact) -> Decision:
@@ -361,7 +359,7 @@ def _record_contradiction(
     links = [build_contradiction(claim, fact) for fact in current_facts]
     return decide_add(
         claim,
-        "what is held cannot change, so both are kept and the contradiction is recorded",
+        "the value cannot change, so both are kept and the contradiction is recorded",
         *links,
     )
 
@@ -399,17 +397,17 @@ def _decide_denied(state: CurationState, claim: Claim) -> list[Decision]:
         if higher_trust := [fact for fact in wider if not is_trusted_over(claim, fact)]:
             return [_decide_outranked(state, claim, higher_trust[0])]
         links = [build_contradiction(claim, fact) for fact in wider]
-        return [decide_add(claim, "it denies one of several and does not say which", *links)]
+        return [decide_add(claim, "it denies one of several memories without saying which", *links)]
     if targets := exact or wider:
         return [_retire_denied(state, claim, fact) for fact in targets]
     opposite = state.find_facts(claim.subject, OPPOSITES.get(claim.predicate or "", ()))
     agreeing = [*(fact for fact in slot_facts if fact.polarity == NEGATED), *opposite]
     for fact in agreeing:
         if _compare_values(claim, fact) in AGREEING:
-            return [decide_none(claim, fact, "what is held denies it already")]
+            return [decide_none(claim, fact, "a memory denies it already")]
     if has_end_marker(claim.text) or is_tentative(claim, state.now):
         return [decide_none(claim, None, "nothing is held that it could end")]
-    return [decide_add(claim, "nothing held says this")]
+    return [decide_add(claim, "no memory says this")]
 
 
 def _find_denied_facts(
@@ -444,7 +442,7 @@ def _compare_denial(claim: Claim, fact: Fact) -> WordingRelation:
 def _retire_denied(state: CurationState, claim: Claim, fact: Fact) -> Decision:
     """Retract a denied fact, or the denied part of it, if the claim is newer and trusted."""
     if is_late(claim, fact, state.now):
-        return decide_none(claim, fact, "it was said before what is held")
+        return decide_none(claim, fact, "said before the memory")
     if not is_trusted_over(claim, fact):
         return _decide_outranked(state, claim, fact)
     slot = get_slot(claim.predicate or "")

@@ -69,7 +69,7 @@ def decide_document(state: CurationState, claim: Claim) -> list[Decision]:
         return [
             decide_add(
                 make_historical(claim, current, state.now),
-                "it was said before what is held, so it replaces nothing",
+                "said before the memory, so it replaces nothing",
             )
         ]
     if not is_trusted_over(claim, current):
@@ -130,22 +130,20 @@ def _decide_denied(state: CurationState, claim: Claim, current: Fact | None) -> 
 def _decide_existing(kind: Kind, claim: Claim, current: Fact) -> Decision:
     """Merge a document with the current one of its thread, as its kind says."""
     if kind.write is WriteMode.CUMULATIVE:
-        return decide_update(
-            _accumulate_uses(kind, claim, current), current, "every use adds to what is known"
-        )
+        return decide_update(_accumulate_uses(kind, claim, current), current, "adds a use")
     is_repeat = kind.key == VALUE and are_similar_slugs(
         _get_fact_key(kind, current) or "", get_routing_key(kind, claim) or ""
     )
     meta = _merge_fields(kind, current, claim)
     if is_repeat or (is_same_text(claim.text, current.text) and meta == current.meta):
-        return decide_none(claim, current, "it is held already")
+        return decide_none(claim, current, "already known")
     if kind.semantics is not Semantics.MULTI:
-        return decide_update(replace(claim, meta=meta), current, "the newer view takes its place")
+        return decide_update(replace(claim, meta=meta), current, "replaced by a newer version")
     text = merge_texts(current.text, claim.text)
     return decide_update(
         replace(claim, text=text, meta=meta | _build_source_stamp(current, claim)),
         current,
-        "it adds to what is known",
+        "adds to the document",
     )
 
 
@@ -258,7 +256,7 @@ def validate_fields(kind: Kind, values: Mapping[str, Any], text: str) -> dict[st
     """Return the fields with defaults; raise `InvalidInput` listing every invalid field."""
     if problems := [*find_field_errors(kind, values), *_find_missing_fields(kind, values, text)]:
         raise InvalidInput(
-            f"This is no {kind.name}: {'; '.join(problems)}.",
+            f"Invalid {kind.name}: {'; '.join(problems)}.",
             hint=f"See `told kinds show {kind.name}`.",
         )
     defaults = {field.name: field.default for field in kind.fields if field.default is not None}
@@ -269,12 +267,13 @@ def check_given_fields(kind: Kind, values: Mapping[str, Any]) -> tuple[str, ...]
     """Check the fields given for a kind and return warnings; raise if one is invalid."""
     if problems := list(find_field_errors(kind, values)):
         raise InvalidInput(
-            f"This is no {kind.name}: {'; '.join(problems)}.",
+            f"Invalid {kind.name}: {'; '.join(problems)}.",
             hint=f"See `told kinds show {kind.name}`.",
         )
     if kind.is_keyed and not slugify(str(values.get(kind.key or "") or "")):
         return (
-            f"A {kind.name} without {kind.key} in its metadata has no thread to go on, and is known by its text.",
+            f"This {kind.name} has no {kind.key} in its metadata, so it cannot be updated by key; "
+            "only an identical text is recognised.",
         )
     return ()
 

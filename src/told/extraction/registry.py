@@ -108,9 +108,9 @@ def build_unknown_error(name: object) -> ConfigError:
     hint = (
         f"Did you mean {close_matches[0]!r}?"
         if close_matches
-        else f"There are: {', '.join(EXTRACTOR_NAMES)}."
+        else f"Available: {', '.join(EXTRACTOR_NAMES)}."
     )
-    return ConfigError(f"There is no extractor {format_value(name)}.", hint=hint)
+    return ConfigError(f"Unknown extractor {format_value(name)}.", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +181,9 @@ def build_extractor(
     """
     options = GroundingOptions(strict=settings.grounding == "strict")
     if name in ("closed", "react") and not list_extractable_kinds(ontology):
-        hint = "Give one with kinds that are enabled and not system kinds."
+        hint = "Define at least one enabled kind that is not a system kind."
         raise ConfigError(
-            f"The extractor {name!r} needs an ontology with something to extract.", hint=hint
+            f"The extractor {name!r} needs an ontology with extractable kinds.", hint=hint
         )
     match name:
         case "verbatim":
@@ -225,9 +225,7 @@ def build_extractor(
 
 def _require_llm(llm: LLM | None, name: str) -> LLM:
     if llm is None:
-        hint = (
-            'Give one with Memory(llm=...), or use "local", "closed" or "graph", which need none.'
-        )
+        hint = 'Pass Memory(llm=...), or use "local", "closed" or "graph", which need no model.'
         raise ConfigError(f"The extractor {name!r} needs a language model.", hint=hint)
     return llm
 

@@ -109,7 +109,7 @@ def parse_items(
     if not items and (last_block := _find_last_fenced(raw)) is not None:
         return parse_items(last_block, keys, item_keys=item_keys, max_items=max_items, label=label)
     warnings = (
-        [f"The answer of {label} broke off; the {len(items)} items before that were kept."]
+        [f"The reply of {label} was truncated; {len(items)} complete items were kept."]
         if is_truncated
         else []
     )
