@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from told.extraction.graph import normalise_entity_type
 from told.extraction.grounding import GroundingIndex
-from told.extraction.llm import LIST_KEYS, MAX_ITEMS, extract_given_facts
 from told.extraction.prompting import (
     ask_llm,
     fence_as_data,
@@ -22,6 +21,8 @@ from told.extraction.replies import (
     HYPOTHESIS,
     INFERRED,
     ITEM_KEYS,
+    LIST_KEYS,
+    MAX_ITEMS,
     STATED,
     ClaimProposal,
     GroundingOptions,
@@ -29,6 +30,7 @@ from told.extraction.replies import (
     SentenceReader,
     build_result,
     convert_items,
+    extract_given_facts,
     get_first,
     get_speaker_name,
     parse_items,

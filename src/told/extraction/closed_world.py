@@ -24,7 +24,6 @@ from told.extraction.grounding import (
     is_token_match,
     tokenize,
 )
-from told.extraction.llm import MAX_ITEMS
 from told.extraction.prompting import (
     ASSISTANT,
     ask_llm,
@@ -35,6 +34,7 @@ from told.extraction.prompting import (
 from told.extraction.replies import (
     ASSERTED,
     ASSISTANT_ONLY,
+    MAX_ITEMS,
     NEGATED,
     USER_ROLE,
     ClaimProposal,

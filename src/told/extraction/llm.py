@@ -9,11 +9,13 @@ from told.extraction.grounding import GroundingIndex
 from told.extraction.prompting import ask_llm, is_fact_source, load_prompt, render_conversation
 from told.extraction.replies import (
     ITEM_KEYS,
+    LIST_KEYS,
+    MAX_ITEMS,
     GroundingOptions,
-    ParsedReply,
     SentenceReader,
     build_result,
     convert_items,
+    extract_given_facts,
     get_speaker_name,
     parse_items,
     parse_proposal,
@@ -22,10 +24,8 @@ from told.extraction.replies import (
 )
 from told.flow import Flow
 from told.ingest.types import ExtractionInput, ExtractionResult
-from told.ports import LLM, Usage
+from told.ports import LLM
 
-MAX_ITEMS: Final = 500
-LIST_KEYS: Final = ("facts", "memories")
 SCHEMA: Final[dict[str, Any]] = {
     "type": "object", "required": ["facts"], "additionalProperties": False,
     "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
@@ -78,18 +78,3 @@ class FactsExtractor:
             parsed,
             usage,
         )
-
-
-def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
-    """Convert facts given by the caller to claims; none of them is quarantined as ungrounded."""
-    speaker = get_speaker_name(inputs)
-    proposals, parsed = convert_items(
-        ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader)
-    )
-    validated = validate_proposals(
-        inputs,
-        GroundingIndex(inputs.turns),
-        proposals,
-        GroundingOptions(strict=False, replies=True),
-    )
-    return build_result(validated, parsed, Usage())

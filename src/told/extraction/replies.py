@@ -41,6 +41,8 @@ REPLY_LIMIT: Final = 400_000
 """Maximum number of characters of a reply that are read and kept."""
 TEXT_LIMIT: Final = 2_000
 MAX_DEPTH: Final = 6
+MAX_ITEMS: Final = 500
+LIST_KEYS: Final = ("facts", "memories")
 DISPLAY_LIMIT: Final = 200
 
 MALFORMED: Final = "not in the shape asked for"
@@ -663,3 +665,18 @@ def quarantine_claim(claim: Claim, reason: str) -> Claim:
 
 def _mark_ungrounded(claim: Claim) -> Claim:
     return replace(claim, meta={**claim.meta, "grounded": False})
+
+
+def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
+    """Convert facts given by the caller to claims; none of them is quarantined as ungrounded."""
+    speaker = get_speaker_name(inputs)
+    proposals, parsed = convert_items(
+        ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader)
+    )
+    validated = validate_proposals(
+        inputs,
+        GroundingIndex(inputs.turns),
+        proposals,
+        GroundingOptions(strict=False, replies=True),
+    )
+    return build_result(validated, parsed, Usage())
