@@ -110,13 +110,24 @@ TEXT_KEYS: Final = ("text", "data", "new_memory")
 MAX_NEW_WORD_SHARE: Final = 0.2
 """Maximum share of words in a merged text that occur in neither of its sources."""
 SCHEMA: Final = {
-    "type": "object", "required": ["decisions"],
-    "properties": {"decisions": {"type": "array", "items": {
-        "type": "object", "required": ["fact", "event"],
-        "properties": {"fact": {"type": "integer"}, "event": {"type": "string", "enum": list(EVENTS)},
-                       "id": {"type": "integer"}, "text": {"type": "string"}},
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["decisions"],
+    "properties": {
+        "decisions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["fact", "event"],
+                "properties": {
+                    "fact": {"type": "integer"},
+                    "event": {"type": "string", "enum": list(EVENTS)},
+                    "id": {"type": "integer"},
+                    "text": {"type": "string"},
+                },
+            },
+        }
+    },
+}
 
 
 ClaimRow: TypeAlias = tuple[int, Claim, list[Fact]]
@@ -259,9 +270,10 @@ def build_question(rows: Sequence[ClaimRow], memories: Sequence[Fact]) -> str:
         f"{number}. [{format_iso(fact.updated_at)[:10]}] {_collapse_spaces(fact.text)}"
         for number, fact in enumerate(memories, 1)
     )
+    nearest = [", ".join(str(numbers[fact.id]) for fact in facts) for _, _, facts in rows]
     fact_lines = (
-        f"{number}. {_collapse_spaces(claim.text)} (nearest memories: {', '.join(str(numbers[fact.id]) for fact in facts)})"
-        for number, (_, claim, facts) in enumerate(rows, 1)
+        f"{number}. {_collapse_spaces(claim.text)} (nearest memories: {nearest[number - 1]})"
+        for number, (_, claim, _) in enumerate(rows, 1)
     )
     return "Memories:\n{}\n\nNew facts:\n{}".format("\n".join(memory_lines), "\n".join(fact_lines))
 

@@ -57,7 +57,7 @@ class CurationState:
             and fact.kind not in UNLISTED_KINDS
         ]
 
-    def list_sayings(self, fact: Fact) -> Sequence[FactMention]:
+    def list_fact_mentions(self, fact: Fact) -> Sequence[FactMention]:
         """Return the mentions of a fact; a change in this write counts as the latest."""
         latest = replace(fact, seq=LATEST) if fact.id in self.changed_ids else fact
         return list_mentions(
@@ -136,6 +136,24 @@ def load_state(
     """
     texts = [md5_hex(extracted.claim.text) for extracted in claims]
     existing = yield from call(store.lookup_existing, inputs.scope, texts, (), None)
+    current = yield from _load_current_facts(store, inputs, claims)
+    state = CurationState(
+        inputs.scope,
+        inputs.now,
+        inputs.ontology,
+        list(current),
+        dict(existing.facts),
+        ClockReadings(inputs.now),
+    )
+    bounded_facts = [fact for fact in current if _is_bounded(inputs.ontology.get(fact.kind))]
+    yield from _load_mentions(store, state, bounded_facts, settings)
+    return state
+
+
+def _load_current_facts(
+    store: Store, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
+) -> Flow[Sequence[Fact]]:
+    """Load the current facts in the slots and kinds of the claims."""
     pairs = list(
         dict.fromkeys(
             pair
@@ -151,45 +169,34 @@ def load_state(
             if _needs_listing(inputs.ontology.get(extracted.claim.kind), extracted.claim)
         }
     )
-    current: Sequence[Fact] = ()
-    if pairs or kinds:
-        current = yield from call(
-            store.current_facts, inputs.scope, inputs.now, slots=pairs, kinds=kinds
-        )
-    bounded_facts = [fact for fact in current if _is_bounded(inputs.ontology.get(fact.kind))]
-    links = (
-        (
-            yield from call(
-                store.find_links, inputs.scope.account, [fact.id for fact in bounded_facts]
-            )
-        )
-        if bounded_facts
-        else ()
+    if not pairs and not kinds:
+        return ()
+    return (
+        yield from call(store.current_facts, inputs.scope, inputs.now, slots=pairs, kinds=kinds)
     )
-    now = AsOf(LATEST, inputs.now)
-    repeats, versions_by_thread = (
-        group_repetitions(links),
-        (yield from load_versions(store, inputs.scope.account, bounded_facts)),
-    )
-    earlier_versions = {fact.id: versions_by_thread.get(fact.id, [fact]) for fact in bounded_facts}
-    sayings_by_seq = {
-        fact.seq: list_mentions(fact, repeats.get(fact.id, ()), earlier_versions[fact.id])
+
+
+def _load_mentions(
+    store: Store, state: CurationState, bounded_facts: Sequence[Fact], settings: Settings
+) -> Flow[None]:
+    """Load what the salience of facts of bounded kinds depends on."""
+    account, ids = state.scope.account, [fact.id for fact in bounded_facts]
+    links = (yield from call(store.find_links, account, ids)) if ids else ()
+    versions_by_thread = yield from load_versions(store, account, bounded_facts)
+    state.repeats = group_repetitions(links)
+    state.earlier_versions = {
+        fact.id: versions_by_thread.get(fact.id, [fact]) for fact in bounded_facts
+    }
+    mentions_by_seq = {
+        fact.seq: list_mentions(
+            fact, state.repeats.get(fact.id, ()), state.earlier_versions[fact.id]
+        )
         for fact in bounded_facts
     }
     clocks = yield from read_fact_clocks(
-        store, bounded_facts, sayings_by_seq, inputs.ontology, now, settings
+        store, bounded_facts, mentions_by_seq, state.ontology, AsOf(LATEST, state.now), settings
     )
-    home_clocks = clocks.get(inputs.scope.partition_key(), ClockReadings(inputs.now))
-    return CurationState(
-        inputs.scope,
-        inputs.now,
-        inputs.ontology,
-        list(current),
-        dict(existing.facts),
-        home_clocks,
-        repeats,
-        earlier_versions,
-    )
+    state.clocks = clocks.get(state.scope.partition_key(), state.clocks)
 
 
 def _is_bounded(kind: Kind | None) -> bool:

@@ -36,12 +36,15 @@ SLOT_TEMPLATES: Final[Mapping[str, SlotTemplate]] = {
 }
 _WORK_PATTERNS: Final = (
     lazy_regex(
-        r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?(?: in (?P<works_in>.+?))?"
+        r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?"
+        r"(?: in (?P<works_in>.+?))?"
     ),
     lazy_regex(r"works?(?: as (?P<works_as>.+?))?(?: (?:at|for) (?P<works_at>.+?))?"),
 )
-_STUDY_PATTERNS: Final = (lazy_regex(r"stud(?:ies|y)(?! at )(?: (?P<studies>.+?))?(?: at (?P<studies_at>.+?))?"),
-                 lazy_regex(r"stud(?:ies|y) at (?P<studies_at>.+?)"))  # fmt: skip
+_STUDY_PATTERNS: Final = (
+    lazy_regex(r"stud(?:ies|y)(?! at )(?: (?P<studies>.+?))?(?: at (?P<studies_at>.+?))?"),
+    lazy_regex(r"stud(?:ies|y) at (?P<studies_at>.+?)"),
+)
 _SLOT_PATTERNS: Final = {"work": _WORK_PATTERNS, "study": _STUDY_PATTERNS}
 _ARTICLE: Final = lazy_regex(r"(?:an?|the)\s", re.IGNORECASE)
 
@@ -157,14 +160,16 @@ _IMPLIED_DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "plant-based": MEATLESS_DIETS,
 }
 _MEAT_PHRASE: Final = lazy_regex(
-    r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
+    r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*"
+    r"\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
     re.IGNORECASE,
 )
 _REFUSAL: Final = lazy_regex(
     r"\b(?:no longer|not|never|stopped|stops|quit|gave up|avoids?|without)\b|n't\b", re.IGNORECASE
 )
 _END_MARKER: Final = lazy_regex(
-    r"\b(?:no longer|any ?more|used to|stopped|stops|quit|quits|gave up|gives up|given up|formerly|until|no more)\b",
+    r"\b(?:no longer|any ?more|used to|stopped|stops|quit|quits"
+    r"|gave up|gives up|given up|formerly|until|no more)\b",
     re.IGNORECASE,
 )
 

@@ -10,8 +10,7 @@ from told.ingest.context import WriteContext, WritePlan, commit_plan
 from told.ingest.embedding import embed_after_commit
 from told.ledger.commit import retry_on_conflict
 from told.ledger.erase import DERIVED_FROM, ErasureClosure, collect_source_closure
-from told.model.beliefs import CONTRADICTS, Contradiction
-from told.model.beliefs import find_contradictions as among
+from told.model.beliefs import CONTRADICTS, Contradiction, find_contradictions
 from told.model.entry import Asserted, Draft, Entry, Retracted
 from told.model.fact import Fact
 from told.model.query import LATEST, AsOf, Event, FactQuery, Receipt
@@ -23,7 +22,7 @@ def load_contradictions(store: Store, scope: Scope, now: int) -> Flow[list[Contr
     """Return the contradictions in a scope in order of detection, including quarantined claims."""
     facts = yield from call(store.find_facts, FactQuery(scope, AsOf(LATEST, now)))
     links = yield from call(store.find_links, scope.account, [fact.id for fact in facts])
-    return among(facts, [link for link in links if link.rel == CONTRADICTS])
+    return find_contradictions(facts, [link for link in links if link.rel == CONTRADICTS])
 
 
 REVOKED: Final = "revoked"

@@ -246,7 +246,7 @@ def _get_last_said_time(state: CurationState, _: Kind, fact: Fact) -> float:
 
 def _compute_salience(state: CurationState, kind: Kind, fact: Fact) -> float:
     """Return the current salience of a memory."""
-    return compute_strength(fact, kind, state.clocks, state.list_sayings(fact)).weight
+    return compute_strength(fact, kind, state.clocks, state.list_fact_mentions(fact)).weight
 
 
 # Fields
@@ -271,10 +271,11 @@ def check_given_fields(kind: Kind, values: Mapping[str, Any]) -> tuple[str, ...]
             hint=f"See `told kinds show {kind.name}`.",
         )
     if kind.is_keyed and not slugify(str(values.get(kind.key or "") or "")):
-        return (
+        warning = (
             f"This {kind.name} has no {kind.key} in its metadata, so it cannot be updated by key; "
-            "only an identical text is recognised.",
+            "only an identical text is recognised."
         )
+        return (warning,)
     return ()
 
 

@@ -62,15 +62,29 @@ TYPE_PREDICATES: Final = frozenset(("type", "is_a", "instance_of", "a"))
 STRING_SCHEMA: Final = {"type": "string"}
 LITERAL_SCHEMA: Final = {"type": "object", "properties": {"v": STRING_SCHEMA, "dt": STRING_SCHEMA}}
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["facts"],
-    "properties": {"facts": {"type": "array", "items": {
-        "type": "object", "required": ["subject", "predicate"],
-        "properties": {
-            "subject": STRING_SCHEMA, "predicate": STRING_SCHEMA, "object_iri": STRING_SCHEMA, "object_lit": LITERAL_SCHEMA, "modality": STRING_SCHEMA,
-            "evidence": STRING_SCHEMA, "notes": STRING_SCHEMA, "confidence": {"type": "number"}, "hypothesis_only": {"type": "boolean"},
-        },
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["facts"],
+    "properties": {
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["subject", "predicate"],
+                "properties": {
+                    "subject": STRING_SCHEMA,
+                    "predicate": STRING_SCHEMA,
+                    "object_iri": STRING_SCHEMA,
+                    "object_lit": LITERAL_SCHEMA,
+                    "modality": STRING_SCHEMA,
+                    "evidence": STRING_SCHEMA,
+                    "notes": STRING_SCHEMA,
+                    "confidence": {"type": "number"},
+                    "hypothesis_only": {"type": "boolean"},
+                },
+            },
+        }
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +216,8 @@ class ApertureExtractor:
         prior: Sequence[str] = (),
     ) -> Flow[_PassResult]:
         """Ask the model for triples through one aperture."""
-        system = f"{inputs.prompt or load_prompt('triples')}\n\n{load_prompt(f'aperture-{prompt_name or aperture.name}')}"
+        aperture_prompt = load_prompt(f"aperture-{prompt_name or aperture.name}")
+        system = f"{inputs.prompt or load_prompt('triples')}\n\n{aperture_prompt}"
         prior_block = (
             f"\n\n{fence_as_data('found', (f'- {text}' for text in prior))}" if prior else ""
         )

@@ -13,8 +13,8 @@ from told.extraction.example_matching import (
     PRONOUN_FORMS,
     ExampleMatch,
     match_confirmed,
+    match_examples,
 )
-from told.extraction.example_matching import match_examples as forms
 from told.extraction.grounding import (
     GroundingIndex,
     MatchMode,
@@ -81,15 +81,26 @@ NOT_QUOTED: Final = "its evidence is not in what was said"
 NO_POLARITY: Final = "neither asserted nor negated"
 VALUE: Final = "value"
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["facts"], "additionalProperties": False,
-    "properties": {"facts": {"type": "array", "items": {
-        "type": "object", "required": [CONCEPT, "value", "polarity", "evidence"], "additionalProperties": False,
-        "properties": {
-            CONCEPT: {"type": "string"}, "value": {"type": "string"}, "evidence": {"type": "string"},
-            "polarity": {"type": "string", "enum": [ASSERTED, NEGATED]},
-        },
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["facts"],
+    "additionalProperties": False,
+    "properties": {
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": [CONCEPT, "value", "polarity", "evidence"],
+                "additionalProperties": False,
+                "properties": {
+                    CONCEPT: {"type": "string"},
+                    "value": {"type": "string"},
+                    "evidence": {"type": "string"},
+                    "polarity": {"type": "string", "enum": [ASSERTED, NEGATED]},
+                },
+            },
+        }
+    },
+}
 
 UNINFORMATIVE_WORDS: Final = STOP_WORDS | PRONOUN_FORMS.keys()
 _SAMPLE_VALUE: Final = "jazz"
@@ -187,7 +198,7 @@ def parse_form_item(
 def _reject_unknown_concept(
     concept: str, value: str, grounding: GroundingIndex, location: TextLocation
 ) -> RejectedClaim:
-    """Build a rejected claim for an unknown concept, quarantined so that a kind can be added later."""
+    """Build a quarantined claim for an unknown concept, so that a kind can be added later."""
     text = f"{concept}: {value}"
     claim = attach_source(
         Claim(text, object=value, meta={CONCEPT: concept}),
@@ -242,7 +253,9 @@ class ClosedExtractor:
     @property
     def name(self) -> str:
         """Return `closed:` and the name of the model or of the fallback extractor."""
-        return f"closed:{self.llm.model if self.llm is not None else self.fallback and self.fallback.name}"
+        if self.llm is not None:
+            return f"closed:{self.llm.model}"
+        return f"closed:{self.fallback and self.fallback.name}"
 
     @property
     def local(self) -> bool:
@@ -414,7 +427,7 @@ def _match_turn(
 ) -> list[ExampleMatch]:
     evidence = inputs.turns[number].evidence
     if evidence.role == USER_ROLE:
-        return forms(examples, evidence.content)
+        return match_examples(examples, evidence.content)
     if evidence.role != ASSISTANT:
         return []
     answer = next(
@@ -427,7 +440,7 @@ def _match_turn(
     )
     return [
         *match_confirmed(examples, evidence.content, answer),
-        *(forms(examples, evidence.content, second_person=True) if replies else ()),
+        *(match_examples(examples, evidence.content, second_person=True) if replies else ()),
     ]
 
 

@@ -21,13 +21,14 @@ from told.text.tokens import split_sentences
 
 PLACEHOLDER: Final = lazy_regex(r"(?<![\w'])(?:[XYZ]|\.{3}|\u2026|<[^>]+>|\{[^}]+\})(?![\w'])")
 AFFIRMATION: Final = lazy_regex(
-    r"\W*(?:yes|yeah|yep|yup|right|correct|exactly|indeed|sure|absolutely|definitely|of course|that's right|i do|i am)"
-    r"\b",
+    r"\W*(?:yes|yeah|yep|yup|right|correct|exactly|indeed|sure|absolutely|definitely"
+    r"|of course|that's right|i do|i am)\b",
     re.IGNORECASE,
 )
 _FILLERS: Final = (
-    "really just only also still actually absolutely truly honestly always so very quite rather totally simply mostly "
-    "especially particularly currently now usually today even too definitely certainly mainly pretty".split()
+    "really just only also still actually absolutely truly honestly always so very quite rather "
+    "totally simply mostly especially particularly currently now usually today even too "
+    "definitely certainly mainly pretty".split()
 )
 _FILLER_GAP: Final = (
     rf"(?:\s+(?:{'|'.join(_FILLERS)}|kind\s+of|sort\s+of|a\s+bit|a\s+lot)){{0,4}}\s+"
@@ -42,11 +43,15 @@ _DURATION: Final = lazy_regex(
 )
 _NEGATION: Final = r"(?:don't|do\s+not|didn't|did\s+not|doesn't|no\s+longer|never|not)"
 PRONOUN_FORMS: Final = {
-    "i": ("I", "you"), "i'm": (r"(?:I'm|I\s+am|im)", r"(?:you're|you\s+are)"),
-    "i've": (r"(?:I've|I\s+have)", r"(?:you've|you\s+have)"), "i'd": (r"(?:I'd|I\s+would)", r"(?:you'd|you\s+would)"),
-    "i'll": (r"(?:I'll|I\s+will)", r"(?:you'll|you\s+will)"), "my": ("my", "your"), "me": ("me", "you"),
+    "i": ("I", "you"),
+    "i'm": (r"(?:I'm|I\s+am|im)", r"(?:you're|you\s+are)"),
+    "i've": (r"(?:I've|I\s+have)", r"(?:you've|you\s+have)"),
+    "i'd": (r"(?:I'd|I\s+would)", r"(?:you'd|you\s+would)"),
+    "i'll": (r"(?:I'll|I\s+will)", r"(?:you'll|you\s+will)"),
+    "my": ("my", "your"),
+    "me": ("me", "you"),
     "am": ("am", "are"),
-}  # fmt: skip
+}
 _SUBJECT_PRONOUNS: Final = ("i", "i'm", "i've", "i'd", "i'll")
 
 
@@ -221,7 +226,8 @@ def _compile_literal(example: str, second_person: bool) -> ExamplePattern | None
         if value_index
         else "(?P<no>(?!))?"
     )
-    pattern = rf"(?<![\w']){lead_pattern}(?P<value>{_join_tokens(tokens[value_index:], second_person)})(?![\w'])"
+    value_pattern = _join_tokens(tokens[value_index:], second_person)
+    pattern = rf"(?<![\w']){lead_pattern}(?P<value>{value_pattern})(?![\w'])"
     return ExamplePattern(re.compile(pattern, re.IGNORECASE), False, len(tokens) + 1)
 
 

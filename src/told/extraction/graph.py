@@ -60,12 +60,27 @@ NAME_NOT_FOUND: Final = "its name is not in what was said"
 """The reason for rejecting an entity or relation."""
 
 _TYPE_ALIASES: Final = {
-    "location": "place", "place": "place", "city": "place", "country": "place", "company": "organization",
-    "organisation": "organization", "organization": "organization", "org": "organization", "team": "organization",
-    "human": "person", "people": "person", "person": "person", "project": "project", "festival": "event",
-    "software": "technology", "tool": "technology", "language": "technology", "idea": "concept", "thing": DEFAULT_TYPE,
+    "location": "place",
+    "place": "place",
+    "city": "place",
+    "country": "place",
+    "company": "organization",
+    "organisation": "organization",
+    "organization": "organization",
+    "org": "organization",
+    "team": "organization",
+    "human": "person",
+    "people": "person",
+    "person": "person",
+    "project": "project",
+    "festival": "event",
+    "software": "technology",
+    "tool": "technology",
+    "language": "technology",
+    "idea": "concept",
+    "thing": DEFAULT_TYPE,
     **{name: name for name in ("concept", "event", "technology", "product")},
-}  # fmt: skip
+}
 _LAST_SEGMENT: Final = lazy_regex(r"[^:/#\s]+$")
 
 
@@ -82,7 +97,8 @@ def _build_list_schema(
 
 ENTITIES_TOOL: Final = Tool(
     "extract_entities",
-    "Write down whom and what the conversation speaks of: people, organizations, concepts, locations, events.",
+    "Write down whom and what the conversation speaks of: "
+    "people, organizations, concepts, locations, events.",
     _build_list_schema(
         "entities",
         "Every entity once.",
@@ -112,9 +128,13 @@ RELATIONS_TOOL: Final = Tool(
     ),
 )
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["entities", "relations"],
-    "properties": {**ENTITIES_TOOL.parameters["properties"], **RELATIONS_TOOL.parameters["properties"]},
-}  # fmt: skip
+    "type": "object",
+    "required": ["entities", "relations"],
+    "properties": {
+        **ENTITIES_TOOL.parameters["properties"],
+        **RELATIONS_TOOL.parameters["properties"],
+    },
+}
 REPLY_FORMAT: Final = (
     'Reply with JSON only: {"entities": [{"name": "…", "type": "person", "description": "…"}], '
     '"relations": [{"source": "…", "relation": "works_at", "target": "…"}]}'

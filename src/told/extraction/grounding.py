@@ -224,7 +224,8 @@ FIRST_UNSPACED_CHAR: Final = "\u0e00"
 """Scripts from here on mostly have no spaces, or attach particles to words."""
 
 _AFFIRMATION: Final = lazy_regex(
-    r"\W*(?:yes|yeah|yep|yup|yea|right|correct|exactly|indeed|sure|absolutely|definitely|true|of course|that'?s right"
+    r"\W*(?:yes|yeah|yep|yup|yea|right|correct|exactly|indeed|sure|absolutely|definitely|true"
+    r"|of course|that'?s right"
     r"|i do|i am|i did|ja|genau|stimmt|oui|si|s[ií]|claro|sim|da|да|はい|是)(?!\w)",
     re.IGNORECASE,
 )
@@ -320,7 +321,7 @@ class GroundingIndex:
         )
 
     def locate_quote(self, text: str) -> TextLocation | None:
-        """Return the location of a quote, allowing small differences and omissions at an ellipsis."""
+        """Return the location of a quote, allowing small differences and an ellipsis."""
         parts = [part for part in _ELLIPSIS.split(text) if tokenize(part)]
         for number in (number for tier in self._tiers for number in tier):
             if span := _find_quote(parts, self.turns[number].evidence.content):
@@ -390,7 +391,7 @@ class GroundingIndex:
         return TextLocation(location.turn, location.span, unconfirmed=True)
 
     def _find_verbatim(self, value: str, tier: Sequence[int]) -> TextLocation | None:
-        """Find the sentence containing the exact value; this also works in scripts without spaces."""
+        """Find the sentence with the exact value; this also works in scripts without spaces."""
         plain = normalise_text(value)
         if len(plain) < 2 and plain < FIRST_UNSPACED_CHAR:
             return None

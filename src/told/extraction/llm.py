@@ -27,10 +27,15 @@ from told.ingest.types import ExtractionInput, ExtractionResult
 from told.ports import LLM
 
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["facts"], "additionalProperties": False,
+    "type": "object",
+    "required": ["facts"],
+    "additionalProperties": False,
     "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
-}  # fmt: skip
-REPLY_FORMAT: Final = 'Reply with JSON only: {"facts": ["one sentence", "another sentence"]}; {"facts": []} if there is none.'
+}
+REPLY_FORMAT: Final = (
+    'Reply with JSON only: {"facts": ["one sentence", "another sentence"]}; '
+    '{"facts": []} if there is none.'
+)
 
 
 @dataclass(frozen=True, slots=True)

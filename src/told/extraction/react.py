@@ -130,7 +130,7 @@ class StaticMemoryReader:
         return [fact for fact in self.facts if kind in ("", fact.kind)]
         yield  # makes this a generator
 
-    def list_links(self, id: str) -> Flow[Sequence[Link]]:
+    def list_links(self, id: str) -> Flow[Sequence[Link]]:  # noqa: ARG002
         """Return no links."""
         return ()
         yield  # makes this a generator
@@ -167,13 +167,22 @@ _INVALID_TOOL_CHARS: Final = lazy_regex(r"[^a-zA-Z0-9_-]")
 _ID_SCHEMA: Final = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
 _READ_TOOL_SPECS: Final = (
     Tool("read", "Show one memory, whole.", _ID_SCHEMA),
-    Tool("list", "Show the memories of a kind, or of all kinds.",
-         {"type": "object", "properties": {"kind": {"type": "string", "description": "A kind; empty for all."}}}),
+    Tool(
+        "list",
+        "Show the memories of a kind, or of all kinds.",
+        {
+            "type": "object",
+            "properties": {"kind": {"type": "string", "description": "A kind; empty for all."}},
+        },
+    ),
     Tool("relations", "Show what a memory is linked to.", _ID_SCHEMA),
     Tool("access_stats", "Show how often a memory was recalled, and when last.", _ID_SCHEMA),
-    Tool(DONE_TOOL, "End the work: everything new is written down, or nothing is new.",
-         {"type": "object", "properties": {"why": {"type": "string"}}}),
-)  # fmt: skip
+    Tool(
+        DONE_TOOL,
+        "End the work: everything new is written down, or nothing is new.",
+        {"type": "object", "properties": {"why": {"type": "string"}}},
+    ),
+)
 
 
 # Tools
@@ -197,9 +206,8 @@ def build_tools(kinds: Sequence[Kind]) -> list[Tool]:
 
 def _describe_kind(kind: Kind) -> str:
     examples = "".join(f' Such as: "{example}"' for example in kind.examples[:2])
-    return f"Write down a memory of the kind {kind.name}: {' '.join(kind.description.split())}{examples}"[
-        :1000
-    ]
+    description = f"{' '.join(kind.description.split())}{examples}"
+    return f"Write down a memory of the kind {kind.name}: {description}"[:1000]
 
 
 def _build_parameters(kind: Kind) -> Mapping[str, Any]:
@@ -220,10 +228,8 @@ def _build_parameters(kind: Kind) -> Mapping[str, Any]:
 
 
 def _build_property(field_spec: Field) -> Mapping[str, Any]:
-    schema = {
-        "type": str(field_spec.type),
-        "description": f"{field_spec.description}{_CONTENT_HINT if field_spec.name == 'content' else ''}",
-    }
+    hint = _CONTENT_HINT if field_spec.name == "content" else ""
+    schema = {"type": str(field_spec.type), "description": f"{field_spec.description}{hint}"}
     return schema | ({"enum": list(field_spec.enum)} if field_spec.enum else {})
 
 
@@ -319,7 +325,7 @@ def _build_claims(
     speaker: str,
     reader: SentenceReader,
 ) -> list[Claim]:
-    """Split a written memory into claims: one for a keyed document, one per sentence of a profile."""
+    """Build the claims of a written memory: one per document, or per sentence of a profile."""
     is_negated = str(get_first(arguments, "polarity")).strip().casefold() == NEGATED
     confidence = parse_confidence(get_first(arguments, "confidence"))
     if kind.key == VALUE:
@@ -455,12 +461,9 @@ class ReactExtractor:
         self, session: _ToolSession, tools: list[Tool]
     ) -> Flow[tuple[Usage, ParsedReply]]:
         inputs, usage = session.inputs, Usage()
-        lines = [
-            ChatLine(
-                "user",
-                f"{render_conversation(inputs)}\n\nAlready held:\n{fence_as_data('held', format_memories(inputs.nearby_facts))}",
-            )
-        ]
+        known = fence_as_data("held", format_memories(inputs.nearby_facts))
+        question = f"{render_conversation(inputs)}\n\nAlready held:\n{known}"
+        lines = [ChatLine("user", question)]
         for number in range(self.rounds):
             reply = yield from ask_llm_with_tools(
                 self.llm, inputs.prompt or load_prompt("react"), lines, tools

@@ -56,7 +56,7 @@ class VerbatimExtractor:
     name: str = "verbatim"
     local: bool = True
 
-    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:  # noqa: ARG002
         """Return no claims."""
         return ExtractionResult()
         yield  # makes this a generator

@@ -50,10 +50,30 @@ TOO_MANY_ITEMS: Final = "more items than are read"
 DUPLICATE: Final = "said twice"
 
 _WRAPPERS: Final = (
-    "facts", "memories", "memory", "claims", "triples", "statements", "results", "result", "data", "items", "output",
-    "response", "answer", "arguments", "parameters", "input", "function", "function_call", "tool_call", "tool_calls",
-    "choices", "message", "content",
-)  # fmt: skip
+    "facts",
+    "memories",
+    "memory",
+    "claims",
+    "triples",
+    "statements",
+    "results",
+    "result",
+    "data",
+    "items",
+    "output",
+    "response",
+    "answer",
+    "arguments",
+    "parameters",
+    "input",
+    "function",
+    "function_call",
+    "tool_call",
+    "tool_calls",
+    "choices",
+    "message",
+    "content",
+)
 _FENCE: Final = lazy_regex(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 _JOINERS: Final = "\u200c\u200d"
 _TRUE, _FALSE = frozenset(("true", "yes", "1", "on")), frozenset(("false", "no", "0", "off", ""))
@@ -331,17 +351,25 @@ _SPEAKER_NAMES: Final = frozenset(
     "user speaker i me you self myself agent:you person:user person:speaker".split()
 )
 _NOUN_PREDICATES: Final = frozenset(
-    """name nickname pronouns age timezone email phone relationship_status diet height weight budget team manager
-    birthday native_language reply_style habit goal has_name occupation profession job hobby title role""".split()
+    """name nickname pronouns age timezone email phone relationship_status diet height weight budget
+    team manager birthday native_language reply_style habit goal has_name occupation profession
+    job hobby title role""".split()
 )
 _PREFIX: Final = lazy_regex(r"^(?:[A-Za-z][\w.-]*:|https?://\S*[/#])(?=\S)")
 _CAMEL_BOUNDARY: Final = lazy_regex(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS: Final = lazy_regex(r"[\s_\-./:]+")
 _MODALITIES: Final = {
-    "inferred": INFERRED, "inference": INFERRED, "reconstructed": INFERRED, "hypothesis": HYPOTHESIS,
-    "hypothesis_only": HYPOTHESIS, "hypothetical": HYPOTHESIS, "presupposed": HYPOTHESIS, "conceivable": HYPOTHESIS,
-    "hedged": "hedged", "planned": "planned",
-}  # fmt: skip
+    "inferred": INFERRED,
+    "inference": INFERRED,
+    "reconstructed": INFERRED,
+    "hypothesis": HYPOTHESIS,
+    "hypothesis_only": HYPOTHESIS,
+    "hypothetical": HYPOTHESIS,
+    "presupposed": HYPOTHESIS,
+    "conceivable": HYPOTHESIS,
+    "hedged": "hedged",
+    "planned": "planned",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from told.extraction.rules import claim, people
+from told.extraction.rules import people
 from told.extraction.rules.claim import (
     ASSERTED,
     FRAGMENT_CONFIDENCE,
@@ -109,7 +109,8 @@ def build_favourite(owner: str, topic: str, value: ValueSpan, start: int, end: i
     """Build a favourite claim; a plural topic gets the singular predicate."""
     singular = topic.removesuffix("s") if not topic.endswith("ss") else topic
     slug = re.sub(r"[^a-z0-9]+", "_", singular)
-    text = f"{owner}'s favourite {topic} {'is' if singular == topic else 'are'} {to_third_person(value.text)}"
+    verb = "is" if singular == topic else "are"
+    text = f"{owner}'s favourite {topic} {verb} {to_third_person(value.text)}"
     return RuleClaim(owner, f"favourite_{slug}", value.text, text, start, end)
 
 
@@ -260,7 +261,8 @@ def parse_appointment(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     )
     if time is not None:
         noun = match["noun"].strip()
-        text = f"{ctx.speaker} has {add_article(to_third_person(noun))}{format_interval(time.interval)}"
+        appointment = add_article(to_third_person(noun))
+        text = f"{ctx.speaker} has {appointment}{format_interval(time.interval)}"
         yield RuleClaim(
             ctx.speaker,
             "plans",
@@ -415,7 +417,7 @@ def parse_booking(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """Parse a dated event, e.g. "Dentist on Thursday at 3pm" or "Flight to Oslo 3 March"."""
     match = get_pattern("bare.booked").match(ctx.text, clause.start, clause.end)
     time = (
-        claim.find_time(ctx.text, match.end("what"), clause.end, ctx.speech_time, is_future=True)
+        find_time(ctx.text, match.end("what"), clause.end, ctx.speech_time, is_future=True)
         if match
         else None
     )
@@ -487,7 +489,7 @@ def parse_due(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """Parse something that ends or is due at a time."""
     match = get_pattern("due.frame").match(ctx.text, clause.start, clause.end)
     time = (
-        claim.find_time(ctx.text, match.end(), clause.end, ctx.speech_time, is_future=True)
+        find_time(ctx.text, match.end(), clause.end, ctx.speech_time, is_future=True)
         if match
         else None
     )

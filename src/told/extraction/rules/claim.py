@@ -120,9 +120,17 @@ def compute_validity(time: TimeMention | None, *, is_state: bool, default: Inter
 
 _IRREGULAR_VERBS: Final = {"have": "has", "be": "is"}
 _THIRD_PERSON_WORDS: Final = {
-    "my": "their", "our": "their", "mine": "theirs", "me": "them", "us": "them", "myself": "themself",
-    "ourselves": "themselves", "i": "they", "we": "they", "i'm": "they are",
-}  # fmt: skip
+    "my": "their",
+    "our": "their",
+    "mine": "theirs",
+    "me": "them",
+    "us": "them",
+    "myself": "themself",
+    "ourselves": "themselves",
+    "i": "they",
+    "we": "they",
+    "i'm": "they are",
+}
 
 
 def conjugate_third_person(verb: str) -> str:
@@ -168,7 +176,8 @@ def build_sentence(
     """Join a subject and a verb phrase; a phrase that begins with = is used unchanged."""
     is_negated = polarity == "negated"
     if phrase.startswith("="):
-        return f"{subject} {phrase[1:].replace('has been', 'has never been', 1) if is_negated else phrase[1:]}"
+        rest = phrase[1:]
+        return f"{subject} {rest.replace('has been', 'has never been', 1) if is_negated else rest}"
     if phrase.startswith("'s "):
         return subject + (phrase.replace(" is ", " is not ", 1) if is_negated else phrase)
     verb, space, rest = phrase.partition(" ")

@@ -65,13 +65,13 @@ from told.text.dates import ALWAYS, to_zone
 _PREDICATES_BY_TYPE: Final = {
     "place": "lives_in comes_from born_in visited",
     "organization": "works_at studies_at graduated_from member_of",
-    "person": """has_partner has_child has_sibling has_parent has_relative has_friend has_colleague married_to
-        manager""",
+    "person": """has_partner has_child has_sibling has_parent has_relative has_friend has_colleague
+        married_to manager""",
     "product": "uses project_uses owns drives bought",
     "event": "attended plans",
     "thing": "has_pet",
-    "concept": """likes dislikes prefers interested_in skilled_in learning speaks plays allergic_to has_condition diet
-        works_in studies""",
+    "concept": """likes dislikes prefers interested_in skilled_in learning speaks plays allergic_to
+        has_condition diet works_in studies""",
 }
 TYPE_BY_PREDICATE: Final[Mapping[str, str]] = {
     predicate: sort for sort, names in _PREDICATES_BY_TYPE.items() for predicate in names.split()
@@ -147,9 +147,16 @@ def find_colleagues(text: str, turn: int) -> tuple[tuple[Entity, ...], tuple[Rel
 
 
 _CLAUSE_PARSERS = (
-    attributes.parse_nickname, attributes.parse_contact, attributes.parse_reply_style, attributes.parse_appointment, people.parse_project,
-    attributes.parse_attribute, parse_due, parse_livelihood, parse_booking,
-)  # fmt: skip
+    attributes.parse_nickname,
+    attributes.parse_contact,
+    attributes.parse_reply_style,
+    attributes.parse_appointment,
+    people.parse_project,
+    attributes.parse_attribute,
+    parse_due,
+    parse_livelihood,
+    parse_booking,
+)
 
 
 def parse_clause(ctx: TurnContext, clause: Clause) -> list[RuleClaim]:
@@ -273,7 +280,8 @@ def extract_claims(inputs: ExtractionInput) -> ExtractionResult:
             kept = all_claims[:MAX_CLAIMS]
             if len(all_claims) > MAX_CLAIMS:
                 warnings.append(
-                    f"One message makes {len(all_claims)} claims; the first {MAX_CLAIMS} were taken."
+                    f"One message makes {len(all_claims)} claims; "
+                    f"the first {MAX_CLAIMS} were taken."
                 )
             names.update(
                 (speaker, item.object)

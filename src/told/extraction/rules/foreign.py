@@ -12,28 +12,58 @@ from functools import cache
 from typing import Final
 
 from told.extraction.rules.attributes import build_favourite
-from told.extraction.rules.claim import ASSERTED, NEGATED, RuleClaim, TurnContext
-from told.extraction.rules.claim import build_sentence as sentence_of
+from told.extraction.rules.claim import ASSERTED, NEGATED, RuleClaim, TurnContext, build_sentence
 from told.extraction.rules.grammar import SentenceSpan, ValueSpan, capitalise_name, is_name
 from told.extraction.rules.lexicon import expand_macros, get_pattern, load_sections
 from told.extraction.rules.people import build_relation_claim
 from told.runtime import lazy_regex
 
 _PHRASES: Final = {
-    "name": "'s name is {}", "lives_in": "live in {}", "works_at": "work at {}", "works_as": "work as {}",
-    "likes": "like {}", "dislikes": "dislike {}", "allergic_to": "be allergic to {}", "comes_from": "come from {}",
-    "age": "be {} years old", "diet": "be {}", "speaks": "speak {}", "has_pet": "have {}", "has_child": "have {}",
-    "learning": "be learning {}", "nickname": "go by {}", "relationship_status": "be {}", "studies": "study {}",
-    "studies_at": "study at {}", "has_condition": "have {}", "avoids": "avoid {}", "has_sibling": "have {}",
-    "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}", "bought": "=bought {}",
-    "born_in": "=was born in {}", "is": "be {}", "prefers": "prefer {}", "birthday": "'s birthday is {}",
-    "reply_style": "want the assistant to {}", "born_on": "=was born on {}", "manager": "'s manager is {}",
-    "married_to": "be married to {}", "takes": "take {}", "budget": "'s budget is {}",
-    "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
-}  # fmt: skip
+    "name": "'s name is {}",
+    "lives_in": "live in {}",
+    "works_at": "work at {}",
+    "works_as": "work as {}",
+    "likes": "like {}",
+    "dislikes": "dislike {}",
+    "allergic_to": "be allergic to {}",
+    "comes_from": "come from {}",
+    "age": "be {} years old",
+    "diet": "be {}",
+    "speaks": "speak {}",
+    "has_pet": "have {}",
+    "has_child": "have {}",
+    "learning": "be learning {}",
+    "nickname": "go by {}",
+    "relationship_status": "be {}",
+    "studies": "study {}",
+    "studies_at": "study at {}",
+    "has_condition": "have {}",
+    "avoids": "avoid {}",
+    "has_sibling": "have {}",
+    "has_partner": "be with {}",
+    "plays": "play {}",
+    "uses": "use {}",
+    "drives": "drive {}",
+    "bought": "=bought {}",
+    "born_in": "=was born in {}",
+    "is": "be {}",
+    "prefers": "prefer {}",
+    "birthday": "'s birthday is {}",
+    "reply_style": "want the assistant to {}",
+    "born_on": "=was born on {}",
+    "manager": "'s manager is {}",
+    "married_to": "be married to {}",
+    "takes": "take {}",
+    "budget": "'s budget is {}",
+    "habit": "have the habit of {}",
+    "goal": "want {}",
+    "plans": "plan {}",
+}
 _NAMED_PHRASES: Final = {
-    "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
-}  # fmt: skip
+    "has_sibling": "have a sibling named {}",
+    "has_child": "have a child named {}",
+    "has_pet": "have a pet named {}",
+}
 _I_AM: Final = lazy_regex(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
 """Words for "I am", which often precede something other than a name."""
 _CONFIDENCE = 0.85
@@ -219,7 +249,7 @@ def _build_claims(
             shown
         )
         ended = get_pattern("tongues.no_longer").search(match[0]) is not None
-        text = sentence_of(subject, phrase, polarity, is_ended=ended)
+        text = build_sentence(subject, phrase, polarity, is_ended=ended)
         yield RuleClaim(
             subject,
             foreign_pattern.predicate,

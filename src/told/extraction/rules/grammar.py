@@ -13,8 +13,8 @@ from told.extraction.rules.lexicon import get_pattern, load_relatives, load_sect
 MAX_SENTENCES: Final = 60
 DOUBT_CONFIDENCE: Final = 0.5
 _TRUSTED_REPORTERS: Final = frozenset(
-    "hr recruiter hospital clinic vet midwife lawyer doctor dr doc dentist allergist therapist gp psychiatrist "
-    "dermatologist".split()
+    "hr recruiter hospital clinic vet midwife lawyer doctor dr doc dentist allergist therapist gp "
+    "psychiatrist dermatologist".split()
 )
 _ABBREVIATION_LOOKBACK: Final = 8
 """Number of characters before a full stop searched for an abbreviation such as "Prof"."""
@@ -461,11 +461,12 @@ _ADVERB_FLAGS: Final = {
     **dict.fromkeys("probably possibly maybe perhaps apparently supposedly".split(), "doubted"),
 }
 _ADVERBS: Final = frozenset(
-    """also really realy relly just still actually absolutely totally definitely truly deeply literally especially
-    particularly recently finally already only even very pretty quite so too simply genuinely certainly honestly
-    obviously basically both all kinda kind sort of officially originally mainly primarily largely personally
-    strongly much secretly mostly fully completely seriously super happily proudly lately since long strictly
-    newly once soon right then slowly gradually quickly constantly actively steadily""".split()
+    """also really realy relly just still actually absolutely totally definitely truly deeply
+    literally especially particularly recently finally already only even very pretty quite so too
+    simply genuinely certainly honestly obviously basically both all kinda kind sort of
+    officially originally mainly primarily largely personally strongly much secretly mostly fully
+    completely seriously super happily proudly lately since long strictly newly once soon right
+    then slowly gradually quickly constantly actively steadily""".split()
 )
 _CONTRACTED: Final = {
     **dict.fromkeys("don't dont".split(), "do"),

@@ -17,7 +17,17 @@ from told.runtime import lazy_regex
 _MACRO: Final = lazy_regex(r"<([A-Z_]+|[a-z]+\.[a-z_]+)>")
 _SPACE: Final = lazy_regex(r"(?<!\[)(?<!\\) (?![?*+\]])")
 _FLAGS: Final = {"s": re.DOTALL, "m": re.MULTILINE}
-_KIN_PREDICATES: Final = "has_partner has_child has_sibling has_parent has_relative has_friend has_colleague has manager".split()
+_KIN_PREDICATES: Final = (
+    "has_partner",
+    "has_child",
+    "has_sibling",
+    "has_parent",
+    "has_relative",
+    "has_friend",
+    "has_colleague",
+    "has",
+    "manager",
+)
 
 
 @cache

@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from told.extraction.rules import claim
 from told.extraction.rules.claim import (
     FRAGMENT_CONFIDENCE,
     NEGATED,
@@ -17,6 +16,7 @@ from told.extraction.rules.claim import (
     RuleClaim,
     TurnContext,
     add_article,
+    find_time,
     format_interval,
 )
 from told.extraction.rules.grammar import (
@@ -196,7 +196,7 @@ def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCl
     if match := get_pattern("passing.misfortune").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         possession = f"{ctx.speaker}'s {match['thing'].lower()}"
-        time = claim.find_time(ctx.text, start, end, ctx.speech_time)
+        time = find_time(ctx.text, start, end, ctx.speech_time)
         valid = time.interval if time else ctx.default_interval
         text = f"{possession} {value.text}{format_interval(valid)}"
         yield RuleClaim(
@@ -290,7 +290,7 @@ def _parse_upcoming(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClai
     if match and get_pattern("passing.own_need").match(ctx.text, start, match.start()) is None:
         return
     time = (
-        claim.find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True)
+        find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True)
         if match
         else None
     )

@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Final
 
-from told.extraction.rules import claim
 from told.extraction.rules.attributes import build_favourite
 from told.extraction.rules.claim import (
     FRAGMENT_CONFIDENCE,
     RuleClaim,
+    TimeMention,
     TurnContext,
     add_article,
     build_sentence,
+    find_time,
     format_interval,
+    match_day,
     to_third_person,
 )
 from told.extraction.rules.grammar import (
@@ -79,8 +81,8 @@ def _choose_pair_parser(
 
 def _parse_pair_time(
     ctx: TurnContext, pair: re.Match[str], *, is_future: bool = True
-) -> claim.TimeMention | None:
-    return claim.find_time(pair["key"], 0, len(pair["key"]), ctx.speech_time, is_future=is_future)
+) -> TimeMention | None:
+    return find_time(pair["key"], 0, len(pair["key"]), ctx.speech_time, is_future=is_future)
 
 
 def _is_person_key(key: str) -> bool:
@@ -123,7 +125,8 @@ def _parse_day_pair(
     if not value.text or time is None:
         return
     is_past = time.interval.end is not None and time.interval.end <= to_us(ctx.speech_time.now)
-    text = f"{ctx.speaker} {'had' if is_past else 'has'} {add_article(to_third_person(value.text))}{format_interval(time.interval)}"
+    verb, event = "had" if is_past else "has", add_article(to_third_person(value.text))
+    text = f"{ctx.speaker} {verb} {event}{format_interval(time.interval)}"
     yield RuleClaim(
         ctx.speaker,
         "did" if is_past else "plans",
@@ -267,7 +270,7 @@ def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleC
     """Parse the bullet points of a trip as plans; dated ones are left to other rules."""
     for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
-        if get_pattern("noted.going").fullmatch(point["point"]) and not claim.find_time(
+        if get_pattern("noted.going").fullmatch(point["point"]) and not find_time(
             ctx.text, start, end, ctx.speech_time
         ):
             value = trim_value(ctx.text, start, end, strip_article=False)
@@ -511,7 +514,7 @@ def _parse_single_value(text: str, value_type: str, start: int, end: int) -> Val
         match = get_pattern(f"value.{value_type}").match(text, start, end)
         return ValueSpan(match["value"], *match.span("value")) if match else None
     if value_type == "date":
-        return claim.match_day(text, start, end)
+        return match_day(text, start, end)
     bracket = text.find("(", start, end)
     value = trim_value(text, start, bracket if bracket > start else end)
     comma = value.text.find(",")

@@ -238,7 +238,8 @@ def parse_separation(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
     if match := get_pattern("people.parted").search(ctx.text, start, end):
         group = next(name for name in ("kin", "name", "kin_", "name_") if match[name])
         value = match[group]
-        text = f"{ctx.speaker} is no longer with {value if group.startswith('name') else f'their {value}'}"
+        partner = value if group.startswith("name") else f"their {value}"
+        text = f"{ctx.speaker} is no longer with {partner}"
         yield RuleClaim(
             ctx.speaker, "has_partner", value, text, match.start(), match.end(group), NEGATED
         )

@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from told.extraction.rules import claim
-from told.extraction.rules.claim import add_article, to_third_person
+from told.extraction.rules.claim import add_article, match_day, to_third_person
 from told.extraction.rules.grammar import (
     VALUE_CHECKS,
     ParsedVerb,
@@ -45,7 +44,7 @@ def parse_slot_values(
             keep_whole=rule.predicate == "habit" and not rule.pattern.endswith(".*"),
         )
     if slot == "date":
-        day = claim.match_day(text, start, end)
+        day = match_day(text, start, end)
         return [day] if day else []
     stop = find_value_end(text, start, end)
     if rule.predicate in ("uses", "project_uses"):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from told.extraction.rules import claim, people, slots
+from told.extraction.rules import people, slots
 from told.extraction.rules.claim import (
     ASSERTED,
     HEDGED_CONFIDENCE,
@@ -15,8 +15,11 @@ from told.extraction.rules.claim import (
     NEGATED,
     STATED_CONFIDENCE,
     RuleClaim,
+    TimeMention,
     TurnContext,
     build_sentence,
+    compute_validity,
+    find_time,
     format_interval,
     to_third_person,
 )
@@ -44,7 +47,7 @@ from told.extraction.rules.lexicon import (
     load_verb_rules,
     load_words,
 )
-from told.model.kind import lookup_predicate as known_predicate
+from told.model.kind import lookup_predicate
 from told.text.dates import Interval
 
 _MAX_ACTIVITY_WORDS: Final = 12
@@ -90,9 +93,9 @@ def parse_livelihood(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     if 1 < len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern(
         "doings.pointing"
     ).search(value.text):
+        prefix = "" if subject.referent.is_speaker else "="
         text = build_sentence(
-            subject.referent.name,
-            f"{'' if subject.referent.is_speaker else '='}{to_third_person(value.text)} for a living",
+            subject.referent.name, f"{prefix}{to_third_person(value.text)} for a living"
         )
         yield RuleClaim(
             subject.referent.name, "works_as", value.text, text, clause.start, value.end
@@ -135,7 +138,7 @@ def _parse_lasting(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
     """Parse a lasting activity as a habit: "I've been climbing since 2019"."""
-    time = claim.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time)
+    time = find_time(ctx.text, clause.lead, clause.end, ctx.speech_time)
     if (
         time is None
         or time.marker != "since"
@@ -161,7 +164,7 @@ def _parse_lasting(
             text,
             clause.start,
             value.end,
-            valid=claim.compute_validity(time, is_state=True, default=ctx.default_interval),
+            valid=compute_validity(time, is_state=True, default=ctx.default_interval),
         )
 
 
@@ -171,7 +174,7 @@ def _parse_event(
     """Parse a dated event or plan; life events need no date when planned."""
     features = verb.features
     is_future = features.future or features.tense == ING
-    time = claim.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future=is_future)
+    time = find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future=is_future)
     is_life_event = features.future and get_pattern("words.life").match(
         ctx.text, verb.word_start, clause.end
     )
@@ -385,7 +388,7 @@ class _RuleReading:
             or not self._is_acceptable(values_by_slot[main_slot][0].text)
         ):
             return
-        time = claim.find_time(
+        time = find_time(
             ctx.text, clause.lead, clause.end, ctx.speech_time, is_future="planned" in flags
         )
         if ("dated" in flags and time is None) or self._is_over(time):
@@ -406,7 +409,7 @@ class _RuleReading:
             c.isupper() or c.isdigit() for c in value
         )
 
-    def _is_over(self, time: claim.TimeMention | None) -> bool:
+    def _is_over(self, time: TimeMention | None) -> bool:
         """Return True for a finished action: "I've played chess"."""
         features = self.verb.features
         is_perfect = (
@@ -421,50 +424,34 @@ class _RuleReading:
         return is_perfect and since is None and (time is None or time.marker != "since")
 
     def _build_value_claims(
-        self, main_slot: str, values: dict[str, ValueSpan], time: claim.TimeMention | None
+        self, main_slot: str, values: dict[str, ValueSpan], time: TimeMention | None
     ) -> Iterator[RuleClaim]:
-        features, referent, flags = self.verb.features, self.referent, self.rule.flags
+        referent, flags = self.referent, self.rule.flags
         predicate, polarity, phrase = self._resolve_polarity()
         if not polarity:
             return
         is_former, value = self._is_former(), values[main_slot]
         valid = self.ctx.default_interval if is_former else self._compute_validity(predicate, time)
-        text = slots.fill_phrase(phrase, values, self.verb)
-        is_past_habit = is_former or (features.ended and bool(self._match_used_to()))
-        text = build_sentence(
-            referent.name,
-            text,
-            polarity,
-            is_former=is_past_habit,
-            is_ended=features.ended or "negates" in flags,
-        )
-        if known_predicate(predicate).kind == "event" and valid != self.ctx.default_interval:
+        text = self._build_text(slots.fill_phrase(phrase, values, self.verb), polarity)
+        if lookup_predicate(predicate).kind == "event" and valid != self.ctx.default_interval:
             text = get_pattern("dates.expression").sub("", text).rstrip() + format_interval(valid)
-        is_doubted = features.doubted or "maybe" in flags
-        modality = "hedged" if is_doubted else "planned" if "planned" in flags else "stated"
-        object_text = capitalise_name(value.text) if main_slot in ("name", "known") else value.text
-        meta = {
-            slot: slot_value.text
-            for slot, slot_value in values.items()
-            if slot in ("job", "other") and slot != main_slot
-        }
-        start, end, confidence = (
-            self.clause.start,
-            max(slot_value.end for slot_value in values.values()),
-            HEDGED_CONFIDENCE if is_doubted else STATED_CONFIDENCE,
-        )
+        is_doubted = self.verb.features.doubted or "maybe" in flags
         claim = RuleClaim(
             referent.name,
             predicate,
-            object_text,
+            capitalise_name(value.text) if main_slot in ("name", "known") else value.text,
             text,
-            start,
-            end,
+            self.clause.start,
+            max(slot_value.end for slot_value in values.values()),
             polarity,
-            modality,
-            confidence,
+            "hedged" if is_doubted else "planned" if "planned" in flags else "stated",
+            HEDGED_CONFIDENCE if is_doubted else STATED_CONFIDENCE,
             valid,
-            meta,
+            {
+                slot: slot_value.text
+                for slot, slot_value in values.items()
+                if slot in ("job", "other") and slot != main_slot
+            },
         )
         yield _to_diet_denial(claim) if predicate == "diet_again" else claim
         if "old" in values:
@@ -475,14 +462,24 @@ class _RuleReading:
                 predicate,
                 old_value.text,
                 ended_text,
-                start,
+                self.clause.start,
                 old_value.end,
                 NEGATED,
                 valid=valid,
             )
 
+    def _build_text(self, phrase: str, polarity: str) -> str:
+        is_ended = self.verb.features.ended
+        return build_sentence(
+            self.referent.name,
+            phrase,
+            polarity,
+            is_former=self._is_former() or (is_ended and bool(self._match_used_to())),
+            is_ended=is_ended or "negates" in self.rule.flags,
+        )
+
     def _resolve_polarity(self) -> tuple[str, str, str]:
-        """Return predicate, polarity and phrase after negation; an empty polarity means no claim."""
+        """Return predicate, polarity and phrase after negation; no polarity means no claim."""
         rule, features = self.rule, self.verb.features
         predicate, phrase = rule.predicate, rule.phrase
         if "denied" in rule.flags:
@@ -496,7 +493,7 @@ class _RuleReading:
         if rule.opposite:
             return rule.opposite, ASSERTED, re.sub(r"^\w+(?: \w+)*? (?=\{)", "dislike ", phrase)
         is_deniable = predicate in load_predicates("DENIED") and (
-            features.perfect or known_predicate(predicate).kind != "event"
+            features.perfect or lookup_predicate(predicate).kind != "event"
         )
         return predicate, NEGATED if is_deniable else "", phrase
 
@@ -520,17 +517,17 @@ class _RuleReading:
             self.ctx.text, self.clause.start, self.verb.complement_start
         )
 
-    def _compute_validity(self, predicate: str, time: claim.TimeMention | None) -> Interval:
+    def _compute_validity(self, predicate: str, time: TimeMention | None) -> Interval:
         """Return the validity; a state without "since" or "until" gets the default."""
         features, default = self.verb.features, self.ctx.default_interval
-        is_state = known_predicate(predicate).kind != "event"
+        is_state = lookup_predicate(predicate).kind != "event"
         if predicate in _TIMELESS_PREDICATES or (
             is_state and (features.ended or "negates" in self.rule.flags)
         ):
             return default
         if is_state and time is not None and not time.is_open_ended and features.tense != PAST:
             return default
-        return claim.compute_validity(time, is_state=is_state, default=default)
+        return compute_validity(time, is_state=is_state, default=default)
 
 
 def _to_diet_denial(claim: RuleClaim) -> RuleClaim:
