@@ -74,11 +74,11 @@ def parse_attribute(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
         if owner is not None:
             yield from _parse_attribute_values(ctx, clause, match, owner)
     elif match := get_pattern("attributes.listed").match(text, start, end):
-        if get_pattern("noted.not_mine").search(text) is None:
+        if get_pattern("note.not_mine").search(text) is None:
             yield from _parse_attribute_values(ctx, clause, match, ctx.speaker)
     elif match := get_pattern("attributes.bare").match(text, start, end):
         yield from _parse_attribute_values(ctx, clause, match, ctx.speaker)
-    elif match := get_pattern("attributes.turned").match(text, start, end):
+    elif match := get_pattern("attributes.inverted").match(text, start, end):
         value = trim_value(text, *match.span("value"))
         if is_thing(value.text) and match["topic"].lower().split()[0] not in _VAGUE_TOPICS:
             yield build_favourite(ctx.speaker, match["topic"].lower(), value, start, match.end())
@@ -311,9 +311,11 @@ def parse_answer(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
 
 def _parse_own_favourite(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
     """Parse "mine is Kotlin" as an answer to a favourite named in the previous turn."""
-    own_match = get_pattern("answers.mine").match(ctx.text)
+    own_match = get_pattern("answers.own_favourite").match(ctx.text)
     their_match = (
-        get_pattern("answers.theirs").search(question[-_TAIL_LENGTH:]) if own_match else None
+        get_pattern("answers.their_favourite").search(question[-_TAIL_LENGTH:])
+        if own_match
+        else None
     )
     if own_match and their_match:
         value = parse_value(ctx.text, own_match.start("value"), own_match.end("value"), "thing")
@@ -381,7 +383,7 @@ _NOTE_COUNT_RANGE: Final = (2, 8)
 def parse_bare_clause(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """Parse a clause about the speaker that has no subject."""
     referent = Referent(ctx.speaker, is_speaker=True)
-    name_match = get_pattern("bare.named").match(ctx.text, clause.start, clause.end)
+    name_match = get_pattern("bare.name").match(ctx.text, clause.start, clause.end)
     if (
         name_match
         and is_name(name_match["name"], require_known=True)
@@ -415,7 +417,7 @@ def parse_bare_clause(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 def parse_booking(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """Parse a dated event, e.g. "Dentist on Thursday at 3pm" or "Flight to Oslo 3 March"."""
-    match = get_pattern("bare.booked").match(ctx.text, clause.start, clause.end)
+    match = get_pattern("bare.booking").match(ctx.text, clause.start, clause.end)
     time = (
         find_time(ctx.text, match.end("what"), clause.end, ctx.speech_time, is_future=True)
         if match
@@ -456,7 +458,9 @@ def _find_bare_verb(ctx: TurnContext, clause: Clause) -> ParsedVerb | None:
     verb = parse_verb(ctx.text, match.start("verb") if match else clause.start, clause.end)
     if match is None:
         is_standalone = (
-            verb is not None and verb.lemma in load_words("ALONE") and verb.features.tense == PAST
+            verb is not None
+            and verb.lemma in load_words("SUBJECTLESS_VERBS")
+            and verb.features.tense == PAST
         )
         return verb if verb and is_standalone and not verb.features.negated else None
     if match["state"] is not None:
@@ -498,7 +502,7 @@ def parse_due(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     group = next(name for name in ("thing", "todo", "asked") if match[name])
     task = trim_value(ctx.text, *match.span(group), strip_article=group != "todo")
     end = time.end if time else match.end("feast")
-    if not 0 < len(task.text.split()) <= _MAX_DUE_WORDS or get_pattern("due.pointing").search(
+    if not 0 < len(task.text.split()) <= _MAX_DUE_WORDS or get_pattern("due.deictic").search(
         task.text
     ):
         return
@@ -522,7 +526,11 @@ def parse_nickname(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     start, end = clause.start, clause.end
     call_match = get_pattern("requests.call").match(ctx.text, start, end)
     match = call_match or get_pattern("requests.called").match(ctx.text, start, end)
-    if match and match["name"].lower() not in load_words("NO_NICKNAMES") and is_name(match["name"]):
+    if (
+        match
+        and match["name"].lower() not in load_words("NOT_NICKNAMES")
+        and is_name(match["name"])
+    ):
         name = capitalise_name(match["name"])
         yield RuleClaim(
             ctx.speaker, "nickname", name, f"{ctx.speaker} goes by {name}", start, match.end("name")

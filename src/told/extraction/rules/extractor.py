@@ -238,7 +238,7 @@ def _find_subject(ctx: TurnContext, clause: Clause) -> ClauseSubject | None:
 
 def parse_relative_clauses(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse clauses such as "a gift for my dad, who loves fishing", even in questions."""
-    for match in get_pattern("people.who").finditer(ctx.text, start, end):
+    for match in get_pattern("people.relative_clause").finditer(ctx.text, start, end):
         referent = parse_relative(match, ctx.speaker).referent
         if verb := parse_verb(ctx.text, match.end(), end):
             yield from parse_verb_clause(
@@ -385,9 +385,7 @@ def _parse_sentences(ctx: TurnContext) -> Iterator[RuleClaim]:
 
 def _parse_complaint(ctx: TurnContext, sentence: SentenceSpan) -> Iterator[RuleClaim]:
     """Parse the fact in a sarcastic complaint: "I just love it when my neighbour drums"."""
-    if match := get_pattern("sentence.complained_of").search(
-        ctx.text, sentence.start, sentence.end
-    ):
+    if match := get_pattern("sentence.complaint").search(ctx.text, sentence.start, sentence.end):
         clause = Clause(match.end(), sentence.end, lead=match.end())
         yield from (claim for claim in parse_clause(ctx, clause) if claim.subject != ctx.speaker)
 

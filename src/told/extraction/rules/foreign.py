@@ -87,8 +87,8 @@ class _ForeignPattern:
 def _load_marker_words() -> dict[str, tuple[str, ...]]:
     """Return the languages of each marker word."""
     table: dict[str, tuple[str, ...]] = {}
-    for language, rows in load_sections("tongues.txt").items():
-        for word in rows[0].removeprefix("telling: ").split():
+    for language, rows in load_sections("languages.txt").items():
+        for word in rows[0].removeprefix("markers: ").split():
             table[word] = (*table.get(word, ()), language)
     return table
 
@@ -98,7 +98,7 @@ def _load_kin_words(language: str) -> Mapping[str, str]:
     """Return the words for relatives in a language, mapped to English."""
     rows = (
         row.removeprefix("kin: ")
-        for row in load_sections("tongues.txt")[language]
+        for row in load_sections("languages.txt")[language]
         if row.startswith("kin: ")
     )
     pairs = (pair.partition("=") for row in rows for pair in row.split())
@@ -108,25 +108,25 @@ def _load_kin_words(language: str) -> Mapping[str, str]:
 @cache
 def _load_patterns(language: str) -> tuple[_ForeignPattern, ...]:
     """Return the sentence patterns of a language."""
-    rows = (row.partition(": ") for row in load_sections("tongues.txt")[language])
+    rows = (row.partition(": ") for row in load_sections("languages.txt")[language])
     return tuple(
         _ForeignPattern(
             head.rpartition(" ")[2], head.startswith("NOT "), _compile_template(template, language)
         )
         for head, _, templates in rows
-        if head not in ("telling", "kin")
+        if head not in ("markers", "kin")
         for template in templates.split("; ")
     )
 
 
 def _compile_template(template: str, language: str) -> re.Pattern[str]:
     name = r"(?P<name>[^\W\d_][\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)?)"
-    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_load_kin_words(language))})"
-    kin = rf"{kin}(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<tongues.same>"
+    kin = rf"<foreign.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_load_kin_words(language))})"
+    kin = rf"{kin}(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<foreign.resumption>"
     body = template.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})").replace("{kin}", kin)
     body = re.sub(r"\{(v|l)\}", r"(?P<\1>\\S.*?)", body)
     end = "$" if template.endswith(("{v}", "{l}")) else r"(?!\w)"
-    return re.compile(expand_macros(f"<tongues.open>(?:{body})") + end, re.IGNORECASE)
+    return re.compile(expand_macros(f"<foreign.open>(?:{body})") + end, re.IGNORECASE)
 
 
 def is_foreign(text: str) -> bool:
@@ -137,16 +137,16 @@ def is_foreign(text: str) -> bool:
 def _detect_languages(text: str) -> list[str]:
     """Return the languages a text may be in, or [] if it is English."""
     marker_words = _load_marker_words()
-    if not text.isascii() and (script := get_pattern("tongues.script").search(text)):
-        return ["ja" if get_pattern("tongues.kana").search(text) else script.lastgroup or ""]
+    if not text.isascii() and (script := get_pattern("foreign.script").search(text)):
+        return ["ja" if get_pattern("foreign.kana").search(text) else script.lastgroup or ""]
     detected = [
         name
-        for word in get_pattern("tongues.words").findall(text.lower())
+        for word in get_pattern("foreign.words").findall(text.lower())
         for name in marker_words.get(word, ())
     ]
     return (
         detected
-        if detected and len(get_pattern("tongues.english").findall(text)) <= _MAX_ENGLISH_WORDS
+        if detected and len(get_pattern("foreign.english").findall(text)) <= _MAX_ENGLISH_WORDS
         else []
     )
 
@@ -200,7 +200,7 @@ def _is_more_specific(claim: RuleClaim, other: RuleClaim) -> bool:
 def _build_kin_pattern(language: str) -> re.Pattern[str] | None:
     """Build the pattern for a named relative, e.g. "mi novio Iker"."""
     kin = "|".join(_load_kin_words(language))
-    form = rf"(?<!\w)<tongues.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
+    form = rf"(?<!\w)<foreign.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
     return re.compile(expand_macros(form), re.IGNORECASE) if kin else None
 
 
@@ -228,7 +228,7 @@ def _find_subject_name(ctx: TurnContext, match: re.Match[str], language: str) ->
 def _build_claims(
     foreign_pattern: _ForeignPattern, subject: str, match: re.Match[str], offset: int
 ) -> Iterator[RuleClaim]:
-    if foreign_pattern.predicate == "lives_in" and get_pattern("tongues.today").search(
+    if foreign_pattern.predicate == "lives_in" and get_pattern("foreign.temporary").search(
         match.string, match.start()
     ):
         return
@@ -248,7 +248,7 @@ def _build_claims(
         phrase = phrases.get(foreign_pattern.predicate, _PHRASES[foreign_pattern.predicate]).format(
             shown
         )
-        ended = get_pattern("tongues.no_longer").search(match[0]) is not None
+        ended = get_pattern("foreign.no_longer").search(match[0]) is not None
         text = build_sentence(subject, phrase, polarity, is_ended=ended)
         yield RuleClaim(
             subject,
@@ -274,7 +274,7 @@ def _parse_match_values(match: re.Match[str]) -> list[ValueSpan]:
     stop_match = next(
         (
             stop_match.start()
-            for stop_match in get_pattern("tongues.stop").finditer(text, start, end)
+            for stop_match in get_pattern("foreign.stop").finditer(text, start, end)
             if stop_match.start() > start and not (group == "l" and stop_match[0] == ",")
         ),
         end,
@@ -287,7 +287,7 @@ def _parse_match_values(match: re.Match[str]) -> list[ValueSpan]:
 
 
 def _split_list(text: str, start: int, end: int) -> list[ValueSpan]:
-    commas = list(get_pattern("tongues.list").finditer(text, start, end))
+    commas = list(get_pattern("foreign.list").finditer(text, start, end))
     starts = [start, *(comma.end() for comma in commas)]
     ends = [*(comma.start() for comma in commas), end]
     return _keep_short_values(
@@ -309,14 +309,14 @@ def _keep_short_values(values: list[ValueSpan]) -> list[ValueSpan]:
 
 def _is_addressee_owned(value: ValueSpan) -> bool:
     """Return True if a value belongs to the addressee, e.g. "your answer"."""
-    return get_pattern("tongues.yours").match(value.text) is not None
+    return get_pattern("foreign.addressee").match(value.text) is not None
 
 
 def _trim_foreign_value(text: str, start: int, end: int) -> ValueSpan:
     """Strip the article and punctuation around a value."""
     while start < end and text[start] in " '\"":
         start += 1
-    if match := get_pattern("tongues.article").match(text, start, end):
+    if match := get_pattern("foreign.article").match(text, start, end):
         start = match.end()
     while end > start and text[end - 1] in " '\"!.,":
         end -= 1

@@ -85,7 +85,7 @@ def find_reported_start(text: str, start: int, end: int) -> int:
 
 def is_hypothetical(text: str, start: int, end: int) -> bool:
     """Return True if a clause begins as a condition, wish or supposition."""
-    return get_pattern("sentence.unreal").match(text, start, end) is not None
+    return get_pattern("sentence.hypothetical").match(text, start, end) is not None
 
 
 def is_question(text: str, start: int, end: int) -> bool:
@@ -235,7 +235,7 @@ def is_thing(value: str, max_words: int = 6) -> bool:
     if (
         not 0 < len(value) <= _MAX_VALUE_CHARS
         or len(value.split()) > max_words
-        or value.lower() in load_words("EMPTY")
+        or value.lower() in load_words("EMPTY_VALUES")
     ):
         return False
     if get_pattern("value.vague").search(value) or get_pattern("value.weak_start").match(value):
@@ -285,8 +285,8 @@ def is_place(value: str) -> bool:
     parts = value.lower().split()
     if not 0 < len(parts) <= 6 or parts[0] in load_words("PLACE_STOPS") | load_words("MONTHS"):
         return False
-    if value.lower() in load_words("EMPTY") or (
-        value[0].islower() and parts[0] in load_words("EMPTY")
+    if value.lower() in load_words("EMPTY_VALUES") or (
+        value[0].islower() and parts[0] in load_words("EMPTY_VALUES")
     ):
         return False
     if re.search(r"\d{4,}", value) or not re.match(r"[^\W\d_]", value):
@@ -295,7 +295,7 @@ def is_place(value: str) -> bool:
         return len(parts) <= 3 or sum(part[0].isupper() for part in value.split()) >= 2
     return (
         len(parts) <= 3
-        and load_words("EMPTY").isdisjoint(parts)
+        and load_words("EMPTY_VALUES").isdisjoint(parts)
         and parts[-1] not in load_words("DWELLINGS")
     )
 
@@ -303,9 +303,9 @@ def is_place(value: str) -> bool:
 def is_organization(value: str) -> bool:
     """Return True if a value can be the name of an employer or a school."""
     parts = value.lower().split()
-    if not 0 < len(parts) <= 6 or (value[0].islower() and parts[0] in load_words("NO_WORKPLACE")):
+    if not 0 < len(parts) <= 6 or (value[0].islower() and parts[0] in load_words("NOT_WORKPLACES")):
         return False
-    if len(parts) == 1 and parts[0] in load_words("EMPTY") | load_words("PLACE_STOPS"):
+    if len(parts) == 1 and parts[0] in load_words("EMPTY_VALUES") | load_words("PLACE_STOPS"):
         return False
     if get_pattern("value.duration").search(value):
         return False
@@ -337,7 +337,7 @@ def is_trade(value: str) -> bool:
     last = parts[-1] if parts else ""
     return (
         len(parts) <= _MAX_TRADE_WORDS
-        and last not in load_words("NO_TRADE")
+        and last not in load_words("NOT_TRADES")
         and get_pattern("value.trade").fullmatch(last) is not None
     )
 
@@ -345,10 +345,10 @@ def is_trade(value: str) -> bool:
 def is_activity(value: str) -> bool:
     """Return True if a value can be an activity."""
     parts = value.lower().split()
-    if get_pattern("slots.empty_doing").fullmatch(value):
+    if get_pattern("slots.empty_activity").fullmatch(value):
         return False
     is_valid_start = parts and (
-        parts[0] not in load_words("NO_DOING")
+        parts[0] not in load_words("NOT_ACTIVITIES")
         or get_pattern("slots.being").match(value) is not None
     )
     return (
@@ -655,11 +655,11 @@ def parse_subject(
     """Parse the subject at the start of a clause, or return None."""
     if match := get_pattern("speaker.first").match(text, start, end):
         return ClauseSubject(Referent(speaker, is_speaker=True), match.end())
-    for name in ("twice", "mine", "apposed", "of_the_house", "kin"):
+    for name in ("nested", "relative", "apposed", "household", "kin"):
         if match := get_pattern(f"speaker.{name}").match(text, start, end):
             return (
                 _parse_nested_relative(match, speaker)
-                if name == "twice"
+                if name == "nested"
                 else parse_relative(match, speaker)
             )
     if match := get_pattern("speaker.theirs").match(text, start, end):
@@ -717,7 +717,7 @@ def _parse_named_subject(match: re.Match[str]) -> ClauseSubject | None:
         return ClauseSubject(Referent(name, relation=first_word), match.end())
     is_first_name = first_word in load_words("FIRST_NAMES")
     if (
-        first_word in load_words("NO_PERSON")
+        first_word in load_words("NOT_PERSONS")
         or not is_name(name, require_known=True)
         or (first_word in load_verb_forms() and not is_first_name)
     ):

@@ -48,7 +48,7 @@ _SPEAKER_PATTERNS: Final = (
 
 def parse_mentions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse possessions, people, homes, ailments and plans mentioned in a span."""
-    if get_pattern("passing.likely").search(ctx.text, start, end) is None:
+    if get_pattern("mention.likely").search(ctx.text, start, end) is None:
         return
     for parser in (
         _parse_home,
@@ -77,14 +77,14 @@ def parse_mentions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 
 def _parse_home(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.home").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.home").finditer(ctx.text, start, end):
         place = trim_value(ctx.text, *match.span("place" if match["place"] else "here"))
         if is_place(place.text):
             yield _build_mention(ctx, "lives_in", place, f"lives in {place.text}", match.start())
 
 
 def _parse_things(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for name in ("passing.brand", "passing.thing", "passing.kept"):
+    for name in ("mention.brand", "mention.thing", "mention.household_item"):
         for match in get_pattern(name).finditer(ctx.text, start, end):
             value = trim_value(ctx.text, *match.span("thing"))
             yield _build_mention(
@@ -93,18 +93,18 @@ def _parse_things(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 
 def _parse_pets(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.pet").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.pet").finditer(ctx.text, start, end):
         group = next(name for name in ("pet", "walked", "house") if match[name])
         noun = match[group]
         if noun.lower() not in load_words("ALSO_FOOD") and not get_pattern(
-            "passing.put_down"
+            "mention.put_down"
         ).search(ctx.text, start, end):
             value = ValueSpan(noun, *match.span(group))
             yield _build_mention(ctx, "has_pet", value, f"has {add_article(noun)}", match.start())
 
 
 def _parse_family(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.family").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.family").finditer(ctx.text, start, end):
         group = next(name for name in ("kin", "kids", "me_and", "and_i", "gift") if match[name])
         noun = match[group]
         value = ValueSpan(noun, *match.span(group))
@@ -114,7 +114,7 @@ def _parse_family(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 
 def _parse_ailment(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.ailment").search(ctx.text, start, end):
+    if match := get_pattern("mention.ailment").search(ctx.text, start, end):
         value = ValueSpan(match["ailment"], *match.span("ailment"))
         yield RuleClaim(
             ctx.speaker,
@@ -128,7 +128,7 @@ def _parse_ailment(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 
 def _parse_papers(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.papers").search(ctx.text, start, end):
+    if match := get_pattern("mention.papers").search(ctx.text, start, end):
         value = trim_value(ctx.text, *match.span("paper"))
         paper_text = trim_value(ctx.text, *match.span("said")).text
         yield RuleClaim(
@@ -143,20 +143,20 @@ def _parse_papers(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 def _parse_speaker_patterns(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     for name, predicate, phrase in _SPEAKER_PATTERNS:
-        if match := get_pattern(f"passing.{name}").search(ctx.text, start, end):
+        if match := get_pattern(f"mention.{name}").search(ctx.text, start, end):
             value = trim_value(ctx.text, *match.span("value"))
             yield _build_mention(ctx, predicate, value, f"{phrase} {value.text}", match.start())
 
 
 def _parse_avoided_food(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.no_food").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.avoided_food").finditer(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         claim = _build_mention(ctx, "avoids", value, f"avoids {value.text}", match.start("value"))
         yield replace(claim, confidence=FRAGMENT_CONFIDENCE)
 
 
 def _parse_kin_job(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.kin_at").search(ctx.text, start, end):
+    if match := get_pattern("mention.kin_employer").search(ctx.text, start, end):
         relative = f"{ctx.speaker}'s {match['kin'].lower()}"
         yield RuleClaim(
             relative,
@@ -169,14 +169,14 @@ def _parse_kin_job(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 
 def _parse_cancelled_plan(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.cancelled").search(ctx.text, start, end):
+    if match := get_pattern("mention.cancelled").search(ctx.text, start, end):
         value = trim_value(ctx.text, *match.span("plan"))
         text = f"{ctx.speaker} no longer plans {add_article(value.text)}"
         yield RuleClaim(ctx.speaker, "plans", value.text, text, match.start(), value.end, NEGATED)
 
 
 def _parse_languages(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.language").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.language").finditer(ctx.text, start, end):
         value = ValueSpan(
             match["language"] or match["home"],
             *match.span("language" if match["language"] else "home"),
@@ -185,7 +185,7 @@ def _parse_languages(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
 
 
 def _parse_companions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.with").search(ctx.text, start, end):
+    if match := get_pattern("mention.companions").search(ctx.text, start, end):
         yield from parse_household(
             ctx, Clause(match.start(), end), Referent(ctx.speaker, is_speaker=True), match.end()
         )
@@ -193,7 +193,7 @@ def _parse_companions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCl
 
 def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse what happened to a possession, e.g. "the car got broken into"."""
-    if match := get_pattern("passing.misfortune").search(ctx.text, start, end):
+    if match := get_pattern("mention.misfortune").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         possession = f"{ctx.speaker}'s {match['thing'].lower()}"
         time = find_time(ctx.text, start, end, ctx.speech_time)
@@ -212,7 +212,7 @@ def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCl
 
 
 def _parse_trip(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.trip").search(ctx.text, start, end):
+    if match := get_pattern("mention.trip").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         claim = _build_mention(ctx, "plans", value, f"plans {value.text}", value.start)
         yield replace(claim, modality="planned")
@@ -220,14 +220,14 @@ def _parse_trip(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
 
 def _parse_confided(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse a confided fact, e.g. "how do I tell my boss that I'm pregnant?"."""
-    if match := get_pattern("passing.confided").search(ctx.text, start, end):
+    if match := get_pattern("mention.confided").search(ctx.text, start, end):
         verb = parse_verb(ctx.text, match.end(), end)
         yield from _parse_about_speaker(ctx, verb, match.start("me"), end)
 
 
 def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse the speaker's role in a question: "which visa do I need as a Dutch citizen?"."""
-    for match in get_pattern("passing.as_one").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.role").finditer(ctx.text, start, end):
         complement_start = match.start("one")
         yield from _parse_about_speaker(
             ctx,
@@ -239,9 +239,9 @@ def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
 
 def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse details of such a role, e.g. "as a vegetarian with a nut allergy"."""
-    if get_pattern("passing.as_somebody").search(ctx.text, start, end) is None:
+    if get_pattern("mention.role_marker").search(ctx.text, start, end) is None:
         return
-    for match in get_pattern("passing.as_one_with").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.role_detail").finditer(ctx.text, start, end):
         complement_start = match.start("one")
         verb = (
             ParsedVerb("have", VerbFeatures(), complement_start, complement_start)
@@ -259,7 +259,7 @@ def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[Ru
 
 def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse working hours, e.g. "I work night shifts at the warehouse"."""
-    if match := get_pattern("passing.shifts").search(ctx.text, start, end):
+    if match := get_pattern("mention.shifts").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield replace(
             _build_mention(ctx, "habit", value, f"works {value.text}", match.start()),
@@ -269,14 +269,14 @@ def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 def _parse_medicine(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse medication in a question, e.g. "when should I take my vitamin D?"."""
-    for match in get_pattern("passing.medicine").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.medicine").finditer(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield _build_mention(ctx, "takes", value, f"takes {value.text}", match.start())
 
 
 def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse a second tool, e.g. "mostly Rust at work but Python for the data bits"."""
-    if match := get_pattern("passing.tool").search(ctx.text, start, end):
+    if match := get_pattern("mention.tool").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield replace(
             _build_mention(ctx, "uses", value, f"uses {value.text}", match.start("value")),
@@ -286,8 +286,8 @@ def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
 
 def _parse_upcoming(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse a dated event that something is due before: "… before the beta on July 1st"."""
-    match = get_pattern("passing.coming_up").search(ctx.text, start, end)
-    if match and get_pattern("passing.own_need").match(ctx.text, start, match.start()) is None:
+    match = get_pattern("mention.upcoming").search(ctx.text, start, end)
+    if match and get_pattern("mention.own_need").match(ctx.text, start, match.start()) is None:
         return
     time = (
         find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True)
@@ -329,7 +329,8 @@ def _parse_about_speaker(
     yield from (
         claim
         for claim in claims
-        if claim.predicate in load_predicates("CONFIDED") or claim.predicate in extra_predicates
+        if claim.predicate in load_predicates("CONFIDED_PREDICATES")
+        or claim.predicate in extra_predicates
     )
 
 

@@ -30,7 +30,7 @@ _MASKED_PATTERNS: Final = (
     "address",
     "task",
     "role_play",
-    "made_up",
+    "fiction",
 )
 MAX_TURN_CHARS: Final = 6000
 """Maximum number of characters of a turn that are read."""
@@ -45,7 +45,7 @@ def mask_foreign_text(text: str) -> str:
     if "\n" in text:
         text = get_pattern("clean.code_line").sub(_blank_match, text)
     text = text.translate(_PUNCTUATION_TABLE)
-    return get_pattern("clean.too").sub("to ", text)
+    return get_pattern("clean.to_typo").sub("to ", text)
 
 
 def strip_colons(text: str) -> str:

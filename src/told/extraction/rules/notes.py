@@ -48,7 +48,7 @@ Pairs = list[re.Match[str]]
 
 def parse_pair_list(ctx: TurnContext) -> Iterator[RuleClaim]:
     """Parse a list of "key: value" pairs and blank it out in the text."""
-    if "\n" not in ctx.text or get_pattern("noted.not_mine").search(ctx.text):
+    if "\n" not in ctx.text or get_pattern("note.not_mine").search(ctx.text):
         return
     pairs = list(get_pattern("lists.pair").finditer(ctx.text))
     if len(pairs) < _MIN_PAIRS:
@@ -217,7 +217,7 @@ def _build_heading_pattern() -> re.Pattern[str]:
     nouns = "|".join(
         [*(heading_pattern.pattern for heading_pattern, _ in _load_pattern_headings()), *plain]
     )
-    before, after = (get_pattern(f"noted.{side}").pattern for side in ("before", "after"))
+    before, after = (get_pattern(f"note.{side}").pattern for side in ("before", "after"))
     topic = get_pattern("attributes.favourite").pattern
     return re.compile(
         rf"(?:{before})(?:(?P<key>{nouns})|{topic})(?:{after})", re.IGNORECASE | re.MULTILINE
@@ -226,7 +226,7 @@ def _build_heading_pattern() -> re.Pattern[str]:
 
 def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
     """Parse labelled notes and blank them out in the text."""
-    if get_pattern("noted.likely").search(ctx.text) is None or get_pattern("noted.not_mine").search(
+    if get_pattern("note.likely").search(ctx.text) is None or get_pattern("note.not_mine").search(
         ctx.text
     ):
         return
@@ -250,27 +250,27 @@ def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
 
 def parse_bullet_points(ctx: TurnContext) -> Iterator[RuleClaim]:
     """Parse bullet points about the speaker: "- vegan", "- two kids", "- live in Oslo"."""
-    match = get_pattern("noted.list").search(ctx.text) if "\n" in ctx.text else None
+    match = get_pattern("note.list").search(ctx.text) if "\n" in ctx.text else None
     if match is None:
         return
     referent = Referent(ctx.speaker, is_speaker=True)
     claims: list[RuleClaim] = []
-    for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
+    for point in get_pattern("note.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
         if parse_subject(ctx.text, start, end, ctx.speaker, None) is None:
             claims += parse_notes(ctx, Clause(start, end, lead=start), referent, start)
-    if match["head"] and get_pattern("noted.trip").search(match["head"]):
+    if match["head"] and get_pattern("note.trip").search(match["head"]):
         yield from _parse_trip_points(ctx, match)
-    is_about_speaker = match["head"] and get_pattern("noted.about_me").search(match["head"])
+    is_about_speaker = match["head"] and get_pattern("note.about_me").search(match["head"])
     if is_about_speaker or (not match["head"] and len({claim.predicate for claim in claims}) > 1):
         yield from (replace(claim, confidence=FRAGMENT_CONFIDENCE) for claim in claims)
 
 
 def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleClaim]:
     """Parse the bullet points of a trip as plans; dated ones are left to other rules."""
-    for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
+    for point in get_pattern("note.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
-        if get_pattern("noted.going").fullmatch(point["point"]) and not find_time(
+        if get_pattern("note.going").fullmatch(point["point"]) and not find_time(
             ctx.text, start, end, ctx.speech_time
         ):
             value = trim_value(ctx.text, start, end, strip_article=False)
@@ -289,10 +289,10 @@ def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleC
 
 def _find_note_end(text: str, start: int, limit: int) -> int:
     """Return the end of a note: of its line, or of the bullet points below it."""
-    points_match = get_pattern("noted.points").match(text, start, limit)
+    points_match = get_pattern("note.points").match(text, start, limit)
     if points_match is not None:
         return points_match.end()
-    stop_match = get_pattern("noted.stop").search(text, start, limit)
+    stop_match = get_pattern("note.stop").search(text, start, limit)
     if stop_match:
         return stop_match.start()
     rest = text[start:limit].rstrip(" \t|,/;-")
@@ -321,7 +321,7 @@ def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> It
 def _parse_note_values(
     ctx: TurnContext, heading: _Heading, start: int, end: int
 ) -> Iterator[RuleClaim]:
-    if get_pattern("noted.none").match(ctx.text, start, end):
+    if get_pattern("note.none").match(ctx.text, start, end):
         return
     match heading.value_type:
         case "people":
@@ -359,13 +359,13 @@ def _build_note_claim(ctx: TurnContext, heading: _Heading, value: ValueSpan) -> 
 def _is_denied_item(heading: _Heading, item: ValueSpan) -> bool:
     return (
         heading.predicate in ("diet", "likes", "avoids")
-        and get_pattern("noted.no").match(item.text) is not None
+        and get_pattern("note.no").match(item.text) is not None
     )
 
 
 def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
     """Build the claim for avoided food."""
-    match = get_pattern("noted.no").match(item.text)
+    match = get_pattern("note.no").match(item.text)
     start = item.start + (match.end() if match else 0)
     value = ValueSpan(ctx.text[start : item.end], start, item.end)
     return RuleClaim(
@@ -401,7 +401,7 @@ def _parse_people(ctx: TurnContext, heading: _Heading, start: int, end: int) -> 
     """Parse people in a note; a bare name has the previous relation: "sons Bram and Teun"."""
     last_relation = _singularise(heading.noun) or heading.predicate.removeprefix("has_")
     for item in _split_note_items(ctx.text, start, end, keep_brackets=True):
-        if match := get_pattern("noted.person").fullmatch(item.text):
+        if match := get_pattern("note.person").fullmatch(item.text):
             noun = (match["noun"] or match["sort"] or "").lower()
             last_relation = (
                 _singularise(noun) if noun and heading.predicate == "any" else last_relation
@@ -450,7 +450,7 @@ def _parse_person(
 
 def _parse_bracket(ctx: TurnContext, item: ValueSpan, referent: Referent) -> Iterator[RuleClaim]:
     """Parse the bracket after a name: "Lorna (lives in Oban)", "Struan (joiner)"."""
-    match = get_pattern("noted.bracket").search(ctx.text, item.start, item.end)
+    match = get_pattern("note.bracket").search(ctx.text, item.start, item.end)
     if match is None:
         return
     start, end = match.span("note")
@@ -477,13 +477,13 @@ def _split_note_items(
 ) -> Iterator[ValueSpan]:
     """Split a note into items, dropping brackets unless `keep_brackets` is set."""
     count = 0
-    cuts = [*get_pattern("noted.comma").finditer(text, position, end), None]
+    cuts = [*get_pattern("note.comma").finditer(text, position, end), None]
     for cut in cuts:
         stop = end if cut is None else cut.start()
         if cut is not None and text.count("(", position, stop) > text.count(")", position, stop):
             continue
         bracket = text.find("(", position, stop)
-        lead = get_pattern("noted.lead").match(text, position, stop)
+        lead = get_pattern("note.lead").match(text, position, stop)
         start = lead.end() if lead and not keep_brackets else position
         item = trim_value(
             text,
@@ -494,15 +494,15 @@ def _split_note_items(
         if cut is not None:
             position = cut.end()
         if (
-            item.text.lower() in load_words("EMPTY")
+            item.text.lower() in load_words("EMPTY_VALUES")
             or not item.text
-            or get_pattern("noted.times").fullmatch(item.text)
+            or get_pattern("note.times").fullmatch(item.text)
         ):
             continue
         if (
             len(item.text.split()) > _MAX_ITEM_WORDS
             or count >= _MAX_ITEMS
-            or get_pattern("noted.own_sentence").match(item.text)
+            or get_pattern("note.own_sentence").match(item.text)
         ):
             return
         count += 1
@@ -534,7 +534,7 @@ def _is_note_value(value_type: str, value: str) -> bool:
         case "place":
             return is_place(value) or (value[:1].isupper() and len(value) < 40)
         case "love":
-            return value.lower() in load_words("LOVE_LIFE")
+            return value.lower() in load_words("RELATIONSHIP_STATUSES")
         case "vp" | "long" | "whole" | "one" | "org" | "model" | "proper" | "thing":
-            return bool(value) and not get_pattern("noted.own_sentence").match(value)
+            return bool(value) and not get_pattern("note.own_sentence").match(value)
     return bool(value)

@@ -74,7 +74,7 @@ def parse_household(
         return
     for match in get_pattern("people.owned").finditer(ctx.text, start, clause.end):
         other_owner = get_pattern("people.no_owner").match(ctx.text, match.end("noun"), clause.end)
-        if other_owner or not load_words("NO_OWNING").isdisjoint(
+        if other_owner or not load_words("NOT_OWNED").isdisjoint(
             match["adjective"].lower().split()
         ):
             continue
@@ -145,7 +145,7 @@ def _parse_unnamed_members(
 
 def parse_named_relatives(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse relatives with their names, e.g. "my daughter Mia"."""
-    for match in get_pattern("people.beside").finditer(ctx.text, start, end):
+    for match in get_pattern("people.named").finditer(ctx.text, start, end):
         first, _, second = match["name"].partition(" ")
         name = first if second.lower() in ("is", "and", "has") else match["name"]
         relation = match["relation"].lower()
@@ -165,7 +165,7 @@ def find_introduced(text: str) -> dict[str, Referent]:
     """Return the people introduced with a relation, by name."""
     matches = (
         match
-        for name in ("people.beside", "people.theirs")
+        for name in ("people.named", "people.theirs")
         for match in get_pattern(name).finditer(text)
     )
     names = ((match["name"].partition(" ")[0], match["relation"].lower()) for match in matches)
@@ -235,7 +235,7 @@ def parse_pet_name(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 def parse_separation(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     """Parse the end of a relationship: "Tom and I split up"."""
-    if match := get_pattern("people.parted").search(ctx.text, start, end):
+    if match := get_pattern("people.separation").search(ctx.text, start, end):
         group = next(name for name in ("kin", "name", "kin_", "name_") if match[name])
         value = match[group]
         partner = value if group.startswith("name") else f"their {value}"
@@ -284,7 +284,7 @@ def parse_is_mine(
 
 def is_deceased(text: str, start: int, end: int) -> bool:
     """Return True if a clause says that its subject died."""
-    return get_pattern("people.gone").match(text, start, end) is not None
+    return get_pattern("people.deceased").match(text, start, end) is not None
 
 
 _OWN_PARTS: Final = frozenset("project app codebase stack backend frontend".split())

@@ -58,12 +58,12 @@ def parse_activity(
 ) -> Iterator[RuleClaim]:
     """Parse a habit, an event or a plan."""
     features = verb.features
-    frequency = get_pattern("doings.often").search(ctx.text, clause.lead, clause.end)
+    frequency = get_pattern("activity.frequency").search(ctx.text, clause.lead, clause.end)
     if (
         features.ended
         and frequency
         and not features.negated
-        and verb.lemma not in load_words("NO_HABITS")
+        and verb.lemma not in load_words("NOT_HABITS")
     ):
         for claim in _parse_habit(ctx, clause, referent, verb, frequency):
             text = claim.text.replace(f"{referent.name} ", f"{referent.name} no longer ", 1)
@@ -73,7 +73,7 @@ def parse_activity(
     if features.negated or features.ended or features.wished or features.able or features.perfect:
         return
     if features.tense == PRESENT and not features.future:
-        if (frequency or features.habit) and verb.lemma not in load_words("NO_HABITS"):
+        if (frequency or features.habit) and verb.lemma not in load_words("NOT_HABITS"):
             yield from _parse_habit(ctx, clause, referent, verb, frequency)
     elif not frequency:
         yield from _parse_event(ctx, clause, referent, verb)
@@ -81,7 +81,7 @@ def parse_activity(
 
 def parse_livelihood(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     """Parse any livelihood, e.g. "I weave rugs for a living"."""
-    match = get_pattern("doings.livelihood").search(ctx.text, clause.start, clause.end)
+    match = get_pattern("activity.livelihood").search(ctx.text, clause.start, clause.end)
     subject = (
         parse_subject(ctx.text, clause.start, clause.end, ctx.speaker, ctx.last_referent)
         if match
@@ -91,7 +91,7 @@ def parse_livelihood(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
         return
     value = trim_value(ctx.text, subject.verb_start, match.start(), strip_article=False)
     if 1 < len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern(
-        "doings.pointing"
+        "activity.deictic"
     ).search(value.text):
         prefix = "" if subject.referent.is_speaker else "="
         text = build_sentence(
@@ -120,7 +120,7 @@ def _parse_habit(
         and len(ctx.text[verb.complement_start : clause.end].split()) < _MAX_ACTIVITY_WORDS
     ):
         stop = clause.end
-    time_match = get_pattern("doings.clock").match(ctx.text, stop, clause.end)
+    time_match = get_pattern("activity.clock").match(ctx.text, stop, clause.end)
     value = trim_value(
         ctx.text,
         verb.word_start,
@@ -142,7 +142,7 @@ def _parse_lasting(
     if (
         time is None
         or time.marker != "since"
-        or verb.lemma in load_words("NO_HABITS") | load_words("NO_EVENTS")
+        or verb.lemma in load_words("NOT_HABITS") | load_words("NOT_EVENTS")
     ):
         return
     value = trim_value(
@@ -154,7 +154,7 @@ def _parse_lasting(
     if (
         value.text
         and len(value.text.split()) <= _MAX_ACTIVITY_WORDS
-        and not get_pattern("doings.pointing").search(value.text)
+        and not get_pattern("activity.deictic").search(value.text)
     ):
         text = build_sentence(referent.name, f"have been {to_third_person(value.text)}")
         yield RuleClaim(
@@ -178,7 +178,7 @@ def _parse_event(
     is_life_event = features.future and get_pattern("words.life").match(
         ctx.text, verb.word_start, clause.end
     )
-    if (verb.lemma in load_words("NO_EVENTS") and not is_life_event) or (
+    if (verb.lemma in load_words("NOT_EVENTS") and not is_life_event) or (
         time is None and not is_life_event
     ):
         return
@@ -213,7 +213,7 @@ def _parse_event(
 def _is_meaningful(value: ValueSpan) -> bool:
     """Return True if an activity is understandable without context."""
     return 2 <= len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern(
-        "doings.pointing"
+        "activity.deictic"
     ).search(value.text)
 
 
@@ -319,7 +319,7 @@ def _is_applicable(rule: VerbRule, referent: Referent, verb: ParsedVerb) -> bool
     if (
         not referent.is_speaker
         and not referent.is_person
-        and rule.predicate not in load_predicates("OF_PERSONS")
+        and rule.predicate not in load_predicates("PERSON_PREDICATES")
     ):
         return False
     if (flags & {"denied", "deny"} and not is_denied) or ("able" in flags and not features.able):
@@ -348,7 +348,9 @@ def _is_tense_match(rule: VerbRule, verb: ParsedVerb) -> bool:
     if wanted_tense:
         return features.tense == wanted_tense
     if features.tense == PAST and not features.perfect:
-        is_former = rule.predicate in load_predicates("FORMER") or rule.predicate == "comes_from"
+        is_former = (
+            rule.predicate in load_predicates("PAST_PREDICATES") or rule.predicate == "comes_from"
+        )
         return verb.lemma == "be" and is_former and "job" not in flags
     return True
 
@@ -484,7 +486,9 @@ class _RuleReading:
         predicate, phrase = rule.predicate, rule.phrase
         if "denied" in rule.flags:
             return predicate, ASSERTED, phrase
-        if features.ended and predicate not in load_predicates("DENIED") | load_predicates("ENDED"):
+        if features.ended and predicate not in load_predicates(
+            "DENIABLE_PREDICATES"
+        ) | load_predicates("ENDING_PREDICATES"):
             return predicate, "", phrase
         if features.ended or "negates" in rule.flags or self._is_former():
             return predicate, NEGATED, phrase
@@ -492,7 +496,7 @@ class _RuleReading:
             return predicate, ASSERTED, phrase
         if rule.opposite:
             return rule.opposite, ASSERTED, re.sub(r"^\w+(?: \w+)*? (?=\{)", "dislike ", phrase)
-        is_deniable = predicate in load_predicates("DENIED") and (
+        is_deniable = predicate in load_predicates("DENIABLE_PREDICATES") and (
             features.perfect or lookup_predicate(predicate).kind != "event"
         )
         return predicate, NEGATED if is_deniable else "", phrase
@@ -570,7 +574,7 @@ def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[Ru
     is_note_verb = (
         verb is not None
         and verb.features.tense in (PRESENT, ING)
-        and verb.lemma in load_words("NOTED")
+        and verb.lemma in load_words("NOTE_VERBS")
     )
     if verb is not None and is_note_verb and verb.word_start == part.start:
         return list(apply_verb_rules(ctx, clause, referent, verb))
