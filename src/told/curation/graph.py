@@ -16,10 +16,10 @@ from told.ingest.types import Entity, Relation
 from told.ledger.commit import commit_batch, retry_on_conflict
 from told.ledger.consumer import Failure, catch_failure
 from told.ledger.erase import EVIDENCE_KEY
-from told.model import kind
 from told.model.beliefs import DISTINCT_REFERENT, LENSES, SAME_AS
 from told.model.entry import Asserted, Claim, Draft, Linked, Verb
 from told.model.fact import NODE, Fact
+from told.model.kind import slugify
 from told.model.scope import Scope
 from told.model.scoring import cosine, quantise
 from told.ports import Batch, Embedder, Guard, Store, ThreadAt, UnchangedSlot, validate_vectors
@@ -104,7 +104,7 @@ def _index_entities(entities: Sequence[Entity], relations: Sequence[Relation]) -
     implied = [Entity(name) for relation in relations for name in (relation.src, relation.dst)]
     by_slug: dict[str, Entity] = {}
     for entity in (*entities, *implied):
-        slug = kind.slugify(entity.name)
+        slug = slugify(entity.name)
         if slug:
             earlier = by_slug.get(slug)
             by_slug[slug] = entity if earlier is None else _merge_entities(earlier, entity)
@@ -116,11 +116,11 @@ def _pick_evidence(
 ) -> str | None:
     """Return the first evidence that names an entity, else one that relates it, else the first."""
     naming = (turn for turn, text in enumerate(texts) if entity.name.casefold() in text.casefold())
-    slug = kind.slugify(entity.name)
+    slug = slugify(entity.name)
     related = (
         relation.turn
         for relation in relations
-        if slug in (kind.slugify(relation.src), kind.slugify(relation.dst))
+        if slug in (slugify(relation.src), slugify(relation.dst))
     )
     turn = next(naming, None)
     turn = next(related, 0) if turn is None else turn
@@ -129,9 +129,9 @@ def _pick_evidence(
 
 def _merge_entities(old: Entity, new: Entity) -> Entity:
     """Merge two entities of the same name: the more specific type and both descriptions."""
-    kind = new.type if old.type == UNTYPED_ENTITY else old.type
+    entity_type = new.type if old.type == UNTYPED_ENTITY else old.type
     return replace(
-        old, type=kind, description=_merge_descriptions(old.description, new.description)
+        old, type=entity_type, description=_merge_descriptions(old.description, new.description)
     )
 
 
@@ -193,7 +193,7 @@ def _build_relation_links(
 ) -> list[Linked]:
     links: list[Linked] = []
     for relation in relations:
-        src, dst = (plan.nodes.get(kind.slugify(name)) for name in (relation.src, relation.dst))
+        src, dst = (plan.nodes.get(slugify(name)) for name in (relation.src, relation.dst))
         if src is not None and dst is not None and src != dst:
             meta = {EVIDENCE_KEY: evidence[relation.turn]} if relation.turn < len(evidence) else {}
             links.append(Linked(src, relation.rel, dst, relation.confidence, meta))
@@ -353,19 +353,19 @@ def find_identity_edges(
 class IdentityMatch:
     """Two names that may denote the same entity, with weight and method."""
 
-    one: NameReference
-    other: NameReference
+    source: NameReference
+    target: NameReference
     weight: float
     method: str
 
     def as_dict(self) -> dict[str, Any]:
         """Return the match as a JSON-compatible dict."""
-        pair = {"source": self.one.name, "relation": SAME_AS, "target": self.other.name}
+        pair = {"source": self.source.name, "relation": SAME_AS, "target": self.target.name}
         return {
             **pair,
             "weight": self.weight,
             "method": self.method,
-            "ids": [self.one.thread, self.other.thread],
+            "ids": [self.source.thread, self.target.thread],
         }
 
 

@@ -17,15 +17,14 @@ from told.model.query import LATEST, AsOf, Event, FactQuery, Receipt
 from told.model.scope import Scope
 from told.ports import Guard, Store, ThreadAt
 
+REVOKED: Final = "revoked"
+
 
 def load_contradictions(store: Store, scope: Scope, now: int) -> Flow[list[Contradiction]]:
     """Return the contradictions in a scope in order of detection, including quarantined claims."""
     facts = yield from call(store.find_facts, FactQuery(scope, AsOf(LATEST, now)))
     links = yield from call(store.find_links, scope.account, [fact.id for fact in facts])
     return find_contradictions(facts, [link for link in links if link.rel == CONTRADICTS])
-
-
-REVOKED: Final = "revoked"
 
 
 def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]:
