@@ -1,4 +1,4 @@
-"""A context: what is pinned, what answers the query, what was said last, packed into a budget."""
+"""Build a context: pinned facts, answers to the query and recent turns, packed into a token budget."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ from told.retrieval.state import SearchRequest, SearchState, StageTimer, intent_
 from told.text.tokens import get_piece, normalise_text
 
 CHARS_PER_TOKEN = 4
-"""About how many characters a token has."""
+"""Rough number of characters per token."""
 
 OVERFETCH = 3
-"""How many times the text a budget holds is offered to it."""
+"""Offer this many times the text that fits into the budget."""
 
 CHANGED_SUFFIX = " [changed since]"
-"""What stands behind words of which something no longer holds."""
+"""Suffix of a text whose claims were partly superseded."""
 
 USER_SUBJECT = "user"
-"""What claims call the one whose memory it is, where nothing gives a name."""
+"""Subject of claims about the user when no name is known."""
 
 FADED_NOTE = "only what is asked for is shown once it has faded"
 MIN_LINE_TOKENS = 12
-"""Hardly any line is shorter, so a budget needs no more lines than this allows."""
+"""Lower bound for the tokens of a rendered line; limits how many items are loaded."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """How a context is wanted: its tokens, its format, and how many of the last turns stand at its end."""
+    """The shape of a context: token budget, format, and number of recent turns to append."""
 
     budget: int
     format: Format = "text"
@@ -53,7 +53,7 @@ class ContextRequest:
 
 
 def estimate_max_items(budget: int) -> int:
-    """How many memories a budget can hold at most."""
+    """Return an upper bound for the number of memories that fit into a budget."""
     return min(max(budget // MIN_LINE_TOKENS, 1), MAX_LIMIT)
 
 
@@ -63,7 +63,7 @@ def build_context(
     fact_query: FactQuery,
     context_request: ContextRequest,
 ) -> Flow[Bundle]:
-    """A block of text for a prompt: what answers the query, or without one what was learned last."""
+    """Build a prompt block from a search, or from the newest facts if there is no query."""
     pinned, faded = yield from _load_pinned(
         ctx, fact_query, request.belief if request else "latest"
     )
@@ -128,9 +128,9 @@ def build_context(
 def _build_answer_items(
     state: SearchState, ctx: ReadContext, context_request: ContextRequest
 ) -> list[ContextItem]:
-    """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full.
+    """Build an item per matching passage; memories matched by a summary may be shown in full.
 
-    It is enough to offer several times what the budget can hold; what is too long for it takes no room.
+    Stop once several times the budget is on offer; texts too long for the budget do not count.
     """
     room, scale = (
         context_request.budget * CHARS_PER_TOKEN * OVERFETCH,
@@ -167,7 +167,7 @@ def _build_answer_items(
 
 
 def _build_variants(fact: Fact, slot: int) -> tuple[str, ...]:
-    """The texts that may stand for a passage, the fullest first."""
+    """Return the texts that may represent a passage, longest first."""
     is_whole = slot in LEVEL_SLOTS or len(fact.text) <= PASSAGE_CHARS
     return (
         fact.text if is_whole else get_piece(fact.text, PASSAGE_CHARS, slot),
@@ -176,7 +176,7 @@ def _build_variants(fact: Fact, slot: int) -> tuple[str, ...]:
 
 
 def _list_shorter_forms(fact: Fact) -> list[tuple[str, str]]:
-    """The shorter forms a fact has, each after its name."""
+    """Return the (level name, text) pairs of a fact's summaries."""
     meta = fact.meta
     return (
         [(name, text) for name in LEVEL_SLOTS.values() if isinstance(text := meta.get(name), str)]
@@ -192,7 +192,7 @@ def _build_items(facts: Sequence[Fact], section: str) -> list[ContextItem]:
 
 
 def _load_nothing() -> Flow[Sequence[Fact]]:
-    """No facts, asked of nobody."""
+    """Return no facts, as a flow."""
     return ()
     yield
 
@@ -200,7 +200,7 @@ def _load_nothing() -> Flow[Sequence[Fact]]:
 def _load_newest_items(
     ctx: ReadContext, fact_query: FactQuery, context_request: ContextRequest
 ) -> Flow[tuple[list[ContextItem], list[Fact]]]:
-    """What was learned last, and what of it has faded."""
+    """Return items for the newest facts, and the facts that have faded."""
     facts = yield from _load_newest(ctx, exclude_unlisted(fact_query))
     kept, faded = yield from take_unfaded(
         ctx,
@@ -212,7 +212,7 @@ def _load_newest_items(
 
 
 def _load_recent_turns(ctx: ReadContext, fact_query: FactQuery, count: int) -> Flow[Sequence[Fact]]:
-    """The last turns, the newest first, as they were said: a claim stands behind the turn it was taken from."""
+    """Return the newest turns verbatim; skip claims extracted from one of them."""
     facts = yield from _load_newest(ctx, fact_query)
     turn_evidence = {fact.evidence for fact in facts if fact.kind == TURN}
     visible = (
@@ -225,7 +225,7 @@ def _load_recent_turns(ctx: ReadContext, fact_query: FactQuery, count: int) -> F
 
 
 def _load_newest(ctx: ReadContext, fact_query: FactQuery) -> Flow[Sequence[Fact]]:
-    """The facts learned last, the newest first."""
+    """Return the visible facts, newest first."""
     facts = yield from call(ctx.store.find_facts, replace(fact_query, limit=None, offset=0))
     denied = find_denials(facts, ctx.guards)
     return [fact for fact in reversed(facts) if fact.seq not in denied]
@@ -234,10 +234,8 @@ def _load_newest(ctx: ReadContext, fact_query: FactQuery) -> Flow[Sequence[Fact]
 def _load_pinned(
     ctx: ReadContext, fact_query: FactQuery, belief: str
 ) -> Flow[tuple[list[Fact], list[Fact]]]:
-    """The facts of pinned kinds that are believed, oldest first, so that they stand in the same place every time.
-
-    Beside them, those that have faded.
-    """
+    """Return believed facts of the pinned kinds, oldest first so the prefix is stable, and faded
+    ones."""
     kinds = ctx.settings.pinned_kinds.replace(",", " ").split()
     if not kinds:
         return [], []
@@ -255,9 +253,10 @@ def _load_pinned(
 
 
 def _is_lasting(fact: Fact) -> bool:
-    """Whether a fact is worth a place in every context: it is about the user, and the only one of its sort or vital.
+    """Return True if a fact belongs in every context.
 
-    Where the user lives is, and every allergy, but neither the many things the user owns nor where somebody else lives.
+    It must be about the user and either single-valued or safety-relevant: the user's home and every
+    allergy qualify, the things the user owns and other people's homes do not.
     """
     definition = None if fact.predicate is None else lookup_predicate(fact.predicate)
     is_lasting = (
@@ -273,7 +272,7 @@ def _is_lasting(fact: Fact) -> bool:
 
 
 def _trace_faded(fact: Fact) -> TracedCandidate:
-    """What became of a fact that is not shown because it has faded."""
+    """Return the trace entry of a faded fact."""
     return TracedCandidate(fact.id, fact.seq, fact.text, 0.0, {}, "fade", False, "has faded")
 
 
