@@ -1,4 +1,4 @@
-"""Build a context: pinned facts, answers to the query and recent turns, packed into a token budget."""
+"""Build a context of pinned facts, query answers and recent turns within a token budget."""
 
 from __future__ import annotations
 
@@ -234,8 +234,10 @@ def _load_newest(ctx: ReadContext, fact_query: FactQuery) -> Flow[Sequence[Fact]
 def _load_pinned(
     ctx: ReadContext, fact_query: FactQuery, belief: str
 ) -> Flow[tuple[list[Fact], list[Fact]]]:
-    """Return believed facts of the pinned kinds, oldest first so the prefix is stable, and faded
-    ones."""
+    """Return believed facts of the pinned kinds, and the faded ones.
+
+    They are sorted oldest first so that the start of a context stays the same.
+    """
     kinds = ctx.settings.pinned_kinds.replace(",", " ").split()
     if not kinds:
         return [], []

@@ -41,7 +41,7 @@ def compute_relevance(
 
 
 def fuse_weighted(index_result: IndexResult, settings: Settings, spread: float) -> RelevanceColumns:
-    """Weight the distance from the average cosine, in spreads, and the share of the query covered."""
+    """Weight the cosine above average, in spreads, and the share of the query covered."""
     dense_weight, cover_weight = settings.rank_dense / spread, settings.rank_cover
     candidates = to_candidates(index_result.candidates)
     dense = [

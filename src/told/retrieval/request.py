@@ -105,7 +105,7 @@ MAX_CHANGES = 10 * MAX_LIMIT
 def resolve_scope_and_filter(
     ids: Mapping[str, Any], filters: Any, account: str
 ) -> tuple[Scope, Any]:
-    """The scope named by arguments or inside the filters, and what is left of the filters."""
+    """Return the scope from the arguments and the filters, and the remaining filters."""
     filter_ids, rest = split_scope(filters)
     if not filter_ids:
         return Scope.create(**ids, account=account), rest

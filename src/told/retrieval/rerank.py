@@ -1,4 +1,4 @@
-"""Rerank with a model, and compute the tiered score: 0.6 similarity, 0.3 recency, 0.1 importance."""
+"""Rerank with a model, and compute the tiered score of similarity, recency and importance."""
 
 from __future__ import annotations
 
