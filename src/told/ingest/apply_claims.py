@@ -1,4 +1,4 @@
-"""From what an extractor found to the entries of a plan: curated, carried out, and woven into the graph."""
+"""Curate extracted claims and plan the resulting entries, including graph links."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def curate_claims(
     expires: int | None,
     head_seq: int,
 ) -> Flow[Usage]:
-    """Add to a plan what becomes of the claims; `parts` says what of which turn of the plan each heard turn is."""
+    """Add the outcome of extracted claims to a plan; `segments` maps inputs to its turns."""
     quarantined = [
         ExtractedClaim(item.claim, item.turn or 0)
         for item in result.rejected
@@ -142,7 +142,7 @@ def curate_claims(
 
 
 def _report_decisions(plan: WritePlan, decisions: Sequence[Decision], written: ClaimPlan) -> None:
-    """Tell what became of each claim: what is held now, and what waits for somebody to look at it."""
+    """Add an event for each stored claim, and a skipped row for the others."""
     for decision, event in zip(decisions, written.events, strict=True):
         claim, fact = decision.claim, decision.fact
         if claim is not None and QUARANTINE in (claim.kind, fact.kind if fact else None):
@@ -165,7 +165,7 @@ def _make_skipped_row(reason: str, text: str) -> dict[str, Any]:
 def _list_asserted_threads(
     decisions: Sequence[Decision], written: ClaimPlan
 ) -> Iterator[tuple[str, str]]:
-    """The threads that claims were put on, and what they say now; no name leads to what is in doubt."""
+    """Iterate over threads with new text; skip quarantined ones, which get no graph links."""
     for decision, thread, event in zip(decisions, written.threads, written.events, strict=True):
         is_quarantined = decision.claim is not None and decision.claim.kind == QUARANTINE
         if (
@@ -178,12 +178,12 @@ def _list_asserted_threads(
 
 
 def _choose_role(inputs: ExtractionInput) -> str:
-    """Who speaks for what was heard: the least trusted of those who do."""
+    """Return the least trusted role among the turns."""
     return min((turn.evidence.role for turn in inputs.turns), key=trust_of_channel, default="user")
 
 
 def _mark_quoted_claim(inputs: ExtractionInput, extracted: ExtractedClaim) -> Claim:
-    """A claim with the stamp of a document, where it stands in what the speaker quotes and nowhere else in the turn."""
+    """Lower a claim's trust to a document's if it is grounded only in quoted text."""
     claim, evidence = extracted.claim, inputs.turns[extracted.turn].evidence
     blocks = find_quoted_spans(evidence.content)
     if not any(
@@ -207,7 +207,7 @@ def _mark_quoted_claim(inputs: ExtractionInput, extracted: ExtractedClaim) -> Cl
 def _attach_turn_context(
     inputs: ExtractionInput, extracted: ExtractedClaim, own_text: OwnText, expires: int | None
 ) -> ExtractedClaim:
-    """A claim with what the caller attached to the turn it was found in, and its span in the evidence itself."""
+    """Add the turn's metadata and expiry to a claim, and map its span to the evidence."""
     claim, turn = extracted.claim, inputs.turns[extracted.turn]
     meta = {**turn.meta, **claim.meta} if turn.meta else claim.meta
     span = None if claim.span is None else own_text.to_source_span(*claim.span)
@@ -216,7 +216,7 @@ def _attach_turn_context(
 
 
 def make_job_handler(ctx: WriteContext) -> JobHandler:
-    """What asks an extractor about a case and commits what comes of it, together with the step."""
+    """Return a handler that extracts a job and commits the result with the cursor step."""
 
     def handle_job(job: ExtractionJob, step: CursorStep | None) -> Flow[ExtractionOutcome]:
         extractor = ctx.create_extractor(str(job.options["by"]))
@@ -238,9 +238,7 @@ def make_job_handler(ctx: WriteContext) -> JobHandler:
             if not (yield from is_job_intact(ctx.store, account, job)):
                 raise CursorConflict
             guards: list[Guard] = [EntryIntact(seq) for seq in job.seqs]
-            is_first_run = (
-                step is not None
-            )  # whoever is asked once more has been counted as a witness
+            is_first_run = step is not None  # on a retry, the evidence already counts as support
             plan = WritePlan(
                 [],
                 guards,
@@ -304,12 +302,12 @@ def _build_input(ctx: WriteContext, job: ExtractionJob) -> ExtractionInput:
 
 
 QUOTE: Final = "quote"
-"""The sort of evidence that is a sentence somebody took from a turn; it is no turn of its own."""
+"""Sort of evidence that quotes a sentence of a turn and is no turn itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptStatement:
-    """A value of a concept, whether it is asserted or negated, and the sentence that says so."""
+    """An asserted or negated concept value, with the sentence that states it."""
 
     kind: Kind
     value: str
@@ -319,7 +317,7 @@ class ConceptStatement:
 
 @dataclass(slots=True)
 class _ConceptUpdate:
-    """What one thing that was said comes to."""
+    """Plans the entries of one concept statement."""
 
     ctx: WriteContext
     scope: Scope
@@ -328,7 +326,7 @@ class _ConceptUpdate:
     plan: WritePlan = field(default_factory=lambda: WritePlan([], [], []))
 
     def add_evidence(self) -> str:
-        """Plan the evidence, and give its id."""
+        """Plan the evidence and return its id."""
         evidence = self.ctx.id_generator.new_id()
         self._add_draft(
             Observed(
@@ -339,7 +337,7 @@ class _ConceptUpdate:
         return evidence
 
     def add_belief(self, thread: str, evidence: str) -> None:
-        """Plan a belief of its own."""
+        """Plan a new belief."""
         kind, value = self.statement.kind, self.statement.value
         text = f"{kind.label or kind.name}: {value}"
         meta = {VALUE_KEY: value}
@@ -360,14 +358,14 @@ class _ConceptUpdate:
         self.plan.events.append(Event("ADD", thread, text))
 
     def add_support(self, belief: ConceptBelief, evidence: str) -> None:
-        """Plan one more witness for a belief."""
+        """Plan more support for a belief."""
         thread = belief.fact.id
         self._add_draft(Linked(evidence, SUPPORTS, thread, meta=REPEAT_META))
         self.plan.guards.append(ThreadAt(thread, belief.fact.seq))
         self.plan.events.append(Event("NONE", thread))
 
     def retract_belief(self, thread: str, why: str) -> None:
-        """Plan the end of a belief, unless something is said of it meanwhile."""
+        """Plan the retraction of a belief, unless it changes meanwhile."""
         self._add_draft(Retracted(thread, why))
         self.plan.guards.append(ThreadUntouched(thread, self.head_seq))
         self.plan.events.append(Event("DELETE", thread))
@@ -382,7 +380,7 @@ def upsert_value(
     rules: ConceptRules,
     statement: ConceptStatement,
 ) -> Flow[Receipt]:
-    """Hold a value, hold it more firmly, or give it up; its event names the thread."""
+    """Add, reinforce or retract a concept value."""
     scope = concept_scopes.scope_for(statement.kind.tier)
 
     def decide() -> Flow[Receipt]:
@@ -423,7 +421,7 @@ def _plan_update(
 def _make_room(
     update: _ConceptUpdate, rules: ConceptRules, active: Sequence[WeightedValue], evidence: str
 ) -> None:
-    """Plan a new belief and the end of those it leaves no room for; one too weak to stay is not held at all."""
+    """Plan a new belief and evict others over capacity; skip the belief if it would be evicted."""
     kind, thread = update.statement.kind, update.ctx.id_generator.new_id()
     weight = reinforce(rules.build_curve(kind.name, kind.tier), 0.0)
     last_place = max((candidate.position for candidate in active), default=0)
@@ -441,7 +439,7 @@ def _make_room(
 
 
 def record_turns(ctx: WriteContext, scope: Scope, turns: int, tokens: int | None) -> Flow[Receipt]:
-    """Let some turns pass, of so many tokens together; of the usual size if nobody says."""
+    """Advance the turn clock by some turns, with `turn_tokens` each unless `tokens` is given."""
     size = turns * ctx.settings.turn_tokens if tokens is None else tokens
     evidence = Evidence(
         "",
@@ -458,7 +456,7 @@ def record_turns(ctx: WriteContext, scope: Scope, turns: int, tokens: int | None
 def forget_beliefs(
     ctx: WriteContext, concept_scopes: ConceptScopes, threads: Sequence[str]
 ) -> Flow[Receipt]:
-    """Give up beliefs, held or faded, so that nothing recalls them; the past keeps them."""
+    """Retract beliefs, current or faded; their history is kept."""
     account = concept_scopes.lasting.account
     drafts: list[Draft] = []
     for thread in threads:
@@ -473,6 +471,6 @@ def forget_beliefs(
 
 
 def _load_thread_scope(store: Store, account: str, thread: str) -> Flow[Scope | None]:
-    """Whose a thread is, held or not."""
+    """Return the scope of a thread, current or not."""
     entries = yield from call(store.thread_entries, account, thread)
     return next((entry.draft.scope for entry in entries if entry.draft is not None), None)

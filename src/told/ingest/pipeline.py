@@ -1,7 +1,7 @@
-"""add: observe, gate, extract, curate and commit what was said.
+"""Implement `add`: observe, gate, extract, curate and commit.
 
-Evidence is committed before a model is asked. What rules find is committed together with it; what a model finds comes
-afterwards, at once or by the consumer that catches up.
+Evidence is committed before a model is asked. Claims found by rules commit together with it; those
+of a model follow, immediately or through the extraction queue.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ from told.text.tokens import md5_hex, normalise_text
 def replay_receipt(
     store: Store, account: str, key: IdempotencyKey, record: IdempotencyRecord
 ) -> Flow[Receipt]:
-    """What the write of a key did; the ticket says what became of which thread, and the ledger what each said."""
+    """Rebuild the receipt of an idempotent write from its record and the ledger."""
     if record.digest != key.digest:
         raise IdempotencyConflict()
     if record.thread_ids() is None or not isinstance(record.seq, int):
@@ -83,7 +83,7 @@ def replay_receipt(
 
 
 class ReplayedThread:
-    """What a thread said before a write and then, one assertion of the write after the other."""
+    """The text of a thread before a write, and after each assertion of it."""
 
     def __init__(self, entries: Sequence[Entry], before: int) -> None:
         texts = [
@@ -93,7 +93,7 @@ class ReplayedThread:
         self._remaining = iter([text for seq, text in texts if seq > before])
 
     def advance(self) -> str | None:
-        """What the thread says with its next assertion; what it says now, if there is none."""
+        """Return the text after the next assertion, or the current text if there is none."""
         self.current_text = next(self._remaining, self.current_text)
         return self.current_text
 
@@ -110,7 +110,7 @@ NO_RESULT = ExtractionResult()
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """What an add is to do: whose it is, what was said and judged, and how it is to be kept and understood."""
+    """A validated add: scope, gate decisions and extraction options."""
 
     scope: Scope
     decisions: tuple[GateDecision, ...]
@@ -132,7 +132,10 @@ def build_request(
     kind: str,
     options: ExtractionOptions,
 ) -> WriteRequest:
-    """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
+    """Apply the gate and build a write request.
+
+    Refused turns are dropped; skipped ones stay as evidence unless verbatim.
+    """
     verbatim = options.extractor == VERBATIM or kind != PLAIN_KIND
     extraction = ctx.extraction
     gate_result = gate.apply_gate(
@@ -157,7 +160,7 @@ def build_request(
 
 
 def _check_kind_fields(kind_rules: Kind, decisions: Sequence[GateDecision]) -> list[str]:
-    """What to say of the fields that turns of a kind are given, or of a key that none of them gives."""
+    """Return warnings about the metadata fields of a kind, or about a missing key."""
     keyed = kind_rules.is_keyed
     metas = {
         id(decision.turn.meta): decision.turn.meta
@@ -170,7 +173,7 @@ def _check_kind_fields(kind_rules: Kind, decisions: Sequence[GateDecision]) -> l
 def write_memories(
     ctx: WriteContext, request: WriteRequest, key: IdempotencyKey | None
 ) -> Flow[Receipt]:
-    """Keep what was said, and hold what it says."""
+    """Store turns and the claims extracted from them."""
     options = request.options
     extractor = _choose_extractor(ctx, request)
     asks_model = extractor is not None and not extractor.local
@@ -206,7 +209,10 @@ def write_memories(
 
 
 def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | None:
-    """Who finds facts in what was said; what is given as one of a kind with rules of its own is that as it stands."""
+    """Return the extractor of a request; None to store turns verbatim.
+
+    A memory given with a kind that has its own write rules is taken as one claim.
+    """
     if request.kind_rules is not None and request.kind_rules.write is not WriteMode.APPEND:
         return KindExtractor(request.kind, ctx.author)
     if request.options.extractor == VERBATIM or request.kind != PLAIN_KIND:
@@ -219,7 +225,7 @@ def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | N
 
 
 def _segment_kept_turns(request: WriteRequest, *, whole_turns: bool) -> list[TurnSegment]:
-    """What is heard of the turns that passed the gate; what is to be kept as one of a kind is one piece of each."""
+    """Return segments of the kept turns; with `whole_turns`, one per turn."""
     kept = [
         (index, decision)
         for index, decision in enumerate(request.decisions)
@@ -236,7 +242,7 @@ def _segment_kept_turns(request: WriteRequest, *, whole_turns: bool) -> list[Tur
 def _build_input(
     ctx: WriteContext, request: WriteRequest, segments: Sequence[TurnSegment]
 ) -> ExtractionInput:
-    """What extractors hear."""
+    """Build the extraction input."""
     turns = tuple(segment.turn for segment in segments)
     options, extraction = request.options, ctx.extraction
     return ExtractionInput(
@@ -262,7 +268,7 @@ def _commit_evidence(
     *,
     asks_model: bool,
 ) -> Flow[tuple[Receipt, WritePlan | None]]:
-    """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
+    """Commit the evidence with claims found by rules; the plan is None for a replayed key."""
     scope, kinds = request.scope, _choose_kinds(request, segments, result, asks_model=asks_model)
     evidence = [decision.turn.evidence for decision in request.decisions]
     md5s, digests = (
@@ -332,7 +338,7 @@ def _commit_evidence(
 
 
 def _find_retracted_evidence(store: Store, account: str, existing: ExistingState) -> Flow[set[str]]:
-    """Evidence of which all that was understood has been given up: said again, it is to be asked about again."""
+    """Return evidence whose facts were all retracted; adding it again extracts it again."""
     evidence_ids: set[str] = set()
     for evidence in existing.evidence.values():
         has_retracted = has_listed = False
@@ -348,7 +354,7 @@ def _find_retracted_evidence(store: Store, account: str, existing: ExistingState
 
 
 def _promote_uncovered_turns(plan: WritePlan, kinds: Sequence[str | None], kind: str) -> None:
-    """Make memories of the turns that nothing came of: what was found in them was not worth keeping beside them."""
+    """Turn the turns without stored claims into memories."""
     uncovered = {
         plan.evidence_ids[index]
         for index, turn_kind in enumerate(kinds)
@@ -374,7 +380,7 @@ def _match_near_duplicates(
     turns: Iterable[tuple[GateDecision, str | None, str]],
     existing: ExistingState,
 ) -> Flow[tuple[ExistingState, Mapping[bytes, Vector]]]:
-    """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
+    """Add near-duplicates to the existing facts; return them with the vectors computed."""
     unmatched = [
         (text_md5, item.turn.evidence)
         for item, kind, text_md5 in turns
@@ -409,7 +415,7 @@ def _choose_kinds(
     *,
     asks_model: bool,
 ) -> list[str | None]:
-    """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
+    """Return the kind of each turn: a memory, a turn behind its claims, or None (evidence only)."""
     verbatim = request.options.extractor == VERBATIM
     texts: dict[int, list[str]] = {}
     for extracted in result.claims:
@@ -437,17 +443,17 @@ def _choose_kinds(
 
 
 def _format_passage(evidence: Evidence) -> str:
-    """What will be embedded of a turn that is short and answers nobody."""
+    """Return the indexed text of a short turn that is no reply."""
     return spelt(evidence.name or evidence.role, evidence.content)
 
 
-# Asking a model -------------------------------------------------------------------------------------------------------
+#  Extraction by a model
 
 
 def _extract_now(
     ctx: WriteContext, request: WriteRequest, plan: WritePlan, receipt: Receipt
 ) -> Flow[Receipt]:
-    """Let the model see what was just committed, now; what it cannot do yet is a warning, and stays to be done."""
+    """Run the extraction queue now; failures become warnings and stay queued."""
     account, retries = request.scope.account, ctx.settings.consumer_attempts
     if not (
         yield from queue.is_threshold_reached(
@@ -497,7 +503,7 @@ def _extract_now(
 def _extract_repeated(
     ctx: WriteContext, request: WriteRequest, plan: WritePlan
 ) -> Flow[list[ExtractionOutcome]]:
-    """What was said before in the same words: its facts are still held, or the model is asked once more."""
+    """Handle repeated turns: report their current facts, or extract them again."""
     indexes = [
         index
         for index, is_new in enumerate(plan.is_new)
@@ -534,7 +540,7 @@ def _extract_repeated(
 
 
 def _load_derived_facts(store: Store, account: str, evidence: Sequence[str]) -> Flow[list[Fact]]:
-    """The facts taken from some evidence, if each of them still says what it said."""
+    """Return the facts of some evidence, or none if any of them changed."""
     facts: list[Fact] = []
     for thread in (yield from call(store.threads_from_evidence, account, evidence)):
         fact = yield from call(store.get_fact, account, thread)
