@@ -40,7 +40,7 @@ WINDOW = 3
 """Number of turns compared on each side of a possible cut."""
 
 
-#  Splitting
+# Splitting
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _split_sentences(text: str, start: int, end: int, max_tokens: int) -> Iterat
         offset += len(piece)
 
 
-#  Topics
+# Topics
 
 
 def find_topic_starts(turns: Sequence[InputTurn], settings: Settings) -> tuple[int, ...]:
@@ -189,7 +189,7 @@ def _is_valley(similarities: Sequence[float], position: int, threshold: float) -
     )
 
 
-#  Extraction
+# Extraction
 
 
 def select_chunk(inputs: ExtractionInput, chunk: Chunk) -> ExtractionInput:
@@ -270,7 +270,7 @@ def extract_claims(
     return results[0] if len(results) == 1 else merge_results(results)
 
 
-#  Pending turns
+# Pending turns
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,7 +32,7 @@ _HOST: Final = lazy_regex(r"(?!-)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?")
 _NUMERIC: Final = lazy_regex(r"(?:\d+|0[xX][0-9a-fA-F]*)")
 _UNSAFE: Final = lazy_regex(r"[\x00-\x20\x7f-\U0010ffff\\]")
 
-#  The standard library's is_private misses some of these, such as carrier-grade NAT.
+# The standard library's is_private misses some of these, such as carrier-grade NAT.
 BLOCKED_IPV4_NETWORKS: Final = tuple(map(IPv4Network, (
     "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
     "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",

@@ -145,7 +145,7 @@ def _find_noise_reason(text: str, settings: Settings) -> str:
     return "infrastructure noise" if noise.is_noise(text) else ""
 
 
-#  Secrets
+# Secrets
 
 
 def screen_text(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:

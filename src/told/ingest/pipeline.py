@@ -447,7 +447,7 @@ def _format_passage(evidence: Evidence) -> str:
     return spelt(evidence.name or evidence.role, evidence.content)
 
 
-#  Extraction by a model
+# Extraction by a model
 
 
 def _extract_now(

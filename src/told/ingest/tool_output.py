@@ -71,7 +71,7 @@ def _format_banner(properties: Mapping[str, Any], uri: str) -> str:
     return f"[Shortened from {size}. The original: {' '.join(uri.split())}]"
 
 
-#  Head, errors and tail
+# Head, errors and tail
 
 
 def _shorten_lines(lines: Sequence[str], keep: int) -> Iterator[str]:
@@ -123,7 +123,7 @@ def _has_error(text: str) -> bool:
     return _ERROR.search(text) is not None and not _NO_ERROR.search(text)
 
 
-#  Properties
+# Properties
 
 _EXIT = lazy_regex(
     r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"

@@ -271,7 +271,7 @@ class HotBuffers:
             items = list(buffer.items.items())
         return tuple([seq for seq, item in reversed(items) if item.is_near(query_code, min_cosine)])
 
-    #  Topics
+    # Topics
 
     def record_topic_fetch(self, scope: Scope, topic: str, members: Iterable[str]) -> None:
         """Record that a read in this scope fetched these members of a topic."""
@@ -333,7 +333,7 @@ class HotBuffers:
             for pair, access_count in pairs.items():
                 counts[pair] = counts[pair] + access_count if pair in counts else access_count
 
-    #  Pending counts
+    # Pending counts
 
     @property
     def is_flush_due(self) -> bool:
@@ -368,7 +368,7 @@ class HotBuffers:
             for thread, access_count in access_counts.items():
                 _add_counts(counts, (thread,), access_count.count, access_count.last)
 
-    #  All pending data
+    # All pending data
 
     def take_all(self) -> Mapping[str, AccessBatch]:
         """Remove and return everything pending, by account."""
@@ -392,7 +392,7 @@ class HotBuffers:
         self.restore_cooccurrence(account, batch.cooccurrences)
         self.access_buffer.restore_records(account, batch.records)
 
-    #  Erasure
+    # Erasure
 
     def drop_threads(self, account: str, threads: Iterable[str]) -> None:
         """Drop erased threads, and every scope whose buffer becomes empty."""
@@ -437,7 +437,7 @@ def _add_counts(counts: dict[str, list[int]], threads: Iterable[str], count: int
             existing[1] = max(existing[1], at)
 
 
-#  Flows
+# Flows
 
 
 def record_read(

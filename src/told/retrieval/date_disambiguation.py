@@ -74,7 +74,7 @@ class QuerySentence:
         return Interval(start, stop, "day") if start < stop else None
 
 
-#  Normalisation
+# Normalisation
 
 
 def is_han(letter: str) -> bool:
@@ -259,7 +259,7 @@ def _accept(_: QuerySentence, __: DateMatch) -> bool:
     return True
 
 
-#  Templates matched inside sentences, with the check of each.
+# Templates matched inside sentences, with the check of each.
 TIME_CHECKS: Final[Mapping[str, Callable[[QuerySentence, DateMatch], bool]]] = {
     "word": _may_be_word,
     "ago": _may_be_ago,

@@ -425,7 +425,7 @@ def _merge_best(
     return sort_by_score(best.values())
 
 
-#  Finding edges
+# Finding edges
 
 
 def _find_edges(
@@ -491,7 +491,7 @@ def _iter_directions(
     yield link.dst, link.src, weight
 
 
-#  Following edges
+# Following edges
 
 
 def _load_visible(

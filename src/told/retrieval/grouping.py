@@ -118,7 +118,7 @@ def _add_thread(
         builder.ended_claims.append((last, winner or (None if is_current else current)))
 
 
-#  Stale turns
+# Stale turns
 
 RelevanceLookup: TypeAlias = Callable[[int], float | None]
 """Return the relevance of the fact at a seq, or None if it is no candidate."""
@@ -199,7 +199,7 @@ def _is_only_about_retracted(
     )
 
 
-#  Merging
+# Merging
 
 
 @dataclass(slots=True)

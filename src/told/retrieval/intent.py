@@ -19,7 +19,7 @@ from told.text.tokens import detect_language
 
 _T = TypeVar("_T")
 
-#  People ask at the ends of a long text, so only the two ends are analysed.
+# People ask at the ends of a long text, so only the two ends are analysed.
 _END_CHARS: Final = 1_000
 
 
@@ -138,7 +138,7 @@ def _is_about_past(text: str, mentions: tuple[QueryTime, ...]) -> bool:
     return lexicon.PAST_CUE.matches(low) and not lexicon.EVER_BEFORE_PATTERN.search(low)
 
 
-#  Names
+# Names
 
 _QUOTED_NAME: Final = lazy_regex(
     '"([^"\n]{1,120})"|“([^”\n]{1,120})”|„([^“”\n]{1,120})[“”]|«([^»\n]{1,120})»|「([^」\n]{1,120})」|『([^』\n]{1,120})』|'

@@ -282,7 +282,7 @@ def _load_details(
     ]
 
 
-#  Quotes
+# Quotes
 
 
 def _load_quotes(ctx: ReadContext, account: str, facts: Sequence[Fact]) -> Flow[Mapping[int, str]]:

@@ -54,7 +54,7 @@ GUARD_STAGE: Final = "guard"
 GATHER_NOTE: Final = "{} by vector, {} by words, the rest beside them"
 
 
-#  Search
+# Search
 
 
 def search(ctx: ReadContext, request: SearchRequest) -> Flow[SearchResult]:

@@ -32,7 +32,7 @@ _MAX_TIMES: Final = 32  # times read per text
 _DAY: Final = timedelta(days=1)
 _HOUR_US: Final = 3_600_000_000
 _CYCLE_DAYS: Final = {"day": 7, "weekend": 7, "month": 366, "season": 366}
-#  "Last Friday" is relative to now; next to a full date it is relative to that date.
+# "Last Friday" is relative to now; next to a full date it is relative to that date.
 _RELATIVE_FORMS: Final = frozenset(("turn", "ago", "word", "weekday_of_week"))
 _DATED_FORMS: Final = frozenset(("date", "iso", "numbered_date"))
 
@@ -61,7 +61,7 @@ def find_times(
         return ()
 
 
-#  Matching
+# Matching
 
 _WORD: Final = lazy_regex(r"[a-z]+|[0-9]+|[^\x00-\x7f]")
 _TOKEN_START: Final = lazy_regex(r"(?<![a-z0-9])(?:[a-z0-9]|[^\x00-\x7f])")
@@ -210,7 +210,7 @@ def _match_turned_part(sentence: QuerySentence, start: int) -> QueryTime | None:
     return QueryTime(start, fit.end, "part", span) if fit and span else None
 
 
-#  Numeric dates
+# Numeric dates
 
 _ISO: Final = lazy_regex(
     r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2})(?:[t ]\d\d:\d\d(?::\d\d)?(?:z|[+-]\d\d:?\d\d)?)?)?"
@@ -274,7 +274,7 @@ def _match_bare_year(sentence: QuerySentence, start: int, *, has_lead: bool) -> 
     return QueryTime(start, match.end(), "year", span) if span else None
 
 
-#  Parts of periods
+# Parts of periods
 
 
 def _match_prefixed(sentence: QuerySentence, start: int) -> QueryTime | None:
@@ -385,7 +385,7 @@ _PART_RESOLVERS: Final[
 }
 
 
-#  Combining times
+# Combining times
 
 
 def _join_spans(first: Interval | None, last: Interval | None) -> Interval | None:

@@ -372,7 +372,7 @@ def keep_best_per_fact(scored: Iterable[ScoredCandidate]) -> list[ScoredCandidat
     return list(best_by_seq.values())
 
 
-#  Time
+# Time
 
 
 def _get_bounds(span: Interval) -> tuple[int, int] | None:
@@ -401,7 +401,7 @@ def score_time_fit(said_at: int, start: int, end: int) -> float:
     return 0.5 if distance <= 7 * DAY_US else 0.2 if distance <= 31 * DAY_US else 0.0
 
 
-#  Facts
+# Facts
 
 
 def needs_facts(intent: QueryIntent, settings: Settings) -> bool:
@@ -526,7 +526,7 @@ def _score_name_overlap(names: set[str], text: str) -> float:
     return len(names.intersection(extract_terms(text))) / len(names)
 
 
-#  Similarity
+# Similarity
 
 
 def measure_similarity(a: Candidate, b: Candidate, mean: float) -> float:
@@ -597,7 +597,7 @@ def diversify(
     return [*chosen, *scored[len(remaining) :]]
 
 
-#  Calibration
+# Calibration
 
 
 def calibrate_score(score: float, index_result: IndexResult, settings: Settings) -> float:

@@ -91,7 +91,7 @@ def _insert_years(rows: Sequence[DatedLine]) -> Iterator[str]:
         previous_year = year
 
 
-#  Frame
+# Frame
 
 _SHORT_MARKS: Final = 256
 
@@ -110,10 +110,10 @@ def _iter_marks() -> Iterator[str]:
         yield sha256(b"told fence", str(number).encode()).hex()[: 4 if number < _SHORT_MARKS else 8]
 
 
-#  Sanitising
+# Sanitising
 
 _INVISIBLE: Final = r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-#  Joiners shape emoji and several scripts; after an ASCII character they only hide text.
+# Joiners shape emoji and several scripts; after an ASCII character they only hide text.
 _INVISIBLE_RUN: Final = lazy_regex(rf"(?<=[!-~])[\u200c\u200d{_INVISIBLE}]+|[{_INVISIBLE}]+")
 _CONTROL: Final = lazy_regex(r"[\x00-\x1f\x7f-\x9f]")
 _SURROGATE: Final = lazy_regex(r"[\ud800-\udfff]")
@@ -176,14 +176,14 @@ def _format_day(day: datetime) -> str:
     return f"{day.day} {_MONTHS[day.month - 1]}"
 
 
-#  Formats
+# Formats
 
 
 def _format_plain_line(fact: Fact, day: datetime, text: str) -> str:
     return f"{_format_day(day)} {format_speaker(fact)}: {text}{_format_origin(fact)}"
 
 
-#  Backslash, code, tag, entity, link or bold; a single asterisk or bracket is harmless.
+# Backslash, code, tag, entity, link or bold; a single asterisk or bracket is harmless.
 _MARKUP: Final = lazy_regex(r"[\\`<]|&(?=#?\w+;)|(?<=\])\(|_{2,}|\*{2,}")
 _MARKUP_IN_BOLD: Final = lazy_regex(_MARKUP.pattern + r"|\*")
 
@@ -231,7 +231,7 @@ STYLES: Final[Mapping[str, RenderStyle]] = {
         _format_element, f'<memories note="{CONTEXT_NOTE[:-1]}">', "</memories>",
         {"pinned": "<pinned>", "recent": "<recent>"}, {"pinned": "</pinned>", "recent": "</recent>"},
     ),
-    #  Two blocks: the stable one goes above the conversation, the volatile one below it.
+    # Two blocks: the stable one goes above the conversation, the volatile one below it.
     "messages": RenderStyle(
         _format_plain_line, _OPENING, _CLOSING, _TITLES, shows_years=True, omits_first_title=True,
         blocks=(("pinned",), ("recalled", "recent")), overhead=MESSAGE_TOKENS,
@@ -367,7 +367,7 @@ def _build_draft(
     )
 
 
-#  Packing
+# Packing
 
 
 def _count_line_tokens(
@@ -470,7 +470,7 @@ def _count_year_lines(
     return costs[year] + (costs[after] if before == after else 0)
 
 
-#  Printing
+# Printing
 
 
 def _print_within_budget(

@@ -38,7 +38,7 @@ EMPTY_GROUP: Final = EvidenceGroup()
 NODE_REASON: Final = "it leads to memories and is none"
 
 
-#  Related facts
+# Related facts
 
 
 def load_related(ctx: ReadContext, state: SearchState, reach: int) -> Flow[None]:
@@ -118,7 +118,7 @@ def _is_visible(fact: Fact, fact_query: FactQuery) -> bool:
     return is_fresh and matches_filter(fact_query.filter, to_record(fact))
 
 
-#  Resolution
+# Resolution
 
 
 def resolve_candidates(state: SearchState, settings: Settings) -> None:

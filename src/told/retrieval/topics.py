@@ -65,7 +65,7 @@ def score_cooccurrence(access_count: AccessCount) -> float:
     return access_count.count / (access_count.count + 1.0)
 
 
-#  Current turns
+# Current turns
 
 
 def load_current_turns(
@@ -113,7 +113,7 @@ def is_named_by(topic: Fact, turn: Fact | None) -> bool:
     )
 
 
-#  Listing
+# Listing
 
 
 @dataclass(frozen=True, slots=True)

@@ -258,7 +258,7 @@ def _decode_html(data: bytes) -> tuple[str, tuple[str, ...]]:
     return decode_text(data)
 
 
-#  Tokens
+# Tokens
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,7 +310,7 @@ def _parse_attributes(text: str) -> dict[str, str]:
     return {name.lower(): unescape(value) for name, value in pairs}
 
 
-#  Lines
+# Lines
 
 
 class _HtmlTextBuilder:
