@@ -134,8 +134,8 @@ class ExtractionConfig:
             raise build_unknown_error(extractor_name)
         if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
             raise InvalidInput(
-                f"prompt must be a text, not {format_value(prompt)}.",
-                hint="Leave it out for told's own.",
+                f"prompt must be a string, not {format_value(prompt)}.",
+                hint="Leave it out to use the default prompt.",
             )
         given_facts = () if facts is None else facts
         if not isinstance(given_facts, list | tuple):

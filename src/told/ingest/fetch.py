@@ -33,16 +33,45 @@ _NUMERIC: Final = lazy_regex(r"(?:\d+|0[xX][0-9a-fA-F]*)")
 _UNSAFE: Final = lazy_regex(r"[\x00-\x20\x7f-\U0010ffff\\]")
 
 # The standard library's is_private misses some of these, such as carrier-grade NAT.
-BLOCKED_IPV4_NETWORKS: Final = tuple(map(IPv4Network, (
-    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-    "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
-    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-    "168.63.129.16/32",  # Azure platform services
-)))  # fmt: skip
+BLOCKED_IPV4_NETWORKS: Final = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.31.196.0/24",
+            "192.52.193.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "192.175.48.0/24",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+            "168.63.129.16/32",  # Azure platform services
+        ),
+    )
+)
 PUBLIC_IPV6_NETWORK: Final = IPv6Network("2000::/3")
-BLOCKED_IPV6_NETWORKS: Final = tuple(map(IPv6Network, (
-    "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
-)))  # fmt: skip
+BLOCKED_IPV6_NETWORKS: Final = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",
+            "2001:db8::/32",
+            "2002::/16",
+            "2620:4f:8000::/48",
+            "3fff::/20",
+        ),
+    )
+)
 
 
 def is_public(address: str) -> bool:
@@ -95,14 +124,14 @@ class Fetcher:
         for _ in range(MAX_REDIRECTS + 1):
             target = check_url(url)
             if secure and target.scheme != "https":
-                raise Denied(f"{_shorten(url)} would leave an encrypted connection.")
+                raise Denied(f"{_shorten(url)} redirects from https to http.")
             secure = target.scheme == "https"
             address = self.resolve_public_address(target)
             result = self._request(target, address, accept)
             if isinstance(result, FetchedContent):
                 return result
             url = urljoin(url, result)
-        raise FetchError(f"{_shorten(url)} is one redirect too many.")
+        raise FetchError(f"Too many redirects; the last one leads to {_shorten(url)}.")
 
     def resolve_public_address(self, target: SplitResult) -> str:
         """Return an address of the URL's host; raise Denied unless all are public."""
@@ -110,7 +139,7 @@ class Fetcher:
         try:
             addresses = list(self.resolve(host, port))
         except (OSError, UnicodeError) as error:
-            raise FetchError(f"{_shorten(host)} cannot be found: {error}.") from error
+            raise FetchError(f"{_shorten(host)} cannot be resolved: {error}.") from error
         private = [address for address in addresses if not is_public(address)]
         if private or not addresses:
             raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
@@ -156,27 +185,26 @@ class Fetcher:
         if reply.status in REDIRECT_STATUSES and (location := reply.getheader("Location")):
             return location
         if reply.status != http.client.OK:
-            raise FetchError(f"{_shorten(url)} answers with status {reply.status}.")
+            raise FetchError(f"{_shorten(url)} returned status {reply.status}.")
         media_type = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         if accept and not media_type.startswith(tuple(accept)):
             raise FetchError(
-                f"{_shorten(url)} is {media_type or 'of no stated type'}; {' or '.join(accept)} is accepted."
+                f"{_shorten(url)} has the media type {media_type or 'unknown'}; "
+                f"accepted: {', '.join(accept)}."
             )
         if (reply.getheader("Content-Encoding") or "identity").lower() != "identity":
-            raise FetchError(f"{_shorten(url)} is compressed, though nobody asked for that.")
+            raise FetchError(f"{_shorten(url)} sent a compressed response that was not requested.")
         parts, size = [], 0
         while part := reply.read1(CHUNK_BYTES):
             size += len(part)
             if size > self.limit:
                 raise FetchError(
                     f"{_shorten(url)} has more than {self.limit:,} bytes.",
-                    hint="Fetch it yourself.",
+                    hint="Download it and pass the bytes.",
                 )
             parts.append(part)
         if connection.timed_out or reply.length:
-            raise http.client.IncompleteRead(
-                b""
-            )  # truncated without an error
+            raise http.client.IncompleteRead(b"")  # truncated without an error
         return FetchedContent(b"".join(parts), media_type, url)
 
 
@@ -209,7 +237,7 @@ def check_url(url: str) -> SplitResult:
     """Return the parsed URL, or raise if it is anything but a plain http(s) URL."""
     if len(url) > URL_LIMIT or _UNSAFE.search(url):
         raise InvalidInput(
-            f"{_shorten(url)} is not a plain URL.", hint="Percent-encode what is not ASCII."
+            f"{_shorten(url)} is not a plain URL.", hint="Percent-encode non-ASCII characters."
         )
     try:
         target = urlsplit(url)._replace(fragment="")
@@ -217,11 +245,11 @@ def check_url(url: str) -> SplitResult:
     except ValueError as error:
         raise InvalidInput(f"{_shorten(url)} is not a URL: {error}.") from error
     if target.scheme not in DEFAULT_PORTS:
-        raise Denied(f"{_shorten(url)} is not fetched: only http and https are.")
+        raise Denied(f"{_shorten(url)} is not fetched: only http and https are allowed.")
     if "@" in target.netloc:
-        raise Denied(f"{_shorten(url)} is not fetched: it carries a name or password.")
+        raise Denied(f"{_shorten(url)} is not fetched: it contains credentials.")
     if port not in (None, DEFAULT_PORTS[target.scheme]):
-        raise Denied(f"{_shorten(url)} is not fetched: it names the port {port}.")
+        raise Denied(f"{_shorten(url)} is not fetched: port {port} is not allowed.")
     _parse_host(target)
     return target
 
@@ -234,7 +262,7 @@ def _parse_host(target: SplitResult) -> str:
             raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
         return host
     if not _HOST.fullmatch(host):
-        raise InvalidInput(f"{_shorten(target.geturl())} names no host.")
+        raise InvalidInput(f"{_shorten(target.geturl())} has no valid host.")
     if _NUMERIC.fullmatch(host.rstrip(".").rpartition(".")[2]) and not is_public(host):
         raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
     return host

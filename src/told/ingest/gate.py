@@ -27,7 +27,7 @@ SEALED_KEY = "sealed"
 """Metadata key for encrypted secrets by their marks."""
 
 _SEALED_MARK = lazy_regex(r"\[sealed ([0-9a-f]{8}): [^\]]*\]")
-ECHO_WARNING = "What told itself had put into the prompt was left out of what was said."
+ECHO_WARNING = "Text that told itself had put into the prompt was ignored."
 
 GateOutcome = Literal["keep", "skip", "refuse"]
 
@@ -155,7 +155,7 @@ def screen_text(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
         return text, ()
     if settings.secrets == "reject":
         raise InvalidInput(
-            f"The text holds a secret: {', '.join(secret_kinds)}.",
+            f"The text contains a secret: {', '.join(secret_kinds)}.",
             hint="Leave it out, or keep it in a vault.",
         )
     screened = text if settings.secrets == "keep" else secrets.redact(text)
@@ -213,9 +213,7 @@ def _adjust_own_end(evidence: Evidence, content: str) -> dict[str, int]:
 def _seal_secrets(text: str, vault: Vault | None) -> tuple[str, dict[str, str]]:
     """Replace each secret by a mark; return the text and the sealed values by mark."""
     if vault is None:
-        raise ConfigError(
-            "Secrets are to be encrypted, and there is no vault.", hint="Set TOLD_VAULT_KEY."
-        )
+        raise ConfigError("Encrypting secrets requires a vault.", hint="Set TOLD_VAULT_KEY.")
     sealed_values: dict[str, str] = {}
 
     def seal_secret(secret: Secret, plaintext: str) -> str:
@@ -258,7 +256,5 @@ def _redact_value(value: Any) -> Any:
 
 
 def _format_warning(secret_kinds: tuple[str, ...], policy: str) -> str:
-    action = {"keep": "kept as they are, unencrypted", "encrypt": "encrypted"}.get(
-        policy, "redacted"
-    )
+    action = {"keep": "kept unencrypted", "encrypt": "encrypted"}.get(policy, "redacted")
     return f"Secrets were {action}: {', '.join(secret_kinds)}."

@@ -175,14 +175,15 @@ def parse_image(part: Any, number: int, *, limit: int) -> Image:
     if isinstance(value, bytes | bytearray | memoryview):
         if read_image_header(bytes(value[:HEADER_BYTES])) is None:
             raise InvalidInput(
-                f"Image #{number} is bytes of no image.", hint="Decode text first: data.decode()."
+                f"Image #{number} is not an image in a known format.",
+                hint="Decode text first: data.decode().",
             )
         return _limit_size(number, bytes(value), limit)
     if isinstance(value, Path):
         return Image(number, path=value)
     if not isinstance(value, str) or not value:
         raise InvalidInput(
-            f"Image #{number} is {format_value(value)}, which is no image.", hint=_IMAGE_HINT
+            f"Image #{number} is {format_value(value)}, which is not an image.", hint=_IMAGE_HINT
         )
     if value[:5].lower() == "data:":
         return _decode_data_url(value, number, limit)
@@ -193,7 +194,7 @@ def parse_image(part: Any, number: int, *, limit: int) -> Image:
             else Image(number, problem="its URL is too long")
         )
     raise InvalidInput(
-        f"Image #{number} is at {format_value(value)}, which is neither a URL nor a data URL.",
+        f"Image #{number} is {format_value(value)}, which is neither a URL nor a data URL.",
         hint=_IMAGE_HINT,
     )
 
@@ -209,7 +210,8 @@ def _locate_image(part: Mapping[str, Any]) -> Any:
     data = source.get("data", source.get("file_data"))
     if isinstance(data, str) and data[:5].lower() != "data:":
         media_type = source.get("media_type", source.get("mimeType", source.get("mime_type", "")))
-        return f"data:{media_type if isinstance(media_type, str) and '/' in media_type else ''};base64,{data}"
+        is_known = isinstance(media_type, str) and "/" in media_type
+        return f"data:{media_type if is_known else ''};base64,{data}"
     return data
 
 
@@ -244,4 +246,4 @@ def _limit_size(number: int, data: bytes, limit: int) -> Image:
 
 def make_too_large(number: int, size: int, limit: int) -> Image:
     """Return an image without its bytes because they exceed the limit."""
-    return Image(number, problem=f"it has {size:,} bytes, and at most {limit:,} are accepted")
+    return Image(number, problem=f"it has {size:,} bytes; the limit is {limit:,}")

@@ -8,8 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 from told.errors import InvalidInput, MediaError, ToldError
 from told.flow import Flow, call
@@ -25,14 +34,13 @@ from told.text.tokens import make_snippet, strip_unstorable
 
 if TYPE_CHECKING:
     from told.ingest.fetch import FetchedContent
-from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any, ClassVar, Protocol, runtime_checkable
-
 FetchFunction: TypeAlias = "Callable[[str, Sequence[str]], FetchedContent]"
 ACCEPTED_IMAGE_TYPES: Final = ("image/",)
-NOT_FETCHED: Final = "URLs are not fetched; set fetch_urls, or send the image itself"
-NO_READER: Final = "nothing here reads images, so only the image itself is kept; install tesseract, or name a reader"
+NOT_FETCHED: Final = "fetching URLs is disabled; set fetch_urls, or send the image itself"
+NO_READER: Final = (
+    "no image reader is available, so only the image itself is stored; "
+    "install tesseract, or configure a reader"
+)
 UNKNOWN_FORMAT: Final = "it is not a PNG, JPEG, GIF, WebP or BMP image"
 
 
@@ -109,7 +117,7 @@ def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
     if image_header.pixels > (max_pixels := image_ctx.settings.pixel_limit):
         return _make_unread(
             image,
-            f"it claims {image_header.pixels:,} pixels, and at most {max_pixels:,} are decoded",
+            f"it has {image_header.pixels:,} pixels; the limit is {max_pixels:,}",
         )
     blob = Blob.from_bytes(data, image_header.media_type)
     if not image_ctx.readers:
@@ -138,7 +146,7 @@ def _run_readers(
             lines += [f"[{heading} image #{image.number}]\n{words}"] if words else []
         else:
             reason = (
-                outcome if isinstance(outcome, Failure) else f"it answered {type(outcome).__name__}"
+                outcome if isinstance(outcome, Failure) else f"it returned {type(outcome).__name__}"
             )
             problems.append(f"Image #{image.number} was not read by {reader.model}: {reason}")
     return lines, problems
@@ -150,7 +158,7 @@ def _make_unread(image: Image, problem: str) -> ImageReading:
     return ImageReading(
         f"[image #{image.number}{location}]",
         None,
-        (f"Image #{image.number} is not kept: {problem}.",),
+        (f"Image #{image.number} was not stored: {problem}.",),
     )
 
 

@@ -139,7 +139,7 @@ def _parse_rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]
         for row in (messages if isinstance(messages, list | tuple) else (messages,))
     ]
     if not rows:
-        raise InvalidInput("messages is empty.", hint="Give at least one message.")
+        raise InvalidInput("messages is empty.", hint="Pass at least one message.")
     if len(rows) > settings.batch_limit:
         raise TooLarge(
             f"{len(rows)} messages in one add; the limit is {settings.batch_limit}.",
@@ -208,8 +208,9 @@ def _parse_text_part(part: Any, number: int) -> str:
         return to_plain_str(part["text"])
     part_type = part.get("type") if isinstance(part, Mapping) else type(part).__name__
     raise Unsupported(
-        f"Message {number} holds {format_value(part_type)} content; text and images are remembered.",
-        hint="Give documents to upload(); describe the rest in words, or leave it out.",
+        f"Message {number} has {format_value(part_type)} content; "
+        "only text and images are supported.",
+        hint="Pass documents to upload(); describe other content in words, or leave it out.",
     )
 
 
@@ -228,7 +229,7 @@ def parse_valid_since(value: Any, settings: Settings) -> Interval:
         return ALWAYS
     span = parse_interval(value, zone=settings.zone or None)
     if span.start is None:
-        raise TimeError(f"{format_value(value)} has no beginning.")
+        raise TimeError(f"{format_value(value)} has no start.")
     return Interval(span.start, None, span.precision)
 
 
@@ -260,7 +261,7 @@ def _check_keys(value: Any, depth: int) -> None:
     for key in value if isinstance(value, dict) else ():
         if not isinstance(key, str):
             raise InvalidInput(
-                f"metadata has the key {format_value(key)}, which is not text.",
+                f"metadata has the key {format_value(key)}, which is not a string.",
                 hint=METADATA_EXAMPLE,
             )
         validate_text(key, limit=KEY_LIMIT)

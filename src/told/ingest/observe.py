@@ -22,7 +22,10 @@ from told.ports import ExistingState, Guard, NoEvidence, NoFact, ThreadAt
 from told.text.echo import OwnText, has_image_text
 
 REPEAT_META = {"said": "again"}
-KEPT_METADATA_WARNING = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
+KEPT_METADATA_WARNING = (
+    "The text is already stored; its metadata and expiration were not changed. "
+    "Use update() to change them."
+)
 
 
 @dataclass(slots=True)

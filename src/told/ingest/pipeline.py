@@ -43,7 +43,7 @@ from told.ingest.queue import ExtractionJob, ExtractionOutcome
 from told.ingest.types import ExtractionInput, ExtractionResult, Extractor
 from told.ledger.commit import retry_on_conflict
 from told.ledger.consumer import Failure, catch_failure
-from told.ledger.views import format_indexed_text as spelt
+from told.ledger.views import format_indexed_text
 from told.model.beliefs import safe_kind
 from told.model.entry import Asserted, Blob, Entry, Evidence
 from told.model.fact import TURN, UNLISTED_KINDS, Fact
@@ -63,7 +63,7 @@ def replay_receipt(
         raise IdempotencyConflict()
     if record.thread_ids() is None or not isinstance(record.seq, int):
         raise StoreCorrupt(
-            "What was done under this key cannot be read any more.", hint="Run `told rebuild`."
+            "The stored result of this idempotency key cannot be read.", hint="Run `told rebuild`."
         )
     outcome = json.loads(record.outcome)
     before = record.seq - outcome.get("entries", 0)
@@ -444,7 +444,7 @@ def _choose_kinds(
 
 def _format_passage(evidence: Evidence) -> str:
     """Return the indexed text of a short turn that is no reply."""
-    return spelt(evidence.name or evidence.role, evidence.content)
+    return format_indexed_text(evidence.name or evidence.role, evidence.content)
 
 
 # Extraction by a model
@@ -477,14 +477,17 @@ def _extract_now(
     failed = any(not own_evidence.isdisjoint(evidence) for evidence in progress.failed)
     status = DONE if outcomes else FAILED if failed else PENDING if progress.failure else DONE
     notes = (
-        [f"Not extracted yet, the words are kept: {progress.failure}"] if progress.failure else []
+        [f"Extraction is pending; the messages are stored: {progress.failure}"]
+        if progress.failure
+        else []
     )
     if any(outcome.unreadable_replies for outcome in outcomes):
         notes.append(
-            "Some of the model's answer could not be read; the words are kept. See `told faults list`."
+            "Part of the model's reply could not be parsed; the messages are stored. "
+            "See `told faults list`."
         )
     if status == FAILED:
-        notes.append("Extraction failed; the words are kept. See `told faults list`.")
+        notes.append("Extraction failed; the messages are stored. See `told faults list`.")
     warnings = (
         *receipt.warnings,
         *(note for outcome in outcomes for note in outcome.warnings),
@@ -535,7 +538,9 @@ def _extract_repeated(
     )
     outcome = yield from catch_failure(make_job_handler(ctx)(job, None))
     if isinstance(outcome, Failure):
-        return [ExtractionOutcome(warnings=(f"Not extracted, the words are kept: {outcome}",))]
+        return [
+            ExtractionOutcome(warnings=(f"Extraction failed; the messages are stored: {outcome}",))
+        ]
     return [outcome]
 
 

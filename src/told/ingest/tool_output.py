@@ -112,8 +112,9 @@ def _count_fitting(rows: Sequence[OutputRow], room: int) -> int:
 
 
 _ERROR = lazy_regex(
-    r"(?i)\b(?:error|exception|fail(?:ed|ure|s)?|fatal|panic(?:ked)?|traceback|critical|denied|refused|timed ?out"
-    r"|cannot|can't|could not|unable to|not found|no such file|undefined reference|segmentation fault|killed|assert)\b"
+    r"(?i)\b(?:error|exception|fail(?:ed|ure|s)?|fatal|panic(?:ked)?|traceback|critical|denied"
+    r"|refused|timed ?out|cannot|can't|could not|unable to|not found|no such file"
+    r"|undefined reference|segmentation fault|killed|assert)\b"
     r"|\w(?:Error|Exception)\b"
 )
 _NO_ERROR = lazy_regex(r"(?i)\b(?:0|no|without) (?:errors?|failures?|failed|exceptions?)\b")
@@ -126,12 +127,14 @@ def _has_error(text: str) -> bool:
 # Properties
 
 _EXIT = lazy_regex(
-    r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"
+    r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b"
+    r"|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"
 )
 _FILE = lazy_regex(r"(?<![\w@+~./:-])[\w@+~./-]{1,300}\.(?P<ending>[A-Za-z]\w{0,5})(?![\w/-])")
 _ENDINGS = frozenset(
-    """c cc cfg conf cpp cs css csv db env go h hpp html ini ipynb java js json jsx kt lock log lua md mjs php pl png py
-    pyi rb rs rst scala sh sql svg swift tex toml ts tsv tsx txt vue xml yaml yml zip""".split()
+    """c cc cfg conf cpp cs css csv db env go h hpp html ini ipynb java js json jsx kt lock log
+    lua md mjs php pl png py pyi rb rs rst scala sh sql svg swift tex toml ts tsv
+    tsx txt vue xml yaml yml zip""".split()
 )
 _WARNING = lazy_regex(r"(?i)\bwarn(?:ing)?s?\b")
 

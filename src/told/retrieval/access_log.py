@@ -467,7 +467,7 @@ def _write_pending(store: Store, hot_buffers: HotBuffers) -> Flow[tuple[str, ...
         result = yield from catch_failure(call(store.record_accesses, account, batch))
         if isinstance(result, Failure):
             hot_buffers.restore_all(account, batch)
-            warnings.append(f"Recalls could not be written down: {result}")
+            warnings.append(f"The access log could not be written: {result}")
     return tuple(warnings)
 
 

@@ -61,9 +61,12 @@ def resolve_thresholds(settings: Settings, embedder: Embedder | None) -> Thresho
     )
 
 
-NO_EMBEDDER_WARNING = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
+NO_EMBEDDER_WARNING = (
+    "No embedder is available, so the search uses keywords only; "
+    "run `told models install` to add one."
+)
 OTHER_EMBEDDER_WARNING = (
-    "The store's embedder {} is not available here, so memories are found by their words only."
+    "The store's embedder {} is not available here, so the search uses keywords only."
 )
 MAX_QUERY_TERMS = 64
 _WORD_EDGES = re.compile(r"^\W+|\W+$")
@@ -169,7 +172,7 @@ def search_index(
     try:
         return (yield from call(ctx.store.index.search, index_query)), ()
     except ModelMismatch as mismatch:
-        warning = f"Memories are found by their words only: {mismatch}"
+        warning = f"The search uses keywords only: {mismatch}"
         return (yield from call(ctx.store.index.search, replace(index_query, vector=None))), (
             warning,
         )
@@ -196,7 +199,7 @@ def embed_query(ctx: ReadContext, query: str) -> Flow[tuple[Vector | None, tuple
         )
     vector = yield from catch_failure(_embed(ctx.embedder, query))
     if isinstance(vector, Failure):
-        return None, (f"The embedder failed, so memories are found by their words only: {vector}",)
+        return None, (f"The embedder failed, so the search uses keywords only: {vector}",)
     return vector, ()
 
 

@@ -337,8 +337,21 @@ def _load_cosines(
 
 
 PART_OF, MENTIONS = "part_of", "mentions"
-NON_NEIGHBOUR_RELATIONS = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", DERIVED_FROM, DISTINCT_REFERENT,
-                   IN_EXCHANGE, ABSTRACTED_FROM, "importance"})  # fmt: skip
+NON_NEIGHBOUR_RELATIONS = frozenset(
+    {
+        PART_OF,
+        IN_TOPIC,
+        CO_OCCURS,
+        "supports",
+        "supersedes",
+        "contradicts",
+        DERIVED_FROM,
+        DISTINCT_REFERENT,
+        IN_EXCHANGE,
+        ABSTRACTED_FROM,
+        "importance",
+    }
+)
 """Relations that are not followed as graph neighbours."""
 
 SCORE_SCALE = 10.0

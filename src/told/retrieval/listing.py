@@ -48,7 +48,7 @@ def parse_owner_types(value: Any) -> tuple[str, ...]:
         hint = (
             isinstance(value, str) and suggest_option(value, OWNER_TYPES)
         ) or f"Use one of {', '.join(OWNER_TYPES)}."
-        raise InvalidInput(f"There is no type {format_value(value)}.", hint=hint)
+        raise InvalidInput(f"Unknown owner type {format_value(value)}.", hint=hint)
     return (value,)
 
 
@@ -107,9 +107,7 @@ def list_relations(
         node.id for node in nodes_by_id.values() if node.meta.get("slug") == kind.slugify(name)
     ]
     if not node_ids:
-        raise NotFoundError(
-            f"Nobody here speaks of {name!r}.", hint="List whom they speak of with entities()."
-        )
+        raise NotFoundError(f"There is no entity {name!r} here.", hint="List them with entities().")
     links = yield from call(store.find_links, scope.account, node_ids)
     visible_links = [link for link in links if link.src in nodes_by_id and link.dst in nodes_by_id]
     obsolete = yield from _find_obsolete_links(store, scope, visible_links, nodes_by_id, now)

@@ -381,7 +381,7 @@ def list_facts(
 def _clean_query(query: str, settings: Settings) -> str:
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput(
-            "The query is empty.", hint="Ask for something, or use get_all() to list everything."
+            "The query is empty.", hint="Pass a query, or use get_all() to list everything."
         )
     return validate_text(query, limit=settings.text_limit)
 

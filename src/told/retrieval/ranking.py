@@ -94,8 +94,11 @@ def fuse_tiered(index_result: IndexResult, _: Settings, __: float) -> RelevanceC
 
 
 FUSION_METHODS: Mapping[str, Callable[[IndexResult, Settings, float], RelevanceColumns]] = {
-    "weighted": fuse_weighted, "rrf": fuse_rrf, "anchored": fuse_anchored, FUSED_METHOD: fuse_tiered,
-}  # fmt: skip
+    "weighted": fuse_weighted,
+    "rrf": fuse_rrf,
+    "anchored": fuse_anchored,
+    FUSED_METHOD: fuse_tiered,
+}
 
 
 DAY_US = 86_400_000_000

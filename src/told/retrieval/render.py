@@ -112,7 +112,10 @@ def _iter_marks() -> Iterator[str]:
 
 # Sanitising
 
-_INVISIBLE: Final = r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+_INVISIBLE: Final = (
+    r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    r"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+)
 # Joiners shape emoji and several scripts; after an ASCII character they only hide text.
 _INVISIBLE_RUN: Final = lazy_regex(rf"(?<=[!-~])[\u200c\u200d{_INVISIBLE}]+|[{_INVISIBLE}]+")
 _CONTROL: Final = lazy_regex(r"[\x00-\x1f\x7f-\x9f]")
@@ -194,7 +197,8 @@ def _escape_markup(match: re.Match[str]) -> str:
 
 def _format_bullet(fact: Fact, day: datetime, text: str) -> str:
     name = _MARKUP_IN_BOLD.sub(_escape_markup, format_speaker(fact))
-    return f"- **{_format_day(day)} {day.year}, {name}:** {_MARKUP.sub(_escape_markup, text + _format_origin(fact))}"
+    escaped = _MARKUP.sub(_escape_markup, text + _format_origin(fact))
+    return f"- **{_format_day(day)} {day.year}, {name}:** {escaped}"
 
 
 _XML_ESCAPES: Final = str.maketrans(
@@ -222,21 +226,34 @@ _OPENING: Final = f"<memory {{mark}}>\n{CONTEXT_NOTE}"
 _CLOSING: Final = "</memory {mark}>"
 
 STYLES: Final[Mapping[str, RenderStyle]] = {
-    "text": RenderStyle(_format_plain_line, _OPENING, _CLOSING, _TITLES, shows_years=True, omits_first_title=True),
+    "text": RenderStyle(
+        _format_plain_line, _OPENING, _CLOSING, _TITLES, shows_years=True, omits_first_title=True
+    ),
     "markdown": RenderStyle(
-        _format_bullet, f"## What is remembered\n*{CONTEXT_NOTE}*", "",
+        _format_bullet,
+        f"## What is remembered\n*{CONTEXT_NOTE}*",
+        "",
         {"pinned": "### Profile", "recalled": "### Retrieved memories", "recent": "### Recent"},
     ),
     "xml": RenderStyle(
-        _format_element, f'<memories note="{CONTEXT_NOTE[:-1]}">', "</memories>",
-        {"pinned": "<pinned>", "recent": "<recent>"}, {"pinned": "</pinned>", "recent": "</recent>"},
+        _format_element,
+        f'<memories note="{CONTEXT_NOTE[:-1]}">',
+        "</memories>",
+        {"pinned": "<pinned>", "recent": "<recent>"},
+        {"pinned": "</pinned>", "recent": "</recent>"},
     ),
     # Two blocks: the stable one goes above the conversation, the volatile one below it.
     "messages": RenderStyle(
-        _format_plain_line, _OPENING, _CLOSING, _TITLES, shows_years=True, omits_first_title=True,
-        blocks=(("pinned",), ("recalled", "recent")), overhead=MESSAGE_TOKENS,
+        _format_plain_line,
+        _OPENING,
+        _CLOSING,
+        _TITLES,
+        shows_years=True,
+        omits_first_title=True,
+        blocks=(("pinned",), ("recalled", "recent")),
+        overhead=MESSAGE_TOKENS,
     ),
-}  # fmt: skip
+}
 
 
 def count_tokens_batch(texts: Sequence[str], encoding: str) -> list[int]:
@@ -247,7 +264,7 @@ def count_tokens_batch(texts: Sequence[str], encoding: str) -> list[int]:
         return list(toktok.batch_count(texts, encoding, threads=1))
     except KeyError as error:
         raise ConfigError(
-            f"There is no tokenizer {encoding!r}.", hint="Use o200k_base or cl100k_base."
+            f"Unknown tokenizer {encoding!r}.", hint="Use o200k_base or cl100k_base."
         ) from error
 
 
@@ -331,9 +348,7 @@ def assemble(
     Dates are in UTC unless a zone is given.
     """
     if format not in STYLES:
-        raise InvalidInput(
-            f"There is no format {format!r}.", hint=f"Use one of {', '.join(FORMATS)}."
-        )
+        raise InvalidInput(f"Unknown format {format!r}.", hint=f"Use one of {', '.join(FORMATS)}.")
     style = STYLES[format]
     drafts = [_build_draft(index, item, style, zone) for index, item in enumerate(items)]
     costs = _count_line_tokens(style, drafts, encoding)
@@ -347,7 +362,7 @@ def _build_draft(
 ) -> _ContextDraft:
     if item.section not in SECTIONS:
         raise InvalidInput(
-            f"There is no section {item.section!r}.", hint=f"Use one of {', '.join(SECTIONS)}."
+            f"Unknown section {item.section!r}.", hint=f"Use one of {', '.join(SECTIONS)}."
         )
     fact = item.hit.fact
     at = fact.updated_at if fact.said_at is None else fact.said_at

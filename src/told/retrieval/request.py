@@ -23,9 +23,9 @@ from told.settings import Settings
 from told.text.dates import from_us, parse_instant, parse_moment
 from told.text.tokens import format_value, validate_label
 
-UNKNOWN_KIND_READ_WARNING = "No kind is called {}: it is not declared, and no memory here has it.{}"
+UNKNOWN_KIND_READ_WARNING = "Unknown kind {}: it is not declared, and no memory here has it.{}"
 UNKNOWN_KIND_WRITE_WARNING = (
-    "No kind is called {}: what was said is kept under that name, by no rules of its own.{}"
+    "Unknown kind {}: the memory is stored under that name, without rules of its own.{}"
 )
 
 
@@ -115,7 +115,8 @@ def resolve_scope_and_filter(
     for name in filter_ids.keys() & argument_ids.keys():
         if filter_ids[name] != argument_ids[name]:
             raise InvalidInput(
-                f"{name} is {argument_ids[name]!r} in the call and {filter_ids[name]!r} in its filters."
+                f"{name} is {argument_ids[name]!r} in the call, "
+                f"but {filter_ids[name]!r} in its filters."
             )
     return Scope.create(
         **filter_ids,
@@ -174,7 +175,7 @@ def parse_limit(limit: Any, top_k: Any, settings: Settings) -> int:
         parse_int(value, name, 1, MAX_LIMIT) for name, value in given.items() if value is not None
     }
     if len(values) > 1:
-        raise InvalidInput("limit and top_k are two names of one thing; give one of them.")
+        raise InvalidInput("limit and top_k are the same option; pass only one of them.")
     return values.pop() if values else settings.limit
 
 
@@ -233,7 +234,7 @@ def parse_min_score(threshold: Any, min_score: Any) -> float:
     given = {"threshold": threshold, "min_score": min_score}
     values = {_parse_share(value, name) for name, value in given.items() if value is not None}
     if len(values) > 1:
-        raise InvalidInput("threshold and min_score are two names of one thing; give one of them.")
+        raise InvalidInput("threshold and min_score are the same option; pass only one of them.")
     return values.pop() if values else 0.0
 
 
@@ -247,7 +248,7 @@ def parse_belief(value: Any) -> str:
     """Return which side of a contradiction to show; "latest" by default."""
     if value is not None and not (isinstance(value, str) and value in BELIEFS):
         raise InvalidInput(
-            f"There is no belief {format_value(value)}.", hint=f"Use one of {', '.join(BELIEFS)}."
+            f"Unknown belief {format_value(value)}.", hint=f"Use one of {', '.join(BELIEFS)}."
         )
     return value or "latest"
 
@@ -270,7 +271,7 @@ def parse_context_request(
     turns = settings.tail if tail is None else parse_int(tail, "tail", 0, MAX_LIMIT)
     if format is not None and not (isinstance(format, str) and format in FORMATS):
         raise InvalidInput(
-            f"There is no format {format_value(format)}.", hint=f"Use one of {', '.join(FORMATS)}."
+            f"Unknown format {format_value(format)}.", hint=f"Use one of {', '.join(FORMATS)}."
         )
     return ContextRequest(tokens, format or "text", turns)
 
@@ -280,5 +281,5 @@ def drop_query_options(options: Mapping[str, Any]) -> dict[str, Any]:
     query_only = ("threshold", "min_score", "rerank", "reference_date", "belief", "lens")
     for name in query_only:
         if options.get(name) is not None and options[name] is not False:
-            raise InvalidInput(f"{name} needs a query.", hint="Ask for something, or leave it out.")
+            raise InvalidInput(f"{name} needs a query.", hint="Pass a query, or leave it out.")
     return {name: value for name, value in options.items() if name not in query_only}

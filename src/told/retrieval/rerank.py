@@ -21,11 +21,12 @@ from told.text.importance import score_importance, stated_importance
 from told.text.tokens import parse_lenient_json
 
 SCORES_SCHEMA = {
-    "type": "object", "required": ["scores"],
+    "type": "object",
+    "required": ["scores"],
     "properties": {"scores": {"type": "array", "items": {"type": "number"}}},
-}  # fmt: skip
+}
 NO_RERANKER_WARNING = (
-    "rerank had no effect: no reranker is in use; give one with Memory(reranker=...)."
+    "rerank had no effect: no reranker is configured; pass one as Memory(reranker=...)."
 )
 
 
@@ -40,12 +41,12 @@ def rerank_head(
     reply = yield from catch_failure(_request_scores(ctx.reranker, query, texts))
     if isinstance(reply, Failure):
         return list(scored), (
-            f"The reranker {ctx.reranker.model} failed, so the order is told's own: {reply}",
+            f"The reranker {ctx.reranker.model} failed, so the default order is used: {reply}",
         )
     scores = _parse_scores(reply, len(head))
     if scores is None:
         return list(scored), (
-            f"The reranker {ctx.reranker.model} did not answer with {len(head)} numbers.",
+            f"The reranker {ctx.reranker.model} did not return {len(head)} numbers.",
         )
     order = sorted(range(len(head)), key=lambda index: (-scores[index], index))
     places = zip(order, head, strict=True)

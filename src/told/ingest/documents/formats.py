@@ -135,13 +135,15 @@ def _split_text(text: str, start: int, end: int, size: int) -> Iterator[tuple[in
 
 
 INSTALL_HINT: Final = 'Install the extra: pip install "told[documents]".'
-NO_TEXT_WARNING: Final = "The PDF has no text in it; it may hold scanned pages."
+NO_TEXT_WARNING: Final = "The PDF contains no text; its pages may be scans."
 
 
 def read_pdf(data: bytes, limit: int, timeout: float = 60.0) -> ParsedDocument:
     """Read a PDF with one section per page, in a child process for isolation."""
     if find_spec("pypdf") is None:
-        raise ReaderMissing("PDFs are read with pypdf, which is not installed.", hint=INSTALL_HINT)
+        raise ReaderMissing(
+            "Reading PDFs requires pypdf, which is not installed.", hint=INSTALL_HINT
+        )
     result = _run_child(data, limit, timeout)
     if "error" in result:
         raise MediaError(
@@ -164,7 +166,7 @@ def _run_child(data: bytes, limit: int, timeout: float) -> dict[str, Any]:
     with as_file(files("told.ingest.documents").joinpath("pdf_child.py")) as program:
         command = [sys.executable, "-P", str(program), str(limit), str(round(timeout))]
         try:
-            process = subprocess.run(
+            process = subprocess.run(  # noqa: S603 (this interpreter, our own program)
                 command, input=data, capture_output=True, timeout=timeout, check=False
             )
         except subprocess.TimeoutExpired as error:
@@ -172,18 +174,19 @@ def _run_child(data: bytes, limit: int, timeout: float) -> dict[str, Any]:
     try:
         result: dict[str, Any] = json.loads(process.stdout)
     except ValueError as error:
-        raise MediaError(
-            "The PDF broke its reader; it may be damaged, or made to do that."
-        ) from error
+        raise MediaError("The PDF reader crashed; the file may be damaged or malicious.") from error
     return result
 
 
 _BYTE_ORDER_MARKS: Final = (
-    (codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"),
-)  # fmt: skip
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 GUESSED_ENCODING_WARNING: Final = (
-    "It is not UTF-8; it was read as Western European text, so some characters may be wrong."
+    "The file is not UTF-8; it was decoded as Windows-1252, so some characters may be wrong."
 )
 
 
@@ -198,20 +201,21 @@ def decode_text(data: bytes) -> tuple[str, tuple[str, ...]]:
         return data.decode("cp1252", "replace"), (GUESSED_ENCODING_WARNING,)
 
 
-def read_plain(data: bytes, limit: int) -> ParsedDocument:
+def read_plain(data: bytes, _limit: int) -> ParsedDocument:
     """Read plain text."""
     text, warnings = decode_text(data)
     return ParsedDocument(text, warnings=warnings)
 
 
-def read_markdown(data: bytes, limit: int) -> ParsedDocument:
+def read_markdown(data: bytes, _limit: int) -> ParsedDocument:
     """Read Markdown with its sections."""
     text, warnings = decode_text(data)
     return ParsedDocument(text, sections=split_sections(text), warnings=warnings)
 
 
 SKIPPED_TAGS: Final = frozenset(
-    "script style nav template noscript iframe object svg math canvas audio video button select textarea dialog".split()
+    "script style nav template noscript iframe object svg math canvas audio video button select "
+    "textarea dialog".split()
 )
 VOID_TAGS: Final = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()
@@ -220,10 +224,15 @@ RAW_TEXT_TAGS: Final = frozenset("script style textarea title iframe noscript".s
 OPTIONAL_END_TAGS: Final = frozenset("p li dd dt td th tr".split())
 HEADING_TAGS: Final = frozenset("h1 h2 h3 h4 h5 h6".split())
 ITEM_TAGS: Final = frozenset("li tr dd dt".split())
-BLOCK_TAGS: Final = HEADING_TAGS | ITEM_TAGS | frozenset(
-    "address article aside blockquote body caption details div dl fieldset figcaption figure footer form header "
-    "hr html main ol p pre section summary table tbody tfoot thead ul".split()
-)  # fmt: skip
+BLOCK_TAGS: Final = (
+    HEADING_TAGS
+    | ITEM_TAGS
+    | frozenset(
+        "address article aside blockquote body caption details div dl fieldset figcaption figure "
+        "footer form header hr html main ol p pre section summary table tbody tfoot thead "
+        "ul".split()
+    )
+)
 LINK_SCHEMES: Final = ("http://", "https://", "mailto:")
 _HIDDEN_STYLE: Final = lazy_regex(
     r"display\s*:\s*none|visibility\s*:\s*hidden|(?:font-size|opacity)\s*:\s*0(?![.\d])",
@@ -237,7 +246,7 @@ _ATTRIBUTE: Final = lazy_regex(
 )
 
 
-def read_html(data: bytes, limit: int) -> ParsedDocument:
+def read_html(data: bytes, _limit: int) -> ParsedDocument:
     """Read the visible text of a page."""
     source, warnings = _decode_html(data)
     builder = _HtmlTextBuilder()
@@ -445,7 +454,7 @@ def read_docx(data: bytes, limit: int) -> ParsedDocument:
     try:
         with zipfile.ZipFile(BytesIO(data)) as archive:
             if len(archive.infolist()) > MAX_MEMBERS:
-                raise TooLarge(f"The document is an archive of more than {MAX_MEMBERS:,} files.")
+                raise TooLarge(f"The document archive has more than {MAX_MEMBERS:,} files.")
             body = _read_member(archive, BODY_MEMBER, limit)
             properties = (
                 _read_member(archive, PROPERTIES_MEMBER, limit)
@@ -494,7 +503,7 @@ class _XmlParser:
             parser.Parse(data, True)
         except expat.ExpatError as error:
             raise MediaError(
-                f"The document's XML is broken: {error}.", hint="Save it again."
+                f"The document's XML is invalid: {error}.", hint="Save it again."
             ) from error
 
     def start_element(self, name: str, attributes: dict[str, str]) -> None:
@@ -509,7 +518,8 @@ class _XmlParser:
 
 def _refuse_doctype(*_: object) -> None:
     raise MediaError(
-        "The document declares a document type, which no true one does.", hint="It was not read."
+        "The document has a DOCTYPE declaration, which DOCX files never have.",
+        hint="Save it again.",
     )
 
 
@@ -525,11 +535,11 @@ class _TitleParser(_XmlParser):
         self.parse_xml(data)
         return self._title.strip()
 
-    def start_element(self, name: str, attributes: dict[str, str]) -> None:
+    def start_element(self, name: str, _attributes: dict[str, str]) -> None:
         """Note whether a title starts."""
         self._in_title = name == _TITLE_ELEMENT
 
-    def end_element(self, name: str) -> None:
+    def end_element(self, _name: str) -> None:
         """Note the end of a title."""
         self._in_title = False
 

@@ -37,7 +37,6 @@ from told.ingest.image_parts import Image, read_image_header
 from told.ingest.images import ImageContext, read_image
 from told.ingest.messages import DOCUMENT, NAME_LIMIT, SOURCE_LIMIT
 from told.ledger.commit import commit_batch, retry_on_conflict
-from told.ledger.consumer import drain_consumer
 from told.model.entry import (
     BLOBS_KEY,
     NO_META,
@@ -67,7 +66,7 @@ REVISED: Final = "revised"
 OUTLINE_LIMIT: Final = 4000
 """Maximum length of the root fact of a document with several parts."""
 
-UNCHANGED_WARNING: Final = "The document has not changed; it keeps the metadata it has."
+UNCHANGED_WARNING: Final = "The document is unchanged; its metadata was not updated."
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +160,11 @@ def ingest_document(
         return (yield from _commit_revision(ctx, scope, incoming, stored))
 
     receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-    return (yield from _embed_after_commit(ctx, scope.account, receipt))
+    return (
+        yield from embedding.embed_after_commit(
+            ctx.store, ctx.embedder, scope.account, receipt, ctx.settings
+        )
+    )
 
 
 def _load_stored(ctx: WriteContext, scope: Scope, source: str) -> Flow[StoredDocument]:
@@ -297,46 +300,48 @@ def _build_event(
     return Event(event, thread, text, previous_text, DOCUMENT, incoming.name)
 
 
-def _embed_after_commit(ctx: WriteContext, account: str, receipt: Receipt) -> Flow[Receipt]:
-    """Embed with a remote embedder; on failure the text is still found by its words."""
-    if ctx.embedder is None or ctx.embedder.local or receipt.tx is None:
-        return receipt
-    failure = yield from drain_consumer(
-        ctx.store,
-        account,
-        embedding.make_embedding_consumer(ctx.store, ctx.embedder, account),
-        batch=ctx.settings.consumer_batch,
-        attempts=ctx.settings.consumer_attempts,
-    )
-    if failure is None:
-        return receipt
-    return replace(
-        receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}")
-    )
-
-
 PDF, DOCX = (
     "application/pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 )
 MEDIA_TYPES_BY_SUFFIX: Final[Mapping[str, str]] = {
-    ".txt": "text/plain", ".text": "text/plain", ".log": "text/plain", ".rst": "text/plain", ".csv": "text/plain",
-    ".tsv": "text/plain", ".json": "text/plain", ".jsonl": "text/plain", ".yaml": "text/plain", ".yml": "text/plain",
-    ".toml": "text/plain", ".md": "text/markdown", ".markdown": "text/markdown", ".html": "text/html",
-    ".htm": "text/html", ".xhtml": "text/html", ".pdf": PDF, ".docx": DOCX,
-}  # fmt: skip
+    ".txt": "text/plain",
+    ".text": "text/plain",
+    ".log": "text/plain",
+    ".rst": "text/plain",
+    ".csv": "text/plain",
+    ".tsv": "text/plain",
+    ".json": "text/plain",
+    ".jsonl": "text/plain",
+    ".yaml": "text/plain",
+    ".yml": "text/plain",
+    ".toml": "text/plain",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "text/html",
+    ".pdf": PDF,
+    ".docx": DOCX,
+}
 """Media type by file name suffix; other files are detected by content."""
 
 ACCEPTED_TYPES: Final = (
-    "text/", "image/", PDF, DOCX, "application/xhtml+xml", "application/json", "application/octet-stream",
-)  # fmt: skip
+    "text/",
+    "image/",
+    PDF,
+    DOCX,
+    "application/xhtml+xml",
+    "application/json",
+    "application/octet-stream",
+)
 """Prefixes of the media types accepted from URLs."""
 
 TITLE_LIMIT: Final = 256
 _HTML_START: Final = lazy_regex(
     rb"\s*(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
 )
-SUPPORTED_HINT: Final = "Text, Markdown, HTML, PDF and DOCX are read; so are images."
+SUPPORTED_HINT: Final = "Supported formats: text, Markdown, HTML, PDF, DOCX and images."
 
 
 def read_document(
@@ -356,7 +361,8 @@ def read_document(
     parsed = _list_readers(settings)[kind](data, settings.document_limit)
     if len(parsed.text) > settings.document_text:
         raise TooLarge(
-            f"The document has {len(parsed.text):,} characters; at most {settings.document_text:,} are kept.",
+            f"The document has {len(parsed.text):,} characters; "
+            f"the limit is {settings.document_text:,}.",
             hint="Split it, or raise document_text.",
         )
     return build_document(parsed, data, kind, name)
@@ -382,7 +388,7 @@ def read_file_bytes(path: Path, limit: int) -> bytes:
     """Return the bytes of a regular file within the size limit."""
     try:
         if path.is_dir():
-            hint = "`told blob sync FOLDER` remembers every document in a folder."
+            hint = "Use `told blob sync FOLDER` to store every document in a folder."
             raise MediaError(f"{make_snippet(str(path), 200)} is a folder.", hint=hint)
         if not path.is_file():
             raise MediaError(
@@ -406,7 +412,7 @@ def detect_media_type(data: bytes, name: str, media_type: str) -> str:
         if is_docx(data):
             return DOCX
         raise Unsupported(
-            f"{name or 'This'} is an archive, but no DOCX document.", hint=SUPPORTED_HINT
+            f"{name or 'This'} is an archive, but not a DOCX document.", hint=SUPPORTED_HINT
         )
     given_type = media_type.partition(";")[0].strip().lower()
     named_type = MEDIA_TYPES_BY_SUFFIX.get(PurePosixPath(name.lower()).suffix, "")
@@ -421,7 +427,7 @@ def detect_media_type(data: bytes, name: str, media_type: str) -> str:
         b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
     ):
         subject = f"{name} is" if name else "It is"
-        raise Unsupported(f"{subject} no document that can be read here.", hint=SUPPORTED_HINT)
+        raise Unsupported(f"{subject} not a supported document.", hint=SUPPORTED_HINT)
     return kind or ("text/html" if _HTML_START.match(data[:4096]) else "text/plain")
 
 
@@ -437,7 +443,7 @@ def _list_readers(settings: Settings) -> Mapping[str, Callable[[bytes, int], Par
 
 def _make_too_large_error(size: int, limit: int) -> TooLarge:
     return TooLarge(
-        f"The document has {size:,} bytes; at most {limit:,} are accepted.",
+        f"The document has {size:,} bytes; the limit is {limit:,}.",
         hint="Split it, or raise document_limit.",
     )
 
@@ -459,13 +465,13 @@ def screen_document(document: Document, data: bytes, policy: str) -> tuple[Docum
     kinds_text = ", ".join(secret_kinds)
     if policy == REJECT:
         raise InvalidInput(
-            f"The document holds a secret: {kinds_text}.",
-            hint="Take it out, or keep it in a vault.",
+            f"The document contains a secret: {kinds_text}.",
+            hint="Remove it, or keep it in a vault.",
         )
     if policy == KEEP:
-        warning = f"Secrets were kept as they are, unencrypted: {kinds_text}."
+        warning = f"Secrets were kept unencrypted: {kinds_text}."
         return replace(document, warnings=(*document.warnings, warning)), data
-    warning = f"Secrets were redacted, and the text is kept instead of the file: {kinds_text}."
+    warning = f"Secrets were redacted and the text was stored instead of the file: {kinds_text}."
     redacted = _redact_document(document)
     return replace(
         redacted, media_type=PLAIN_TEXT, warnings=(*document.warnings, warning)
@@ -494,9 +500,7 @@ def _redact_document(document: Document) -> Document:
     )
 
 
-FETCH_DISABLED_HINT = (
-    "Set fetch_urls to let told fetch it, or fetch it yourself and give the bytes."
-)
+FETCH_DISABLED_HINT = "Set fetch_urls to let told fetch it, or download it and pass the bytes."
 
 
 @dataclass(frozen=True, slots=True)
@@ -560,9 +564,11 @@ def _load_content(content: Any, image_ctx: ImageContext) -> Flow[UploadedContent
         data = yield from call(read_file_bytes, content, image_ctx.settings.document_limit)
         return UploadedContent(data, content.name, content.as_posix())
     if not isinstance(content, str) or not content.lower().startswith(("http://", "https://")):
-        raise InvalidInput(f"A document is a path, bytes or a URL, not {format_value(content)}.")
+        raise InvalidInput(
+            f"A document must be a path, bytes or a URL, not {format_value(content)}."
+        )
     if image_ctx.fetch is None:
-        raise Unsupported("URLs are not fetched.", hint=FETCH_DISABLED_HINT)
+        raise Unsupported("Fetching URLs is disabled.", hint=FETCH_DISABLED_HINT)
     fetched = yield from call(image_ctx.fetch, content, ACCEPTED_TYPES)
     return UploadedContent(
         fetched.data, urlsplit(fetched.url).path.rpartition("/")[2], content, fetched.media_type
@@ -581,9 +587,7 @@ def _read_content(uploaded: UploadedContent, image_ctx: ImageContext) -> Flow[Do
         )
     if len(uploaded.data) > image_ctx.settings.image_limit:
         max_bytes = image_ctx.settings.image_limit
-        raise MediaError(
-            f"The image has {len(uploaded.data):,} bytes; at most {max_bytes:,} are accepted."
-        )
+        raise MediaError(f"The image has {len(uploaded.data):,} bytes; the limit is {max_bytes:,}.")
     reading = yield from read_image(Image(1, uploaded.data), image_ctx)
     if reading.blob is None:
         raise MediaError(reading.problems[0])
