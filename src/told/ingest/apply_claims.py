@@ -83,21 +83,7 @@ def curate_claims(
     head_seq: int,
 ) -> Flow[Usage]:
     """Add the outcome of extracted claims to a plan; `segments` maps inputs to its turns."""
-    quarantined = [
-        ExtractedClaim(item.claim, item.turn or 0)
-        for item in result.rejected
-        if item.claim is not None
-    ]
-    is_kind_extractor = isinstance(extractor, KindExtractor)
-    marked = (
-        result.claims
-        if is_kind_extractor
-        else [replace(item, claim=_mark_quoted_claim(inputs, item)) for item in result.claims]
-    )
-    claims = [
-        _attach_turn_context(inputs, item, segments[item.turn].own_text, expires)
-        for item in (*marked, *quarantined)
-    ]
+    claims = _collect_claims(inputs, result, extractor, segments, expires)
     curation = yield from ctx.extraction.create_curator(extractor, ctx.store, ctx.embedder).decide(
         inputs, claims
     )
@@ -115,25 +101,19 @@ def curate_claims(
     plan.drafts += written.drafts
     plan.guards += written.guards
     if result.entities or result.relations:
-        asserted = list(_list_asserted_threads(curation.decisions, written))
-        texts = [turn.evidence.content for turn in inputs.turns]
         graph = yield from plan_graph(
             ctx.store,
             plan_ctx,
             result.entities,
             result.relations,
-            asserted,
+            list(_list_asserted_threads(curation.decisions, written)),
             evidence_ids,
             _choose_role(inputs),
-            texts,
+            [turn.evidence.content for turn in inputs.turns],
         )
         plan.drafts += graph.drafts
         plan.guards += graph.guards
-    _report_decisions(plan, curation.decisions, written)
-    threads = zip(curation.decisions, written.threads, strict=True)
-    plan.covered_turns |= {
-        segments[decision.turn].turn_index for decision, thread in threads if thread is not None
-    }
+    _report_decisions(plan, curation.decisions, written, segments)
     rejected = (item for item in result.rejected if item.claim is None and item.reason != DUPLICATE)
     plan.skipped += [_make_skipped_row(item.reason, item.text) for item in rejected]
     plan.warnings.update(dict.fromkeys(curation.warnings))
@@ -141,8 +121,37 @@ def curate_claims(
     return curation.usage
 
 
-def _report_decisions(plan: WritePlan, decisions: Sequence[Decision], written: ClaimPlan) -> None:
-    """Add an event for each stored claim, and a skipped row for the others."""
+def _collect_claims(
+    inputs: ExtractionInput,
+    result: ExtractionResult,
+    extractor: Extractor,
+    segments: Sequence[TurnSegment],
+    expires: int | None,
+) -> list[ExtractedClaim]:
+    """Return the accepted and quarantined claims with the context of their turns."""
+    quarantined = [
+        ExtractedClaim(item.claim, item.turn or 0)
+        for item in result.rejected
+        if item.claim is not None
+    ]
+    marked = (
+        result.claims
+        if isinstance(extractor, KindExtractor)
+        else [replace(item, claim=_mark_quoted_claim(inputs, item)) for item in result.claims]
+    )
+    return [
+        _attach_turn_context(inputs, item, segments[item.turn].own_text, expires)
+        for item in (*marked, *quarantined)
+    ]
+
+
+def _report_decisions(
+    plan: WritePlan,
+    decisions: Sequence[Decision],
+    written: ClaimPlan,
+    segments: Sequence[TurnSegment],
+) -> None:
+    """Add an event for each stored claim, a skipped row for the others, and the turns covered."""
     for decision, event in zip(decisions, written.events, strict=True):
         claim, fact = decision.claim, decision.fact
         if claim is not None and QUARANTINE in (claim.kind, fact.kind if fact else None):
@@ -156,6 +165,11 @@ def _report_decisions(plan: WritePlan, decisions: Sequence[Decision], written: C
             plan.skipped.append(
                 {**_make_skipped_row(decision.why, event.text or ""), "role": event.role}
             )
+    plan.covered_turns |= {
+        segments[decision.turn].turn_index
+        for decision, thread in zip(decisions, written.threads, strict=True)
+        if thread is not None
+    }
 
 
 def _make_skipped_row(reason: str, text: str) -> dict[str, Any]:
@@ -228,62 +242,79 @@ def make_job_handler(ctx: WriteContext) -> JobHandler:
 
         def decide() -> Flow[tuple[Receipt, WritePlan]]:
             nonlocal usage
-            account = job.scope.account
-            if (
-                step is not None
-                and (yield from call(ctx.store.get_cursor, account, step.consumer)) != step.before
-            ):
-                raise CursorConflict
-            head_seq = (yield from call(ctx.store.get_head, account)).seq
-            if not (yield from is_job_intact(ctx.store, account, job)):
-                raise CursorConflict
-            guards: list[Guard] = [EntryIntact(seq) for seq in job.seqs]
-            is_first_run = step is not None  # on a retry, the evidence already counts as support
-            plan = WritePlan(
-                [],
-                guards,
-                [],
-                evidence_ids=list(job.evidence_ids),
-                is_new=[is_first_run] * len(job.evidence_ids),
-            )
-            expires = job.options.get("expires")
-            retracted = yield from load_retracted_claims(ctx.store, account, job)
-            repeated = [
-                item
-                for item in result.claims
-                if any(
-                    is_same_statement(item.claim, retracted_claim)
-                    for retracted_claim in retracted[item.turn]
-                )
-            ]
-            plan.skipped += [
-                {
-                    **_make_skipped_row(RETRACTED_BEFORE_EXTRACTION, item.claim.text),
-                    "role": item.claim.role,
-                }
-                for item in repeated
-            ]
-            remaining = replace(
-                result, claims=tuple(item for item in result.claims if item not in repeated)
-            )
+            head_seq = yield from _check_job(ctx.store, job, step)
+            plan = _start_plan(job, is_first_run=step is not None)
+            remaining = yield from _drop_retracted(ctx.store, job, result, plan)
             curation_usage = yield from curate_claims(
-                ctx, plan, inputs, remaining, extractor, job.segments, expires, head_seq
+                ctx,
+                plan,
+                inputs,
+                remaining,
+                extractor,
+                job.segments,
+                job.options.get("expires"),
+                head_seq,
             )
             usage = usage + curation_usage
             receipt = yield from commit_plan(ctx, job.scope, plan, head_seq, step=step)
             return receipt, plan
 
         receipt, plan = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-        warnings = (*result.warnings, *receipt.warnings)
         return ExtractionOutcome(
             receipt.events,
-            warnings,
+            (*result.warnings, *receipt.warnings),
             (*result.unreadable_replies, *plan.unreadable_replies),
             usage,
             receipt.skipped,
         )
 
     return handle_job
+
+
+def _check_job(store: Store, job: ExtractionJob, step: CursorStep | None) -> Flow[int]:
+    """Return the ledger head; raise CursorConflict if the cursor moved or the job changed."""
+    account = job.scope.account
+    if (
+        step is not None
+        and (yield from call(store.get_cursor, account, step.consumer)) != step.before
+    ):
+        raise CursorConflict
+    head_seq = (yield from call(store.get_head, account)).seq
+    if not (yield from is_job_intact(store, account, job)):
+        raise CursorConflict
+    return head_seq
+
+
+def _start_plan(job: ExtractionJob, *, is_first_run: bool) -> WritePlan:
+    """Return the plan of a job; on a retry its evidence already counts as support."""
+    guards: list[Guard] = [EntryIntact(seq) for seq in job.seqs]
+    return WritePlan(
+        [],
+        guards,
+        [],
+        evidence_ids=list(job.evidence_ids),
+        is_new=[is_first_run] * len(job.evidence_ids),
+    )
+
+
+def _drop_retracted(
+    store: Store, job: ExtractionJob, result: ExtractionResult, plan: WritePlan
+) -> Flow[ExtractionResult]:
+    """Return the result without claims that were retracted meanwhile, noting them as skipped."""
+    retracted = yield from load_retracted_claims(store, job.scope.account, job)
+    repeated = [
+        item
+        for item in result.claims
+        if any(is_same_statement(item.claim, claim) for claim in retracted[item.turn])
+    ]
+    plan.skipped += [
+        {
+            **_make_skipped_row(RETRACTED_BEFORE_EXTRACTION, item.claim.text),
+            "role": item.claim.role,
+        }
+        for item in repeated
+    ]
+    return replace(result, claims=tuple(item for item in result.claims if item not in repeated))
 
 
 def _build_input(ctx: WriteContext, job: ExtractionJob) -> ExtractionInput:

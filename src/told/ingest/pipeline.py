@@ -7,7 +7,7 @@ of a model follow, immediately or through the extraction queue.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -257,6 +257,28 @@ def _build_input(
     )
 
 
+@fast_frozen_init
+@dataclass(frozen=True, slots=True)
+class TurnKeys:
+    """The hashes and indexed texts by which turns are looked up in the store."""
+
+    md5s: list[str]
+    digests: list[bytes]
+    passages: list[str]
+    passage_hashes: list[bytes]
+
+
+def _build_keys(ctx: WriteContext, evidence: Sequence[Evidence]) -> TurnKeys:
+    is_local = ctx.embedder is not None and ctx.embedder.local
+    passages = [_format_passage(item) for item in evidence] if is_local else []
+    return TurnKeys(
+        [md5_hex(item.content) for item in evidence],
+        [item.digest() for item in evidence],
+        passages,
+        list(map(hash_text, passages)),
+    )
+
+
 def _commit_evidence(
     ctx: WriteContext,
     request: WriteRequest,
@@ -271,70 +293,71 @@ def _commit_evidence(
     """Commit the evidence with claims found by rules; the plan is None for a replayed key."""
     scope, kinds = request.scope, _choose_kinds(request, segments, result, asks_model=asks_model)
     evidence = [decision.turn.evidence for decision in request.decisions]
-    md5s, digests = (
-        [md5_hex(item.content) for item in evidence],
-        [item.digest() for item in evidence],
-    )
-    passages = (
-        [_format_passage(item) for item in evidence] if ctx.embedder and ctx.embedder.local else []
-    )
-    hashes = list(map(hash_text, passages))
+    keys = _build_keys(ctx, evidence)
     needs_preceding = (
         bool(evidence) and evidence[0].said_at is not None and messages.is_repliable(evidence[0])
     )
 
     def decide() -> Flow[tuple[Receipt, WritePlan | None]]:
-        name = key.name if key else None
         existing = yield from call(
             ctx.store.lookup_existing,
             scope,
-            md5s,
-            digests,
-            name,
-            hashes,
+            keys.md5s,
+            keys.digests,
+            key.name if key else None,
+            keys.passage_hashes,
             include_last_turn=needs_preceding,
         )
         if key and existing.idempotency:
-            return (
-                yield from replay_receipt(ctx.store, scope.account, key, existing.idempotency)
-            ), None
-        known_vectors: Mapping[bytes, Vector] = {}
-        if request.options.extractor != VERBATIM:
-            existing, known_vectors = yield from _match_near_duplicates(
-                ctx, request, zip(request.decisions, kinds, md5s, strict=True), existing
-            )
-        turns = zip(request.decisions, kinds, md5s, strict=True)
-        requeued_ids = (
-            (yield from _find_retracted_evidence(ctx.store, scope.account, existing))
-            if asks_model and request.options.deferred
-            else ()
-        )
-        options = request.options if asks_model else None
-        plan = plan_evidence(
-            ctx,
-            scope,
-            turns,
-            existing,
-            expires=request.expires,
-            options=options,
-            requeued_ids=requeued_ids,
-        )
-        plan.blobs, plan.vectors = request.blobs, known_vectors
+            receipt = yield from replay_receipt(ctx.store, scope.account, key, existing.idempotency)
+            return receipt, None
+        plan = yield from _plan_turns(ctx, request, kinds, keys, existing, asks_model=asks_model)
         plan.warnings.update(dict.fromkeys((*request.warnings, *result.warnings)))
-        plan.vector_lookup = VectorLookup(
-            dict(zip(passages, hashes, strict=True)), existing.vectors, existing.model
-        )
         if extractor is not None and inputs is not None and result is not NO_RESULT:
             yield from curate_claims(
                 ctx, plan, inputs, result, extractor, segments, request.expires, existing.read_seq
             )
             if not asks_model and request.options.extractor != CLOSED:
                 _promote_uncovered_turns(plan, kinds, request.kind)
-        return (
-            yield from commit_plan(ctx, scope, plan, existing.read_seq, key, request.skipped)
-        ), plan
+        receipt = yield from commit_plan(ctx, scope, plan, existing.read_seq, key, request.skipped)
+        return receipt, plan
 
     return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+
+
+def _plan_turns(
+    ctx: WriteContext,
+    request: WriteRequest,
+    kinds: Sequence[str | None],
+    keys: TurnKeys,
+    existing: ExistingState,
+    *,
+    asks_model: bool,
+) -> Flow[WritePlan]:
+    """Plan the entries of the turns, given what the store already has of them."""
+    turns = list(zip(request.decisions, kinds, keys.md5s, strict=True))
+    known_vectors: Mapping[bytes, Vector] = {}
+    if request.options.extractor != VERBATIM:
+        existing, known_vectors = yield from _match_near_duplicates(ctx, request, turns, existing)
+    requeued_ids = (
+        (yield from _find_retracted_evidence(ctx.store, request.scope.account, existing))
+        if asks_model and request.options.deferred
+        else ()
+    )
+    plan = plan_evidence(
+        ctx,
+        request.scope,
+        turns,
+        existing,
+        expires=request.expires,
+        options=request.options if asks_model else None,
+        requeued_ids=requeued_ids,
+    )
+    plan.blobs, plan.vectors = request.blobs, known_vectors
+    plan.vector_lookup = VectorLookup(
+        dict(zip(keys.passages, keys.passage_hashes, strict=True)), existing.vectors, existing.model
+    )
+    return plan
 
 
 def _find_retracted_evidence(store: Store, account: str, existing: ExistingState) -> Flow[set[str]]:
@@ -476,22 +499,10 @@ def _extract_now(
     ]
     failed = any(not own_evidence.isdisjoint(evidence) for evidence in progress.failed)
     status = DONE if outcomes else FAILED if failed else PENDING if progress.failure else DONE
-    notes = (
-        [f"Extraction is pending; the messages are stored: {progress.failure}"]
-        if progress.failure
-        else []
-    )
-    if any(outcome.unreadable_replies for outcome in outcomes):
-        notes.append(
-            "Part of the model's reply could not be parsed; the messages are stored. "
-            "See `told faults list`."
-        )
-    if status == FAILED:
-        notes.append("Extraction failed; the messages are stored. See `told faults list`.")
     warnings = (
         *receipt.warnings,
         *(note for outcome in outcomes for note in outcome.warnings),
-        *notes,
+        *_build_notes(progress.failure, outcomes, status),
     )
     return replace(
         receipt,
@@ -501,6 +512,21 @@ def _extract_now(
         extraction=status,
         usage=queue.sum_usage(outcomes).as_dict(),
     )
+
+
+def _build_notes(
+    failure: Failure | None, outcomes: Sequence[ExtractionOutcome], status: str
+) -> Iterator[str]:
+    """Iterate over warnings about extraction that failed or is still to be done."""
+    if failure:
+        yield f"Extraction is pending; the messages are stored: {failure}"
+    if any(outcome.unreadable_replies for outcome in outcomes):
+        yield (
+            "Part of the model's reply could not be parsed; the messages are stored. "
+            "See `told faults list`."
+        )
+    if status == FAILED:
+        yield "Extraction failed; the messages are stored. See `told faults list`."
 
 
 def _extract_repeated(

@@ -87,6 +87,31 @@ def build_context(
     if faded:
         timer.record_stage("fade", len(pinned) + len(answers), len(faded), lambda: FADED_NOTE)
     items = [*_build_items(pinned, "pinned"), *_build_items(recent, "recent"), *answers]
+    assembled = _assemble_items(ctx, items, context_request, timer)
+    hits = tuple({item.hit.fact.seq: item.hit for item in reversed(assembled.items)}.values())[::-1]
+    warnings = list(state.warnings) if state else []
+    warnings += yield from pipeline.record_access(ctx, fact_query, hits, state)
+    if items and not assembled.items:
+        warnings.append(f"No memory fits a budget of {context_request.budget} tokens.")
+    if assembled.text:
+        ctx.on_render(fact_query.scope.account, assembled.text)
+    context_trace = Trace(
+        request.query if request else "",
+        fact_query.as_of,
+        timer.build_steps(),
+        (*_trace_items(items, assembled), *map(_trace_faded, faded)),
+        intent_to_json(state.intent) if state else {},
+    )
+    return _build_bundle(assembled, context_request.budget, hits, context_trace, warnings)
+
+
+def _assemble_items(
+    ctx: ReadContext,
+    items: Sequence[ContextItem],
+    context_request: ContextRequest,
+    timer: StageTimer,
+) -> AssembledContext:
+    """Render the items within the budget and record the stage."""
     assembled = assemble(
         items,
         context_request.budget,
@@ -99,25 +124,20 @@ def build_context(
     timer.record_stage(
         "assemble", len(assembled.items), len(items) - len(assembled.items), lambda: usage
     )
-    hits = tuple({item.hit.fact.seq: item.hit for item in reversed(assembled.items)}.values())[::-1]
-    warnings = list(state.warnings) if state else []
-    warnings += yield from pipeline.record_access(ctx, fact_query, hits, state)
-    if items and not assembled.items:
-        warnings.append(f"No memory fits a budget of {context_request.budget} tokens.")
-    if assembled.text:
-        ctx.on_render(fact_query.scope.account, assembled.text)
-    query = request.query if request else ""
-    context_trace = Trace(
-        query,
-        fact_query.as_of,
-        timer.build_steps(),
-        (*_trace_items(items, assembled), *map(_trace_faded, faded)),
-        intent_to_json(state.intent) if state else {},
-    )
+    return assembled
+
+
+def _build_bundle(
+    assembled: AssembledContext,
+    budget: int,
+    hits: tuple[Hit, ...],
+    context_trace: Trace,
+    warnings: Sequence[str],
+) -> Bundle:
     return Bundle(
         assembled.text,
         assembled.tokens,
-        context_request.budget,
+        budget,
         hits,
         context_trace,
         tuple(warnings),

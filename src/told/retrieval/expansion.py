@@ -266,24 +266,16 @@ def _pick_best_members(
     member_links = yield from load_links(
         ctx, index_query.query, sorted({link.src for link in shortlist}), expansion.link_cache
     )
+    for link in member_links:
+        if link.rel == IMPORTANCE and (fact := facts.get(link.dst)) is not None:
+            cosine = cosines.get(fact.seq, 0.0)
+            values[fact.id] = _score_member(ctx, index_query, fact, cosine, link.weight)
     current_links = find_current_topic_links(member_links)
-    stated_weights = {
-        link.dst: link.weight
-        for link in member_links
-        if link.rel == IMPORTANCE and link.dst in facts
-    }
-    for thread, weight in stated_weights.items():
-        values[thread] = _score_member(
-            ctx, index_query, facts[thread], cosines.get(facts[thread].seq, 0.0), weight
-        )
     current = [link for link in shortlist if current_links[link.src].dst == link.dst]
-    links_by_current_topic = {
-        topic: [link for link in current if link.dst == topic] for topic in new_links
-    }
     return [
         link
-        for links in links_by_current_topic.values()
-        for link in _take_best(links, values, limit)
+        for topic in new_links
+        for link in _take_best([link for link in current if link.dst == topic], values, limit)
     ]
 
 

@@ -461,38 +461,26 @@ def _iter_fact_scores(
         return {fact.seq: weight * score_fact(fact) for fact in facts}
 
     if settings.rank_recency:
-        yield (
-            "recency",
-            score_all(
-                settings.rank_recency, lambda fact: score_recency(fact, kinds, settings, now)
-            ),
-        )
+        weight = settings.rank_recency
+        yield "recency", score_all(weight, lambda fact: score_recency(fact, kinds, settings, now))
     if settings.rank_importance:
-        yield (
-            "importance",
-            score_all(settings.rank_importance, lambda fact: score_importance(fact, kinds)),
-        )
+        weight = settings.rank_importance
+        yield "importance", score_all(weight, lambda fact: score_importance(fact, kinds))
     if settings.rank_salience:
-        yield (
-            "salience",
-            score_all(settings.rank_salience, lambda fact: salience.get(fact.seq, 0.0)),
-        )
+        weight = settings.rank_salience
+        yield "salience", score_all(weight, lambda fact: salience.get(fact.seq, 0.0))
     if settings.rank_hotness:
+        weight = settings.rank_hotness
         hotness_by_thread = {
             thread: score_hotness(access_count, now, settings)
             for thread, access_count in access_counts.items()
         }
-        yield (
-            "hotness",
-            score_all(settings.rank_hotness, lambda fact: hotness_by_thread.get(fact.id, 0.0)),
-        )
+        yield "hotness", score_all(weight, lambda fact: hotness_by_thread.get(fact.id, 0.0))
     if settings.rank_entity and (
         names := {term for name in intent.names for term in extract_terms(name)}
     ):
-        yield (
-            "entity",
-            score_all(settings.rank_entity, lambda fact: _score_name_overlap(names, fact.text)),
-        )
+        weight = settings.rank_entity
+        yield "entity", score_all(weight, lambda fact: _score_name_overlap(names, fact.text))
     if wanted_kinds := KINDS_BY_SOURCE.get(intent.answer_source):
         yield "kind", score_all(settings.rank_kind, lambda fact: float(fact.kind in wanted_kinds))
     if intent.asks_when and settings.rank_when:
