@@ -16,9 +16,6 @@ from told.curation.decisions import (
 from told.curation.graph import plan_graph
 from told.curation.predicates import is_same_statement
 from told.errors import NotFoundError
-from told.extraction.grounding import DEFAULT_SPEAKER, GroundingIndex
-from told.extraction.registry import KindExtractor
-from told.extraction.replies import DUPLICATE
 from told.flow import Flow, call
 from told.ingest import chunking
 from told.ingest.context import FACT_KEY, WriteContext, WritePlan, commit_plan
@@ -83,6 +80,8 @@ def curate_claims(
     head_seq: int,
 ) -> Flow[Usage]:
     """Add the outcome of extracted claims to a plan; `segments` maps inputs to its turns."""
+    from told.extraction.replies import DUPLICATE
+
     claims = _collect_claims(inputs, result, extractor, segments, expires)
     curation = yield from ctx.extraction.create_curator(extractor, ctx.store, ctx.embedder).decide(
         inputs, claims
@@ -129,6 +128,8 @@ def _collect_claims(
     expires: int | None,
 ) -> list[ExtractedClaim]:
     """Return the accepted and quarantined claims with the context of their turns."""
+    from told.extraction.registry import KindExtractor
+
     quarantined = [
         ExtractedClaim(item.claim, item.turn or 0)
         for item in result.rejected
@@ -198,6 +199,8 @@ def _choose_role(inputs: ExtractionInput) -> str:
 
 def _mark_quoted_claim(inputs: ExtractionInput, extracted: ExtractedClaim) -> Claim:
     """Lower a claim's trust to a document's if it is grounded only in quoted text."""
+    from told.extraction.grounding import GroundingIndex
+
     claim, evidence = extracted.claim, inputs.turns[extracted.turn].evidence
     blocks = find_quoted_spans(evidence.content)
     if not any(
@@ -369,6 +372,8 @@ class _ConceptUpdate:
 
     def add_belief(self, thread: str, evidence: str) -> None:
         """Plan a new belief."""
+        from told.extraction.grounding import DEFAULT_SPEAKER
+
         kind, value = self.statement.kind, self.statement.value
         text = f"{kind.label or kind.name}: {value}"
         meta = {VALUE_KEY: value}

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from told.errors import InvalidInput
-from told.extraction.registry import EXTRACTOR_NAMES, build_unknown_error
 from told.flow import Flow, run
 from told.ids import IdGenerator
 from told.ingest import embedding
@@ -130,8 +129,11 @@ class ExtractionConfig:
     ) -> ExtractionOptions:
         """Validate extraction arguments and fill in the defaults."""
         extractor_name = self.default_extractor if extractor is None else extractor
-        if not isinstance(extractor_name, str) or extractor_name not in EXTRACTOR_NAMES:
-            raise build_unknown_error(extractor_name)
+        if extractor_name not in (VERBATIM, LOCAL):
+            from told.extraction.registry import EXTRACTOR_NAMES, build_unknown_error
+
+            if not isinstance(extractor_name, str) or extractor_name not in EXTRACTOR_NAMES:
+                raise build_unknown_error(extractor_name)
         if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
             raise InvalidInput(
                 f"prompt must be a string, not {format_value(prompt)}.",

@@ -13,7 +13,6 @@ from typing import Any
 
 from told.curation.write_policies import check_given_fields
 from told.errors import IdempotencyConflict, StoreCorrupt
-from told.extraction.registry import KindExtractor
 from told.flow import Flow, call
 from told.ids import hash_text
 from told.ingest import chunking, gate, messages, queue
@@ -187,7 +186,7 @@ def write_memories(
     segments = (
         []
         if extractor is None
-        else _segment_kept_turns(request, whole_turns=isinstance(extractor, KindExtractor))
+        else _segment_kept_turns(request, whole_turns=_is_single_claim(request))
     )
     inputs = None if extractor is None else _build_input(ctx, request, segments)
     result = NO_RESULT
@@ -213,7 +212,9 @@ def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | N
 
     A memory given with a kind that has its own write rules is taken as one claim.
     """
-    if request.kind_rules is not None and request.kind_rules.write is not WriteMode.APPEND:
+    if _is_single_claim(request):
+        from told.extraction.registry import KindExtractor
+
         return KindExtractor(request.kind, ctx.author)
     if request.options.extractor == VERBATIM or request.kind != PLAIN_KIND:
         return None
@@ -222,6 +223,11 @@ def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | N
     from told.extraction.registry import GivenExtractor
 
     return GivenExtractor(parse_sentence)
+
+
+def _is_single_claim(request: WriteRequest) -> bool:
+    """Return True if each turn is one claim of a kind with write rules of its own."""
+    return request.kind_rules is not None and request.kind_rules.write is not WriteMode.APPEND
 
 
 def _segment_kept_turns(request: WriteRequest, *, whole_turns: bool) -> list[TurnSegment]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from told.errors import TooLarge
 from told.flow import Flow
-from told.ingest import gate, pipeline
+from told.ingest import gate
 from told.ingest.context import ExtractionOptions, WriteContext
 from told.ingest.messages import InputTurn, ParsedMessages
 from told.model.entry import BLOBS_KEY, Blob, Evidence
@@ -242,6 +242,8 @@ def keep_output(
 
 
 def _add_evidence(ctx: WriteContext, scope: Scope, parsed: ParsedMessages) -> Flow[Receipt]:
+    from told.ingest import pipeline
+
     request = pipeline.build_request(
         ctx, scope, parsed, expires=None, kind=pipeline.PLAIN_KIND, options=ExtractionOptions()
     )
