@@ -18,14 +18,13 @@ from told.model.query import AccessBatch, AccessCount
 from told.model.scope import Scope
 from told.ports import Batch
 from told.retrieval.access_log import (
-    DAY_US,
     MAX_SCOPES,
     HotBuffers,
-    compute_hotness,
     flush_accesses,
     load_access_counts,
     record_read,
 )
+from told.retrieval.ranking import DAY_US, compute_hotness
 
 ALICE = Scope("acme", user_id="alice")
 BOB = Scope("acme", user_id="bob")

@@ -13,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from math import exp2, log1p
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -145,19 +144,12 @@ def build_review_tasks(records: Sequence[AccessRecord]) -> list[ReviewTask]:
     ]
 
 
-DAY_US: Final = 86_400_000_000
 Pair: TypeAlias = tuple[str, str]
 MAX_SCOPES: Final = 1024
 """Maximum number of scopes with a hot buffer; the least recently used is dropped."""
 
 
 NO_CODES: Mapping[int, bytes] = {}
-
-
-def compute_hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> float:
-    """Return how much a memory is in use, from 0 to 1; it grows with accesses and decays."""
-    volume = log1p(max(count, 0))
-    return volume / (1 + volume) * exp2(-max(now - last, 0) / (half_life_days * DAY_US))
 
 
 class HotItem(NamedTuple):

@@ -253,12 +253,17 @@ class LinkCache:
         return [links_by_seq[seq] for seq in sorted(links_by_seq)]
 
 
+def get_link_seq(fact_query: FactQuery) -> int | None:
+    """Return the position to read links at, or None for the latest."""
+    return None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
+
+
 def load_links(
     ctx: ReadContext, fact_query: FactQuery, nodes: Sequence[str], link_cache: LinkCache
 ) -> Flow[Sequence[Link]]:
     """Return the links that touch any of these nodes at the query's position."""
     if missing := [node for node in nodes if node not in link_cache.links_by_node]:
-        seq = None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
+        seq = get_link_seq(fact_query)
         link_cache.add_links(
             missing, (yield from call(ctx.store.find_links, fact_query.scope.account, missing, seq))
         )

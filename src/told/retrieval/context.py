@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from told.flow import Flow, call
@@ -22,7 +22,7 @@ from told.model.query import (
 from told.retrieval import pipeline, ranking
 from told.retrieval.candidates import ReadContext, find_denials
 from told.retrieval.listing import take_unfaded
-from told.retrieval.render import AssembledContext, ContextItem, Format, assemble
+from told.retrieval.render import AssembledContext, ContextItem, ContextRequest, assemble
 from told.retrieval.state import SearchRequest, SearchState, StageTimer, intent_to_json
 from told.text.tokens import get_piece, normalise_text
 
@@ -41,15 +41,6 @@ USER_SUBJECT = "user"
 FADED_NOTE = "only what is asked for is shown once it has faded"
 MIN_LINE_TOKENS = 12
 """Lower bound for the tokens of a rendered line; limits how many items are loaded."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
-    """The shape of a context: token budget, format, and number of recent turns to append."""
-
-    budget: int
-    format: Format = "text"
-    tail: int = 0
 
 
 def estimate_max_items(budget: int) -> int:

@@ -22,8 +22,7 @@ from told.model.query import LATEST, AsOf, FactQuery, exclude_unlisted
 from told.model.scope import Scope
 from told.model.validation import suggest_option
 from told.ports import ScopeTally, Store
-from told.retrieval.candidates import ReadContext, find_denials
-from told.retrieval.resolution import get_link_seq
+from told.retrieval.candidates import ReadContext, find_denials, get_link_seq
 from told.text.tokens import format_value, split_sentences
 
 OWNER_TYPES = ("user", "agent", "run")

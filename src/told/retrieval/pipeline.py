@@ -20,6 +20,7 @@ from told.retrieval.candidates import (
     build_index_query,
     embed_query,
     find_denials,
+    get_link_seq,
     label_hot_seqs,
     search_index,
 )
@@ -29,7 +30,7 @@ from told.retrieval.intent import analyse_query
 from told.retrieval.listing import measure_strengths
 from told.retrieval.ranking import FUSED_METHOD, ScoredCandidate
 from told.retrieval.rerank import apply_tiered_scores, rerank_head
-from told.retrieval.resolution import get_link_seq, load_related, resolve_candidates
+from told.retrieval.resolution import load_related, resolve_candidates
 from told.retrieval.state import (
     KEPT_OUTCOME,
     SearchRequest,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from math import exp, log, sqrt
+from math import exp, exp2, log, log1p, sqrt
 from operator import add, attrgetter
 from typing import NamedTuple, TypeAlias, final, overload
 
@@ -15,7 +15,6 @@ from told.model.kind import Ontology
 from told.model.query import AccessCount, Candidate, Candidates, IndexResult, to_candidates
 from told.model.salience import fuse_scores
 from told.model.scoring import cosine
-from told.retrieval.access_log import compute_hotness
 from told.retrieval.intent import AnswerSource, QueryIntent
 from told.settings import Settings
 from told.text.date_lexicon import count_time_words
@@ -507,6 +506,12 @@ def score_importance(fact: Fact, kinds: Ontology) -> float:
 def score_hotness(access_count: AccessCount, now: int, settings: Settings) -> float:
     """Return how much a memory is in use."""
     return compute_hotness(access_count.count, access_count.last, now, settings.hotness_days)
+
+
+def compute_hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> float:
+    """Return how much a memory is in use, from 0 to 1; it grows with accesses and decays."""
+    volume = log1p(max(count, 0))
+    return volume / (1 + volume) * exp2(-max(now - last, 0) / (half_life_days * DAY_US))
 
 
 def _score_time_words(text: str) -> float:

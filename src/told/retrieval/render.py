@@ -273,13 +273,20 @@ def count_tokens(text: str, encoding: str) -> int:
     return count_tokens_batch([text], encoding)[0] if text else 0
 
 
-__all__ = ["FORMATS", "AssembledContext", "Format", "ContextItem", "assemble"]
-
 PACKING_ORDER: Final = ("pinned", "recent", "recalled")
 
 TokenCosts: TypeAlias = Mapping[str, int]
 PassageKey: TypeAlias = tuple[int, int]
 PrintPosition: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    """The shape of a context: token budget, format, and number of recent turns to append."""
+
+    budget: int
+    format: Format = "text"
+    tail: int = 0
 
 
 @fast_frozen_init

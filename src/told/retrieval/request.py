@@ -17,8 +17,7 @@ from told.model.scope import Scope, validate_identifier
 from told.model.validation import suggest_option
 from told.ports import Store
 from told.retrieval.candidates import ReadContext, find_denials
-from told.retrieval.context import ContextRequest
-from told.retrieval.render import FORMATS
+from told.retrieval.render import FORMATS, ContextRequest
 from told.settings import Settings
 from told.text.dates import from_us, parse_instant, parse_moment
 from told.text.tokens import format_value, validate_label

@@ -14,7 +14,7 @@ from told.flow import Flow, call
 from told.model.beliefs import CONTRADICTS, SUPERSEDES, find_belief_conflicts
 from told.model.fact import NODE, PASSAGE_CHARS, Fact
 from told.model.filter import has_field, matches_filter, to_record
-from told.model.query import LATEST, FactQuery
+from told.model.query import FactQuery
 from told.retrieval.candidates import ReadContext, find_denials, load_facts_by_id, load_links
 from told.retrieval.grouping import (
     EvidenceGroup,
@@ -74,11 +74,6 @@ def _load_conflicts(ctx: ReadContext, state: SearchState) -> Flow[None]:
     others = [fact for fact in found if fact.seq not in denied]
     state.add_visible(others)
     state.conflicts = find_belief_conflicts([*known.values(), *others], links, state.request.belief)
-
-
-def get_link_seq(fact_query: FactQuery) -> int | None:
-    """Return the position to read links at, or None for the latest."""
-    return None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
 
 
 def _add_evidence_groups(
