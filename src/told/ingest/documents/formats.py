@@ -1,7 +1,8 @@
 """Read documents (text, Markdown, HTML, PDF, DOCX) into text with sections.
 
-HTML is tokenized here because `html.parser` can take hours on hostile pages of a megabyte; this
-tokenizer looks at every character once.
+HTML is tokenized here, and every character is looked at once. On hostile pages `html.parser` can
+take hours for a megabyte, and lexbor (selectolax) is quadratic in the depth of nested elements: 200
+kB of `<div>` take it 9 seconds, and this reader 0.2.
 """
 
 from __future__ import annotations
