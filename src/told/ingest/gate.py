@@ -171,10 +171,7 @@ def _protect_secrets(
     if evidence.name or evidence.source or turn.meta:
         other_texts = (evidence.name, evidence.source, *_iter_strings(turn.meta))
         matches += tuple(
-            found_secret
-            for text in other_texts
-            if text
-            for found_secret in secrets.find_secrets(text)
+            secret for text in other_texts if text for secret in secrets.find_secrets(text)
         )
     if not matches:
         return turn, ()

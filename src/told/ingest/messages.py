@@ -91,9 +91,9 @@ def parse_messages(
             if own_meta is None
             else {**shared_meta, **check_metadata(own_meta, settings)}
         )
-        if (given := row.get("timestamp", timestamp)) is not last_timestamp:
-            last_timestamp, valid = given, parse_valid_since(given, settings)
-        name = None if (given := row.get("name")) is None else _parse_name(given, number)
+        if (row_timestamp := row.get("timestamp", timestamp)) is not last_timestamp:
+            last_timestamp, valid = row_timestamp, parse_valid_since(row_timestamp, settings)
+        name = None if (row_name := row.get("name")) is None else _parse_name(row_name, number)
         evidence = Evidence(
             content, role, name, valid.start, DOCUMENT if role == DOCUMENT else "turn", origin
         )

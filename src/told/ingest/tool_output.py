@@ -152,9 +152,9 @@ def collect_properties(text: str, lines: Sequence[str] | None = None) -> Mapping
         "warnings": sum(_WARNING.search(line) is not None for line in lines),
     }
     properties |= {name: count for name, count in counts.items() if count}
-    ends = [code or other for code, other in _EXIT.findall(text)]
-    if ends:
-        properties["exit_code"] = int(ends[-1])
+    exit_codes = [code or other for code, other in _EXIT.findall(text)]
+    if exit_codes:
+        properties["exit_code"] = int(exit_codes[-1])
     files = dict.fromkeys(
         match[0] for match in _FILE.finditer(text) if match["ending"].lower() in _ENDINGS
     )

@@ -419,11 +419,11 @@ def _get_top_seqs(scored: Sequence[ScoredCandidate], size: int) -> list[int]:
 
 
 def _merge_best(
-    scored: Sequence[ScoredCandidate], found: Iterable[ScoredCandidate]
+    scored: Sequence[ScoredCandidate], additions: Iterable[ScoredCandidate]
 ) -> list[ScoredCandidate]:
     """Merge two lists, keeping the better score of a passage."""
     best = {(item.candidate.seq, item.candidate.slot): item for item in scored}
-    for item in found:
+    for item in additions:
         existing = best.get((item.candidate.seq, item.candidate.slot))
         if existing is None or item.score > existing.score:
             best[item.candidate.seq, item.candidate.slot] = item

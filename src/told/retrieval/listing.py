@@ -159,10 +159,10 @@ def measure_strengths(
 
     `with_pace` also predicts when a fact that fades by turns will have faded.
     """
-    sayings_by_seq = yield from load_mentions(
+    mentions_by_seq = yield from load_mentions(
         ctx.store, query.scope.account, facts, get_link_seq(query)
     )
-    return (yield from _measure(ctx, facts, sayings_by_seq, query, with_pace=with_pace))
+    return (yield from _measure(ctx, facts, mentions_by_seq, query, with_pace=with_pace))
 
 
 def find_faded(ctx: ReadContext, facts: Sequence[Fact], query: FactQuery) -> Flow[frozenset[int]]:
@@ -206,14 +206,14 @@ def take_unfaded(
 def _measure(
     ctx: ReadContext,
     facts: Sequence[Fact],
-    sayings_by_seq: Mapping[int, Sequence[FactMention]],
+    mentions_by_seq: Mapping[int, Sequence[FactMention]],
     query: FactQuery,
     *,
     with_pace: bool = False,
 ) -> Flow[Mapping[int, Strength]]:
     """Return the strength of facts given their mentions."""
     clocks_by_home: Mapping[str, ClockReadings] = yield from read_fact_clocks(
-        ctx.store, facts, sayings_by_seq, ctx.kinds, query.as_of, ctx.settings, with_pace=with_pace
+        ctx.store, facts, mentions_by_seq, ctx.kinds, query.as_of, ctx.settings, with_pace=with_pace
     )
     floor = ctx.settings.prune_threshold
     return {
@@ -221,7 +221,7 @@ def _measure(
             fact,
             ctx.kinds.get(fact.kind),
             clocks_by_home[fact.scope.partition_key()],
-            sayings_by_seq[fact.seq],
+            mentions_by_seq[fact.seq],
             floor,
         )
         for fact in facts

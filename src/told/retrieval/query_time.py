@@ -124,7 +124,7 @@ def _match_time(sentence: QuerySentence, start: int, *, has_lead: bool = False) 
     if (
         mention := _match_day_range(sentence, start)
         or _match_numeric_date(sentence, start)
-        or _match_turned_part(sentence, start)
+        or _match_relative_part(sentence, start)
     ):
         return mention
     text = sentence.plain
@@ -204,7 +204,7 @@ def _add_day_part(sentence: QuerySentence, mention: QueryTime | None) -> QueryTi
     return mention
 
 
-def _match_turned_part(sentence: QuerySentence, start: int) -> QueryTime | None:
+def _match_relative_part(sentence: QuerySentence, start: int) -> QueryTime | None:
     fit = _compile_shape(lexicon.RELATIVE_PART_TEMPLATE).match(sentence.plain, start)
     span = sentence.parse_time(fit.text) if fit and _is_token_end(sentence.plain, fit.end) else None
     return QueryTime(start, fit.end, "part", span) if fit and span else None

@@ -69,9 +69,9 @@ def _load_conflicts(ctx: ReadContext, state: SearchState) -> Flow[None]:
     links = yield from load_links(ctx, fact_query, list(known), state.link_cache)
     disputes = [link for link in links if link.rel in (CONTRADICTS, SUPERSEDES)]
     unseen = {end for link in disputes for end in (link.src, link.dst)} - known.keys()
-    found = (yield from load_facts_by_id(ctx, fact_query, unseen)) if unseen else ()
-    denied = find_denials(found, ctx.guards)
-    others = [fact for fact in found if fact.seq not in denied]
+    loaded = (yield from load_facts_by_id(ctx, fact_query, unseen)) if unseen else ()
+    denied = find_denials(loaded, ctx.guards)
+    others = [fact for fact in loaded if fact.seq not in denied]
     state.add_visible(others)
     state.conflicts = find_belief_conflicts([*known.values(), *others], links, state.request.belief)
 
