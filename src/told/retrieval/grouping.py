@@ -25,7 +25,7 @@ from told.retrieval.render import HUMAN_AUTHORS
 from told.text.tokens import extract_terms
 
 REPLACEMENT_SLACK: Final = 2.0
-"""How much less than the turn a replacement may match the query and still count."""
+"""Maximum score deficit at which a replacement still supersedes its turn."""
 
 CLAIM_LABEL: Final = "key"
 
