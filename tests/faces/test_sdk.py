@@ -67,7 +67,7 @@ def test_limit_and_top_k_are_two_names_of_one_thing(memory, verb):
     ask = getattr(memory, verb)
     by_limit, by_top_k = ask(*first, user_id="u", limit=2), ask(*first, user_id="u", top_k=2)
     assert _timeless(by_limit) == _timeless(by_top_k)
-    with pytest.raises(InvalidInput, match="two names"):
+    with pytest.raises(InvalidInput, match="the same option"):
         ask(*first, user_id="u", limit=2, top_k=3)
     for wrong in (0, -1, 1001, 2.0, "2", True):
         with pytest.raises(InvalidInput):
@@ -81,7 +81,7 @@ def test_text_and_data_are_two_names_of_one_thing(memory):
     memory.update(row["id"], text="cake")
     assert texts(memory) == ["cake"]
     memory.update(row["id"], text="pie", data="pie")
-    with pytest.raises(InvalidInput, match="two names"):
+    with pytest.raises(InvalidInput, match="the same option"):
         memory.update(row["id"], text="one", data="other")
     for nothing in ({}, {"text": ""}, {"data": "   "}, {"text": 7}):
         with pytest.raises(InvalidInput):
@@ -470,7 +470,7 @@ def test_messages_of_another_shape_are_refused_whole(memory, said):
     ],
 )
 def test_parts_that_are_neither_text_nor_image_are_refused_clearly(memory, content):
-    with pytest.raises(Unsupported, match="text and images are remembered") as refused:
+    with pytest.raises(Unsupported, match="only text and images are supported") as refused:
         memory.add(["tea", {"role": "user", "content": content}], user_id="u")
     assert "Message 1" in str(refused.value)
     assert "in words" in refused.value.hint
@@ -482,14 +482,14 @@ def test_an_image_that_is_not_fetched_leaves_its_address(memory):
         {"role": "user", "content": [IMAGE, {"type": "text", "text": "look"}]}, user_id="u"
     )
     assert done["results"][0]["memory"].endswith("[image #1: https://example.org/cat.png]")
-    assert "URLs are not fetched" in done["warnings"][0]
+    assert "fetching URLs is disabled" in done["warnings"][0]
 
 
 @pytest.mark.parametrize("content", [[IMAGE], IMAGE])
 def test_of_an_image_that_nobody_looked_at_the_address_is_kept(memory, content):
     done = memory.add({"role": "user", "content": content}, user_id="u")
     assert [row["memory"] for row in done["results"]] == ["[image #1: https://example.org/cat.png]"]
-    assert "URLs are not fetched" in done["warnings"][0]
+    assert "fetching URLs is disabled" in done["warnings"][0]
     target = io.BytesIO()
     memory.export(target)
     assert b"https://example.org/cat.png" in target.getvalue()
@@ -699,8 +699,8 @@ def test_no_embedder_means_words_only_and_says_so():
         here.memory.add("green tea", user_id="u")
         found = here.memory.search("tea", user_id="u")
         assert [row["memory"] for row in found["results"]] == ["green tea"]
-        assert "words only" in found["warnings"][0]
-        assert "words only" in here.memory.context("tea", user_id="u").warnings[0]
+        assert "keywords only" in found["warnings"][0]
+        assert "keywords only" in here.memory.context("tea", user_id="u").warnings[0]
         with pytest.raises(Unsupported, match="reindex"):
             here.memory.reindex()
 

@@ -178,7 +178,7 @@ def test_a_store_that_cannot_note_recalls_is_a_warning_and_they_are_noted_later(
     with monkeypatch.context() as patch:
         patch.setattr(store, "write_down", lambda *_: (_ for _ in ()).throw(StoreBusy()))
         [warning] = run(memory.engine.flush_accesses())
-        assert "Recalls could not be written down" in warning
+        assert "The access log could not be written" in warning
     assert run(memory.engine.flush_accesses()) == ()
     assert len(memory.recalls(tea)["results"]) == 1
 

@@ -18,14 +18,13 @@ from told.model.query import AccessBatch, AccessCount
 from told.model.scope import Scope
 from told.ports import Batch
 from told.retrieval.access_log import (
-    DAY_US,
     MAX_SCOPES,
     HotBuffers,
-    compute_hotness,
     flush_accesses,
     load_access_counts,
     record_read,
 )
+from told.retrieval.ranking import DAY_US, compute_hotness
 
 ALICE = Scope("acme", user_id="alice")
 BOB = Scope("acme", user_id="bob")
@@ -246,7 +245,7 @@ def test_a_failed_flush_is_a_warning_and_nothing_is_lost():
     overlay, store = HotBuffers(flush_every=2), full_store()
     assert run(record_read(store, overlay, ALICE, facts(1), 1)) == ()
     [warning] = run(record_read(store, overlay, ALICE, facts(1), 2))
-    assert "Recalls could not be written down" in warning
+    assert "The access log could not be written" in warning
     assert overlay.get_pending_counts("acme", ["t1"]) == {"t1": AccessCount(2, 2)}
     store.full = False
     assert run(flush_accesses(store, overlay)) == ()
