@@ -419,7 +419,7 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(words, store, moved):
 
 def test_a_fault_nobody_foresaw_still_ends_in_one_line(store):
     code = (
-        "import told.api.client as sdk\nfrom told.cli import main\n"
+        "import told.api.memory as sdk\nfrom told.cli import main\n"
         "def broken(*_, **__): raise ZeroDivisionError('oops')\n"
         "sdk.Memory.get_all = broken\nmain(['list', '-u', 'alice'])"
     )

@@ -13,7 +13,7 @@ import typer
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.cli import fading, views
 from told.cli.options import Agent, AsOf, Run, ScopeArgs, User, Yes, option, scope_args
 from told.cli.shell import EXIT_FAILED, EXIT_OK, Shell, command, decode_input

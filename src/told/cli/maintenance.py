@@ -16,7 +16,7 @@ from told.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command
 from told.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from told.api.client import Memory
+    from told.api.memory import Memory
     from told.ports import Embedder, Purpose, Vector, View
 import time
 from collections.abc import Mapping
@@ -156,7 +156,7 @@ def users(shell: Shell, type: TypeFilter = None) -> None:
 @command(app, rich_help_panel=PANEL)
 def export(shell: Shell, target: ExportTarget = Path("-"), yes: Yes = False) -> None:
     """Write the ledger as portable JSON Lines, to a file or into a pipe."""
-    from told.api.files import replace_file
+    from told.ledger.files import replace_file
     from told.cli.views import build_count_view, pluralize
 
     if str(target) == "-":

@@ -16,7 +16,7 @@ from told.cli.shell import EXIT_FAILED, Shell, command, print_help
 from told.errors import InvalidInput, StoreError, ToldError
 
 if TYPE_CHECKING:
-    from told.api.client import Memory
+    from told.api.memory import Memory
 from told.cli import options
 from told.cli.options import (
     Agent,
@@ -387,7 +387,7 @@ def update(
     ] = False,
 ) -> None:
     """Give a memory a new text, metadata or expiry; the version before it stays in its history."""
-    from told.api.verbs import UNSET
+    from told.runtime import UNSET
     from told.cli import views
 
     if expires and never_expires:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.api.ontology.fact import Fact, FactDict
 from told.engine import Engine
 from told.errors import InvalidInput, ScopeError
@@ -53,7 +53,7 @@ class LedgerFacts:
     @property
     def turn(self) -> int:
         """How many turns have passed for the user, in this session and before."""
-        return run(self.memory.engine.turns(self.scopes.lasting.ids()))
+        return run(self.memory.engine.count_turns(self.scopes.lasting.ids()))
 
     @turn.setter
     def turn(self, turn: int) -> None:
@@ -65,34 +65,34 @@ class LedgerFacts:
         """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
         engine = self.memory.engine
         receipt = run(
-            engine.upsert(
+            engine.upsert_value(
                 self.scopes, self.rules, ConceptStatement(kind, value, polarity, evidence)
             )
         )
         for warning in receipt.warnings:
             warnings.warn(warning, UserWarning, stacklevel=4)
         held_ids = [event.id for event in receipt.events if event.event in ("ADD", "NONE")]
-        beliefs = run(engine.beliefs(self.scopes, self.rules, [kind.name])) if held_ids else ()
+        beliefs = run(engine.list_beliefs(self.scopes, self.rules, [kind.name])) if held_ids else ()
         return next(
             (self._to_fact(belief) for belief in beliefs if belief.fact.id in held_ids), None
         )
 
     def tick(self, turns: int, tokens: int | None) -> None:
         """Let some turns pass."""
-        run(self.memory.engine.tick(self.scopes.session.ids(), turns=turns, tokens=tokens))
+        run(self.memory.engine.record_turns(self.scopes.session.ids(), turns=turns, tokens=tokens))
 
     def list_faded(self) -> Sequence[Fact]:
         """What was held once and has faded."""
         engine = self.memory.engine
         faded_beliefs = [
             belief
-            for belief in run(engine.beliefs(self.scopes, self.rules))
+            for belief in run(engine.list_beliefs(self.scopes, self.rules))
             if belief.strength.is_faded
         ]
         return [
             self._to_fact(belief)
             for belief in (
-                *run(engine.beliefs(self.scopes, self.rules, archived=True)),
+                *run(engine.list_beliefs(self.scopes, self.rules, archived=True)),
                 *faded_beliefs,
             )
         ]
@@ -101,15 +101,15 @@ class LedgerFacts:
         """Give up facts, held or faded, so that nothing recalls them; the past keeps them unless it is erased."""
         engine = self.memory.engine
         if ids:
-            run(engine.let_go(self.scopes, list(ids)))
+            run(engine.forget_beliefs(self.scopes, list(ids)))
         for fact_id in ids if erase else ():
-            run(engine.erase(fact_id, {}, source=None, why=FORGOTTEN))
+            run(engine.erase(fact_id, {}, why=FORGOTTEN))
 
     def _refresh(self) -> None:
         """Read what is held by now."""
         alive = [
             b
-            for b in run(self.memory.engine.beliefs(self.scopes, self.rules))
+            for b in run(self.memory.engine.list_beliefs(self.scopes, self.rules))
             if not b.strength.is_faded
         ]
         self.facts.replace_all(self._to_fact(belief) for belief in alive)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from os import PathLike
 from typing import Any, Final, Protocol
 
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.api.ontology import fact as tuning
 from told.api.ontology.fact import DECAY, Fact, FactDict, TextVectors, build_matcher, open_vectors
 from told.api.ontology.storage import ConversationClock, InProcessFacts, LedgerFacts

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
@@ -17,6 +18,7 @@ OWNER_ONLY = 0o600
 OVERWRITE_HINT = (
     "Choose another name, or write into it as it stands, such as `told export - > FILE`."
 )
+BINARY_FILE_HINT = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 
@@ -190,3 +192,64 @@ def _is_database(path: Path) -> bool:
 
 def _shorten_path(path: Path) -> str:
     return make_snippet(str(path), 200)
+
+
+@contextmanager
+def open_target(target: Any) -> Iterator[tuple[Callable[[bytes], Any], Path | None]]:
+    """Open a path or a binary file for an export, and yield its writer and its path if it has one."""
+    if isinstance(target, str | os.PathLike):
+        path = to_path(target, "target")
+        with replace_file(path) as file:
+            yield _make_writer(file), path
+    else:
+        yield _make_writer(target), None
+
+
+def _make_writer(target: Any) -> Callable[[bytes], Any]:
+    """Return a function that writes to a file the caller opened and maps its errors."""
+    write = getattr(target, "write", None)
+    if not callable(write) or isinstance(target, type):
+        raise InvalidInput(
+            f"target must be a path or a binary file, not {format_value(target)}.",
+            hint=BINARY_FILE_HINT,
+        )
+
+    def write_bytes(data: bytes) -> Any:
+        try:
+            return write(data)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY_FILE_HINT
+            ) from error
+        except OSError as error:
+            raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
+
+    return write_bytes
+
+
+@contextmanager
+def open_lines(source: Any) -> Iterator[Iterable[bytes | str]]:
+    """Open a path, bytes or a binary file as the lines of an import."""
+    if isinstance(source, str | os.PathLike):
+        with open_for_reading(to_path(source, "source")) as file:
+            yield file
+        return
+    lines = io.BytesIO(source) if isinstance(source, bytes | bytearray | memoryview) else source
+    if not isinstance(lines, Iterable):
+        raise InvalidInput(
+            f"source must be a path, bytes or a binary file, not {format_value(source)}.",
+            hint=BINARY_FILE_HINT,
+        )
+    yield lines
+
+
+def read_document(value: Any) -> Any:
+    """Return a document's path, URL or bytes; read it if it is an open file."""
+    if callable(read := getattr(value, "read", None)) and not isinstance(value, type):
+        data = read()
+        if not isinstance(data, bytes):
+            raise InvalidInput("The file gives no bytes.", hint=BINARY_FILE_HINT)
+        return data
+    if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
+        return value
+    return to_path(value, "content") if isinstance(value, str | os.PathLike) else value

@@ -1,0 +1,48 @@
+"""Results of verbs that combine several values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from told.ingest.queue import DrainResult
+from told.ledger.erase import ErasureClosure
+from told.maintenance.importance import JudgeResult
+from told.model.beliefs import BeliefConflicts
+from told.model.fact import Fact
+from told.retrieval.listing import MemoryDetail
+
+
+@dataclass(frozen=True, slots=True)
+class FactListing:
+    """The facts of a scope, the conflicts between them, and warnings about the request."""
+
+    facts: Sequence[Fact]
+    conflicts: BeliefConflicts
+    warnings: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DecayReport:
+    """A memory's strength and points of its decay curve."""
+
+    detail: MemoryDetail
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class ErasurePreview:
+    """The entries and current facts that an erasure would destroy."""
+
+    closure: ErasureClosure
+    facts: Sequence[Fact]
+
+
+@dataclass(frozen=True, slots=True)
+class WaitResult:
+    """The outcome of pending extraction; `judgement` is None unless the setting `judge` is on."""
+
+    drained: DrainResult
+    pending: int
+    judgement: JudgeResult | None
+    failures: Sequence[str] = ()
