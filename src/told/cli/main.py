@@ -33,20 +33,6 @@ EPILOG = (
     "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
 )
 
-COMMAND_NAMES = {
-    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
-    "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
-    "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
-    "infer_kinds": "kinds infer", "enqueue": "reconsolidate enqueue", "queue": "reconsolidate queue",
-    "reflect": "reconsolidate run", "apply_delta": "reconsolidate apply",
-    "topics": "topics list", "topic": "topics show", "file_topics": "topics file",
-    "merge_topics": "topics merge", "abstract_topics": "topics abstract",
-}  # fmt: skip
-"""SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
-
-OMITTED_VERBS = frozenset({"tool_result"})
-"""SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
-
 app = typer.Typer(
     name="told",
     cls=CliGroup,
@@ -192,10 +178,13 @@ def _print_error(error: dict[str, Any], *, as_json: bool) -> None:
 
 def _translate_hint(hint: str) -> str:
     """A way out as it is typed here: `told list` for `get_all()`, a setting for what a memory is opened with."""
+    from told.api.spec import VERBS
+
     commands = cast("Any", typer.main.get_command(app)).commands
 
     def to_command(match: re.Match[str]) -> str:
-        name = COMMAND_NAMES.get(match[1], match[1])
+        verb = VERBS.get(match[1])
+        name = match[1] if verb is None else verb.command_name
         return f"`told {name}`" if name.split()[0] in commands else match[0]
 
     return ARGUMENT_PATTERN.sub(r"the setting `\1`", VERB_PATTERN.sub(to_command, hint))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from told.curation import graph, revoke
 from told.engine import requests
@@ -26,6 +26,7 @@ from told.engine.results import (
     ErasurePreview,
     FactListing,
     WaitResult,
+    add_warnings,
 )
 from told.errors import ConfigError, InvalidInput, NotFoundError, Unsupported
 from told.flow import Flow, call, run
@@ -66,7 +67,7 @@ from told.model.query import (
     exclude_unlisted,
 )
 from told.model.scope import Scope
-from told.ports import Embedder, Fault, Store
+from told.ports import Embedder, Fault
 from told.retrieval import context, listing, request
 from told.retrieval import pipeline as read_pipeline
 from told.retrieval.candidates import find_denials
@@ -88,7 +89,6 @@ if TYPE_CHECKING:
 
 __all__ = ["VERB_ACTIONS", "Engine"]
 
-W = TypeVar("W", SearchResult, Bundle, Receipt)
 MAX_POINTS = 10_000
 MAX_REASON_LENGTH = 256
 SECOND_US = 1_000_000
@@ -765,7 +765,7 @@ class Engine(EngineContext):
     def backup(self, target: Any) -> Flow[Path]:
         """Write a consistent copy of the store to a new file and return its path."""
         path = files.to_path(target, "target")
-        yield from call(run, _copy_store(self.store, path))
+        yield from call(run, files.copy_store(self.store, path))
         return path
 
     # Helpers
@@ -794,14 +794,3 @@ class Engine(EngineContext):
         for scope in tiers.select_widest_scopes(scopes):
             forgotten += len((yield from self.forget(None, scope.ids())))
         return tiers.SweepResult(forgotten=forgotten)
-
-
-def add_warnings(result: W, warnings: tuple[str, ...]) -> W:
-    """Return a result with more warnings."""
-    return replace(result, warnings=(*result.warnings, *warnings)) if warnings else result
-
-
-def _copy_store(store: Store, path: Path) -> Flow[None]:
-    """Copy and clean up in one effect, so that a cancelled task leaves no partial file."""
-    with files.create_copy(path) as partial:
-        yield from call(store.backup, partial)

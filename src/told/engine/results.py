@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from told.ingest.queue import DrainResult
 from told.ledger.erase import ErasureClosure
 from told.maintenance.importance import JudgeResult
 from told.model.beliefs import BeliefConflicts
 from told.model.fact import Fact
+from told.model.query import Bundle, Receipt
 from told.retrieval.listing import MemoryDetail
+from told.retrieval.state import SearchResult
+
+W = TypeVar("W", SearchResult, Bundle, Receipt)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +51,8 @@ class WaitResult:
     pending: int
     judgement: JudgeResult | None
     failures: Sequence[str] = ()
+
+
+def add_warnings(result: W, warnings: tuple[str, ...]) -> W:
+    """Return a result with more warnings."""
+    return replace(result, warnings=(*result.warnings, *warnings)) if warnings else result

@@ -1,4 +1,4 @@
-"""Files that hold everything: their owner's alone, written beside their place and put there once they are whole."""
+"""Read and write export and backup files; written files are private and replaced atomically."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from secrets import token_hex
 from typing import Any, BinaryIO, Literal
 
 from told.errors import InvalidInput, StoreError
+from told.flow import Flow, call
+from told.ports import Store
 from told.text.tokens import format_value, make_snippet
 
 SQLITE_HEADER = b"SQLite format 3\0"
@@ -23,7 +25,7 @@ CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 
 def to_path(value: Any, name: str) -> Path:
-    """A path that a file can have on this machine."""
+    """Check a path and return it."""
     hint = "Give a path such as memory.jsonl."
     if (
         not isinstance(value, str | os.PathLike)
@@ -40,15 +42,15 @@ def to_path(value: Any, name: str) -> Path:
 
 
 def open_for_reading(path: Path) -> BinaryIO:
-    """A file to read."""
+    """Open a file for reading."""
     return _open_file(path, path, os.O_RDONLY, "rb")
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write an export to, which takes the place of an earlier one when all of it is on the disk.
+    """Open a file that replaces an earlier one once it is complete and synced.
 
-    A database is never written over, nor its log. What is no file, such as a pipe, is written to as it stands.
+    A database and its log are never overwritten. A pipe or device is written to directly.
     """
     real_path = Path(os.path.realpath(path))
     if _is_database(Path(str(real_path).removesuffix("-wal").removesuffix("-shm"))):
@@ -74,7 +76,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _write_atomically(real_path: Path, shown_path: Path) -> Iterator[BinaryIO]:
-    """A file that goes to its place once all of it is on the disk."""
+    """Open a temporary file that is renamed once it is synced."""
     temp_path = _temp_sibling(real_path)
     try:
         with _create_temp_file(temp_path, real_path, shown_path) as file:
@@ -88,12 +90,12 @@ def _write_atomically(real_path: Path, shown_path: Path) -> Iterator[BinaryIO]:
 
 
 def _create_temp_file(temp_path: Path, real_path: Path, shown_path: Path) -> BinaryIO:
-    """A new file beside a place; where nothing can be made, what is there already may yet be written into."""
+    """Create the temporary file; the error hint suggests writing in place if that is possible."""
     try:
         return _open_file(temp_path, shown_path, CREATE_FLAGS, "wb")
     except InvalidInput as error:
         error.hint = (
-            f"Nothing can be made beside it. {OVERWRITE_HINT}"
+            f"No file can be created beside it. {OVERWRITE_HINT}"
             if real_path.is_file()
             else error.hint
         )
@@ -101,7 +103,7 @@ def _create_temp_file(temp_path: Path, real_path: Path, shown_path: Path) -> Bin
 
 
 def _move_into_place(temp_path: Path, real_path: Path, shown_path: Path) -> None:
-    """Give a file its name; one that is mounted there, or that is not ours to take away, can only be written into."""
+    """Rename a file; a mount point or a file of another owner cannot be replaced."""
     try:
         temp_path.replace(real_path)
     except OSError as error:
@@ -111,7 +113,7 @@ def _move_into_place(temp_path: Path, real_path: Path, shown_path: Path) -> None
 
 @contextmanager
 def create_copy(path: Path) -> Iterator[Path]:
-    """Where to make a copy that goes to its place once it is whole; nothing is ever written over."""
+    """Yield a temporary path that is renamed at the end; an existing file is never overwritten."""
     real_path = Path(os.path.realpath(path))
     if _exists(real_path):
         raise _already_exists_error(path)
@@ -120,9 +122,7 @@ def create_copy(path: Path) -> Iterator[Path]:
     temp_path.unlink()
     try:
         yield temp_path
-        os.close(
-            os.open(real_path, CREATE_FLAGS, OWNER_ONLY)
-        )  # from here on the name is nobody else's
+        os.close(os.open(real_path, CREATE_FLAGS, OWNER_ONLY))  # reserves the name
         temp_path.replace(real_path)
         _sync_directory(real_path)
     except FileExistsError as error:
@@ -143,12 +143,12 @@ def _already_exists_error(path: Path) -> StoreError:
 
 
 def _temp_sibling(real_path: Path) -> Path:
-    """A name that nobody has, in the same folder, so that a rename is all that is left to do."""
+    """Return an unused path in the same folder, so that a rename suffices."""
     return real_path.with_name(f".{token_hex(8)}.part")
 
 
 def _sync_directory(real_path: Path) -> None:
-    """Make the new name of a file survive a power cut, where a folder can be synced at all."""
+    """Sync a file's folder, where the platform can, so that its new name survives a power cut."""
     with suppress(OSError):
         folder = os.open(real_path.parent, os.O_RDONLY)
         try:
@@ -158,7 +158,7 @@ def _sync_directory(real_path: Path) -> None:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is anything of this name, which must be one that could be."""
+    """Return whether a path exists; raise if it cannot be looked up."""
     try:
         return bool(path.stat())
     except FileNotFoundError:
@@ -196,7 +196,7 @@ def _shorten_path(path: Path) -> str:
 
 @contextmanager
 def open_target(target: Any) -> Iterator[tuple[Callable[[bytes], Any], Path | None]]:
-    """Open a path or a binary file for an export, and yield its writer and its path if it has one."""
+    """Open a path or a binary file for an export; yield its writer and its path, if any."""
     if isinstance(target, str | os.PathLike):
         path = to_path(target, "target")
         with replace_file(path) as file:
@@ -253,3 +253,9 @@ def read_document(value: Any) -> Any:
     if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
         return value
     return to_path(value, "content") if isinstance(value, str | os.PathLike) else value
+
+
+def copy_store(store: Store, path: Path) -> Flow[None]:
+    """Back up a store to a new file; run it as one effect, so that no cancel leaves half a file."""
+    with create_copy(path) as partial:
+        yield from call(store.backup, partial)
