@@ -1,7 +1,7 @@
 """Generate the tables of the reference from the code.
 
 A page marks a table with `<!-- generated: settings -->` and `<!-- /generated -->`; the text in
-between is replaced. The built-in kinds are packed into one JSON file too.
+between is replaced.
 
     python docs/generate.py --write     write the pages
     python docs/generate.py --check     fail if a page is out of date
@@ -10,7 +10,6 @@ between is replaced. The built-in kinds are packed into one JSON file too.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections import Counter
@@ -22,17 +21,15 @@ from typing import Any
 
 from told import errors
 from told.api.spec import VERBS
-from told.api.verb import SCOPE_NAMES, Interface, Param, Section, Verb
+from told.api.verb import SCOPE_NAMES, UNSET, Interface, Param, Verb, VerbGroup
 from told.engine import VERB_ACTIONS, Engine
 from told.model import entry, kind, policy
 from told.providers.http import anthropic, google, ollama, openai
 from told.providers.http.provider import HttpProvider
-from told.runtime import UNSET
 from told.settings import ENV_PREFIX, SETTING_FIELDS
 from told.text.dates import ALWAYS
 
 DOCS = Path(__file__).parent
-PACKED = Path(kind.__file__).with_name("kinds.json")
 BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 COMMON = 4
 """The number of commands from which on a shared option is described once."""
@@ -129,7 +126,7 @@ def kinds() -> list[str]:
                 f"{each.description.split('. ')[0].rstrip('.')}."
                 + (" Made by told itself." if each.system else ""),
             ]
-            for each in kind.load_ontology(PACKED.with_name("kinds")).kinds
+            for each in kind.load_builtin_ontology().kinds
         ],
     )
 
@@ -194,12 +191,10 @@ def engine_verbs() -> list[str]:
 # The SDK
 
 
-def sdk_table(section: Section) -> list[str]:
-    """List the verbs of a section with their own parameters and results."""
+def sdk_table(group: VerbGroup) -> list[str]:
+    """List the verbs of a group with their own parameters and results."""
     verbs = [
-        verb
-        for verb in VERBS.values()
-        if verb.section is section and Interface.SDK in verb.interfaces
+        verb for verb in VERBS.values() if verb.group is group and Interface.SDK in verb.interfaces
     ]
     rows = [[code(_usage(verb)), verb.summary, verb.result] for verb in verbs]
     return table(["verb", "does", "returns"], rows)
@@ -417,7 +412,7 @@ TABLES: Mapping[str, Callable[[], list[str]]] = {
     "evidence": evidence,
     "claim": claim,
     "engine-verbs": engine_verbs,
-    **{f"sdk-{section}": partial(sdk_table, section) for section in Section},
+    **{f"sdk-{group}": partial(sdk_table, group) for group in VerbGroup},
     "sdk-parameters": sdk_parameters,
     "actions": actions,
     "policies": policies,
@@ -445,21 +440,8 @@ def regenerated(text: str) -> str:
 def stale(folder: Path = DOCS) -> dict[Path, str]:
     """Return the files that are out of date with the content they should have."""
     pages = {page: page.read_text("utf-8") for page in sorted(folder.glob("**/*.md"))}
-    fresh = {page: regenerated(text) for page, text in pages.items()} | {PACKED: packed_kinds()}
-    return {
-        page: text
-        for page, text in fresh.items()
-        if text != (pages.get(page) or page.read_text("utf-8"))
-    }
-
-
-def packed_kinds() -> str:
-    """Return the built-in kinds as one JSON file, which loads much faster than YAML."""
-    found = [
-        kind.parse_unique_yaml(file.read_text("utf-8"))
-        for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))
-    ]
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    fresh = {page: regenerated(text) for page, text in pages.items()}
+    return {page: text for page, text in fresh.items() if text != pages[page]}
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -164,7 +164,3 @@ def _format_assignment(field: Field[Any]) -> str:
         else f"_{field.name}() if {field.name} is __missing else {field.name}"
     )
     return f"self.{field.name} = {value}"
-
-
-UNSET: Any = object()
-"""The default of an argument for which None is a value."""

@@ -8,7 +8,7 @@ from typing import Any, Final, Self, TypeAlias
 
 from told.api import config, kinds, serialize
 from told.api.spec import VERBS
-from told.api.verb import SCOPE_NAMES, Verb
+from told.api.verb import SCOPE_NAMES, UNSET, Verb
 from told.api.worker import BackgroundWorker
 from told.engine import Engine
 from told.errors import ConfigError, InvalidInput, StoreClosed, StoreCorrupt
@@ -218,7 +218,7 @@ class BaseMemory:
 
 def call_verb(engine: Engine, verb: Verb, arguments: Mapping[str, Any]) -> Flow[Any]:
     """Run a verb on an engine with its arguments by name, and serialise the result."""
-    options = dict(arguments)
+    options = {name: value for name, value in arguments.items() if value is not UNSET}
     if verb.is_scoped:
         options["ids"] = {name: options.pop(name, None) for name in SCOPE_NAMES}
     return verb.serialize((yield from getattr(engine, verb.name)(**options)))

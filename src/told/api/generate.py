@@ -13,8 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from told.api.spec import VERBS
-from told.api.verb import SCOPE_NAMES, Interface, Param, Verb
-from told.runtime import UNSET
+from told.api.verb import SCOPE_NAMES, UNSET, Interface, Param, Verb
 
 FOLDER = Path(__file__).parent
 WIDTH = 100
@@ -30,9 +29,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from told.api.base import BaseMemory
+from told.api.verb import UNSET
 from told.model.query import Bundle
 from told.ports import View
-from told.runtime import UNSET
 
 
 class {name}(BaseMemory):

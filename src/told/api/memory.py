@@ -10,9 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 
 from told.api.base import BaseMemory
+from told.api.verb import UNSET
 from told.model.query import Bundle
 from told.ports import View
-from told.runtime import UNSET
 
 
 class Memory(BaseMemory):

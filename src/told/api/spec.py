@@ -33,20 +33,20 @@ from told.api.verb import (
     TIMES,
     TIMESTAMP,
     TOP_K,
-    Section,
+    UNSET,
     Verb,
+    VerbGroup,
     flag,
     option,
     positional,
 )
 from told.model.policy import Action
-from told.runtime import UNSET
 
 # Writing
 
 ADD = Verb(
     "add",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     (
         positional("messages", "A string, a message or a list of messages.", "Any"),
@@ -77,7 +77,7 @@ ADD = Verb(
 )
 UPDATE = Verb(
     "update",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     (
         MEMORY_ID,
@@ -99,7 +99,7 @@ UPDATE = Verb(
 )
 DELETE = Verb(
     "delete",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     (MEMORY_ID, *SCOPE),
     serialize.deletion_to_dict,
@@ -108,7 +108,7 @@ DELETE = Verb(
 )
 DELETE_ALL = Verb(
     "delete_all",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     tuple(replace(param, positional=True) for param in SCOPE),
     serialize.deletions_to_dict,
@@ -118,7 +118,7 @@ DELETE_ALL = Verb(
 )
 RETRACT = Verb(
     "retract",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     (MEMORY_ID, option("why", "The reason to record.", "str", "retracted"), *SCOPE),
     serialize.receipt_to_dict,
@@ -127,7 +127,7 @@ RETRACT = Verb(
 )
 UPLOAD = Verb(
     "upload",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     (
         positional("content", "A path, bytes, a binary file or a URL.", "Any"),
@@ -147,7 +147,7 @@ UPLOAD = Verb(
 )
 TOOL_RESULT = Verb(
     "tool_result",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     (
         positional("text", "The tool's output."),
@@ -163,7 +163,7 @@ TOOL_RESULT = Verb(
 )
 LINK = Verb(
     "link",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.WRITE,
     (
         positional("src", "The id of the first memory."),
@@ -179,7 +179,7 @@ LINK = Verb(
 )
 ERASE = Verb(
     "erase",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.REQUEST_DELETION,
     (
         OPTIONAL_MEMORY_ID,
@@ -195,7 +195,7 @@ ERASE = Verb(
 )
 RESET = Verb(
     "reset",
-    Section.WRITING,
+    VerbGroup.WRITING,
     Action.REQUEST_DELETION,
     (),
     serialize.reset_to_dict,
@@ -208,7 +208,7 @@ RESET = Verb(
 
 SEARCH = Verb(
     "search",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (
         QUERY,
@@ -225,7 +225,7 @@ SEARCH = Verb(
 )
 CONTEXT = Verb(
     "context",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (
         replace(QUERY, type="str | None", default=None),
@@ -245,7 +245,7 @@ CONTEXT = Verb(
 )
 EXPLAIN = Verb(
     "explain",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (QUERY, *SCOPE, *PAGE, *SCORES, RERANK, *RANKING),
     serialize.explanation_to_dict,
@@ -254,7 +254,7 @@ EXPLAIN = Verb(
 )
 WHY_NOT = Verb(
     "why_not",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (QUERY, MEMORY_ID, *SCOPE, *PAGE, *SCORES, *RANKING),
     serialize.to_dict,
@@ -267,7 +267,7 @@ WHY_NOT = Verb(
 )
 GET = Verb(
     "get",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (MEMORY_ID, *TIMES, *SCOPE),
     serialize.optional_fact_to_dict,
@@ -276,7 +276,7 @@ GET = Verb(
 )
 GET_ALL = Verb(
     "get_all",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (
         *SCOPE,
@@ -296,7 +296,7 @@ GET_ALL = Verb(
 )
 HISTORY = Verb(
     "history",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (MEMORY_ID, *SCOPE),
     serialize.to_list,
@@ -305,7 +305,7 @@ HISTORY = Verb(
 )
 TIMELINE = Verb(
     "timeline",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (*SCOPE, replace(LIMIT, help="Only the newest changes, 1 to 10,000.")),
     serialize.to_results,
@@ -314,7 +314,7 @@ TIMELINE = Verb(
 )
 DIFF = Verb(
     "diff",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (
         positional("before", "The earlier time or ledger position.", "Any"),
@@ -327,7 +327,7 @@ DIFF = Verb(
 )
 BLOB = Verb(
     "blob",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     (positional("hash", "The hash of a document or an image."), *SCOPE),
     serialize.blob_to_dict,
@@ -337,7 +337,7 @@ BLOB = Verb(
 )
 BLOBS = Verb(
     "blobs",
-    Section.READING,
+    VerbGroup.READING,
     Action.READ_CONTENT,
     SCOPE,
     serialize.to_results,
@@ -351,7 +351,7 @@ BLOBS = Verb(
 
 WAIT = Verb(
     "wait",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     (),
     serialize.wait_to_dict,
@@ -363,7 +363,7 @@ WAIT = Verb(
 )
 FAULTS = Verb(
     "faults",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     (),
     serialize.faults_to_dict,
@@ -373,7 +373,7 @@ FAULTS = Verb(
 )
 RETRY_FAULTS = Verb(
     "retry_faults",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     (FAULT_IDS,),
     serialize.copy_mapping,
@@ -383,7 +383,7 @@ RETRY_FAULTS = Verb(
 )
 DROP_FAULTS = Verb(
     "drop_faults",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.WRITE,
     (FAULT_IDS,),
     serialize.dropped_to_dict,
@@ -393,7 +393,7 @@ DROP_FAULTS = Verb(
 )
 CONTRADICTIONS = Verb(
     "contradictions",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     SCOPE,
     serialize.to_results,
@@ -405,7 +405,7 @@ CONTRADICTIONS = Verb(
 )
 ENTITIES = Verb(
     "entities",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     SCOPE,
     serialize.entities_to_dict,
@@ -414,7 +414,7 @@ ENTITIES = Verb(
 )
 RELATIONS = Verb(
     "relations",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     (positional("name", "The name of an entity."), *SCOPE),
     serialize.relations_to_dict,
@@ -423,7 +423,7 @@ RELATIONS = Verb(
 )
 IDENTIFY = Verb(
     "identify",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     SCOPE,
     serialize.to_results,
@@ -435,7 +435,7 @@ IDENTIFY = Verb(
 )
 QUARANTINE = Verb(
     "quarantine",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     SCOPE,
     serialize.facts_to_dict,
@@ -445,7 +445,7 @@ QUARANTINE = Verb(
 )
 REVIEW = Verb(
     "review",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.WRITE,
     (
         MEMORY_ID,
@@ -459,7 +459,7 @@ REVIEW = Verb(
 )
 REVEAL = Verb(
     "reveal",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.ADMINISTER,
     (MEMORY_ID, *SCOPE),
     serialize.revealed_to_dict,
@@ -468,7 +468,7 @@ REVEAL = Verb(
 )
 REVOKE = Verb(
     "revoke",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.WRITE,
     (positional("source", "The source to revoke."),),
     serialize.receipt_to_dict,
@@ -477,7 +477,7 @@ REVOKE = Verb(
 )
 INFER_KINDS = Verb(
     "infer_kinds",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     SCOPE,
     serialize.kind_proposals_to_dict,
@@ -487,7 +487,7 @@ INFER_KINDS = Verb(
 )
 RECALLS = Verb(
     "recalls",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     (MEMORY_ID, *SCOPE),
     serialize.recalls_to_dict,
@@ -499,7 +499,7 @@ RECALLS = Verb(
 )
 ENQUEUE = Verb(
     "enqueue",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     (
         MEMORY_ID,
@@ -514,7 +514,7 @@ ENQUEUE = Verb(
 )
 QUEUE = Verb(
     "queue",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     (LIMIT,),
     serialize.queue_to_dict,
@@ -526,7 +526,7 @@ QUEUE = Verb(
 )
 REFLECT = Verb(
     "reflect",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     (LIMIT,),
     serialize.reflection_to_dict,
@@ -539,7 +539,7 @@ REFLECT = Verb(
 )
 APPLY_DELTA = Verb(
     "apply_delta",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.WRITE,
     (positional("delta", "An operation or a list of operations as JSON.", "Any"), *SCOPE),
     serialize.delta_to_dict,
@@ -549,7 +549,7 @@ APPLY_DELTA = Verb(
 )
 TOPICS = Verb(
     "topics",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     (*SCOPE, AS_OF),
     serialize.to_results,
@@ -562,7 +562,7 @@ TOPICS = Verb(
 )
 TOPIC = Verb(
     "topic",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.READ_CONTENT,
     (positional("topic_id", "The id of a topic."), *SCOPE),
     serialize.topic_to_dict,
@@ -572,7 +572,7 @@ TOPIC = Verb(
 )
 FILE_TOPICS = Verb(
     "file_topics",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     (),
     serialize.filed_topics_to_dict,
@@ -582,7 +582,7 @@ FILE_TOPICS = Verb(
 )
 MERGE_TOPICS = Verb(
     "merge_topics",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     SCOPE,
     serialize.merged_topics_to_dict,
@@ -592,7 +592,7 @@ MERGE_TOPICS = Verb(
 )
 ABSTRACT_TOPICS = Verb(
     "abstract_topics",
-    Section.EXTRACTION,
+    VerbGroup.EXTRACTION,
     Action.DERIVE_CLAIMS,
     SCOPE,
     serialize.supertopics_to_dict,
@@ -606,7 +606,7 @@ ABSTRACT_TOPICS = Verb(
 
 DECAY = Verb(
     "decay",
-    Section.DECAY,
+    VerbGroup.DECAY,
     Action.READ_CONTENT,
     (
         MEMORY_ID,
@@ -628,7 +628,7 @@ DECAY = Verb(
 )
 ABOUT = Verb(
     "about",
-    Section.DECAY,
+    VerbGroup.DECAY,
     Action.READ_CONTENT,
     (*SCOPE, AS_OF),
     serialize.details_to_dict,
@@ -640,7 +640,7 @@ ABOUT = Verb(
 )
 FORGET = Verb(
     "forget",
-    Section.DECAY,
+    VerbGroup.DECAY,
     Action.WRITE,
     (OPTIONAL_MEMORY_ID, *SCOPE),
     serialize.forgotten_to_dict,
@@ -653,7 +653,7 @@ FORGET = Verb(
 
 CONSOLIDATE = Verb(
     "consolidate",
-    Section.TIERS,
+    VerbGroup.TIERS,
     Action.WRITE,
     (*SCOPE, flag("force", "File all turns, whatever their age.")),
     serialize.to_dict,
@@ -668,7 +668,7 @@ CONSOLIDATE = Verb(
 )
 TIERS = Verb(
     "tiers",
-    Section.TIERS,
+    VerbGroup.TIERS,
     Action.READ_CONTENT,
     SCOPE,
     serialize.to_dict,
@@ -680,7 +680,7 @@ TIERS = Verb(
 )
 REGISTRY = Verb(
     "registry",
-    Section.TIERS,
+    VerbGroup.TIERS,
     Action.READ_CONTENT,
     (*SCOPE, LIMIT),
     serialize.to_results,
@@ -693,7 +693,7 @@ REGISTRY = Verb(
 
 VERIFY = Verb(
     "verify",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.ADMINISTER,
     (),
     serialize.verification_to_dict,
@@ -705,7 +705,7 @@ VERIFY = Verb(
 )
 REBUILD = Verb(
     "rebuild",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.ADMINISTER,
     (
         positional(
@@ -721,7 +721,7 @@ REBUILD = Verb(
 )
 REINDEX = Verb(
     "reindex",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.DERIVE_EMBEDDINGS,
     (positional("embedder", "The new embedder; the current one by default.", "Any", None),),
     serialize.reindex_to_dict,
@@ -731,7 +731,7 @@ REINDEX = Verb(
 )
 STATS = Verb(
     "stats",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.READ_METADATA,
     (),
     serialize.copy_mapping,
@@ -740,7 +740,7 @@ STATS = Verb(
 )
 USERS = Verb(
     "users",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.READ_METADATA,
     (option("type", "Only this type: user, agent or run."),),
     serialize.users_to_dict,
@@ -749,7 +749,7 @@ USERS = Verb(
 )
 EXPORT = Verb(
     "export",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.EXPORT_CLAIMS,
     (positional("target", "A path or a binary file.", "Any"),),
     serialize.export_to_dict,
@@ -758,7 +758,7 @@ EXPORT = Verb(
 )
 IMPORT = Verb(
     "import_",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.ADMINISTER,
     (positional("source", "A path, bytes or a binary file.", "Any"),),
     serialize.import_to_dict,
@@ -768,7 +768,7 @@ IMPORT = Verb(
 )
 BACKUP = Verb(
     "backup",
-    Section.ADMINISTRATION,
+    VerbGroup.ADMINISTRATION,
     Action.ADMINISTER,
     (positional("target", "The path of a new file.", "Any"),),
     serialize.backup_to_dict,

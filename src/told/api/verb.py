@@ -12,6 +12,9 @@ from told.model.policy import Action
 REQUIRED: Any = object()
 """The default of a parameter that has none."""
 
+UNSET: Any = object()
+"""The default of a parameter for which None is a value; such an argument is not passed on."""
+
 
 class Interface(StrEnum):
     """An interface that exposes verbs."""
@@ -20,7 +23,7 @@ class Interface(StrEnum):
     CLI = "cli"
 
 
-class Section(StrEnum):
+class VerbGroup(StrEnum):
     """A group of verbs in the reference."""
 
     WRITING = "writing"
@@ -60,7 +63,7 @@ class Verb:
     """
 
     name: str
-    section: Section
+    group: VerbGroup
     action: Action
     params: tuple[Param, ...]
     serialize: Callable[[Any], Any]

@@ -387,7 +387,7 @@ def update(
     ] = False,
 ) -> None:
     """Give a memory a new text, metadata or expiry; the version before it stays in its history."""
-    from told.runtime import UNSET
+    from told.api.verb import UNSET
     from told.cli import views
 
     if expires and never_expires:

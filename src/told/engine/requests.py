@@ -29,11 +29,11 @@ from told.retrieval.candidates import ReadContext
 from told.retrieval.context import ContextRequest, estimate_max_items
 from told.retrieval.request import parse_flag
 from told.retrieval.state import SearchRequest
-from told.runtime import UNSET
 from told.settings import Settings
 from told.text.tokens import format_value, validate_label, validate_text
 
 ScopeIds: TypeAlias = Mapping[str, Any]
+UNCHANGED: Any = object()
 MAX_KIND_LENGTH = 128
 MAX_KEY_LENGTH = 256
 MEMORY_TYPES = (None, "procedural_memory", "semantic_memory", "episodic_memory")
@@ -151,7 +151,7 @@ def parse_update(
     *,
     text: Any = None,
     metadata: Any = None,
-    expiration_date: Any = UNSET,
+    expiration_date: Any = UNCHANGED,
     data: Any = None,
     timestamp: Any = None,
 ) -> tuple[MemoryUpdate, tuple[str, ...]]:
@@ -161,7 +161,7 @@ def parse_update(
         raise InvalidInput("text and data are two names of one thing; give one of them.")
     new_text = data if text is None else text
     warnings: Sequence[str] = ()
-    set_expiry = expiration_date is not UNSET
+    set_expiry = expiration_date is not UNCHANGED
     if new_text is None and metadata is None and timestamp is None and not set_expiry:
         raise InvalidInput(
             "Nothing to update.",

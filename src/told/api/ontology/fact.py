@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from told.errors import ConfigError, InvalidInput
 from told.flow import call, run
@@ -45,7 +45,7 @@ PRUNE_THRESHOLD: float = _read_threshold(os.environ)
 
 
 @dataclass
-class Fact:
+class ConceptFact:
     """A remembered value of a concept, with its last quote and its current salience.
 
     Turns count on the store's clock; times are ISO 8601 in UTC.
@@ -63,6 +63,10 @@ class Fact:
     reinforcements: int = 0
     first_at: str = ""
     last_at: str = ""
+
+
+Fact: TypeAlias = ConceptFact
+"""The public name of `ConceptFact`."""
 
 
 def _refreshing(name: str) -> Any:

@@ -10,11 +10,9 @@ import threading
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from told.api.memory import Memory
 from told.api.ontology.fact import Fact, FactDict
-from told.engine import Engine
 from told.errors import InvalidInput, ScopeError
 from told.flow import run
 from told.ids import IdGenerator
@@ -36,6 +34,10 @@ from told.model.scope import Scope
 from told.runtime import acquire_on_fork
 from told.text.dates import format_iso
 from told.text.tokens import format_value
+
+if TYPE_CHECKING:
+    from told.api.memory import Memory
+    from told.engine import Engine
 
 
 class LedgerFacts:

@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from told.api.memory import Memory
 from told.api.ontology import fact as tuning
 from told.api.ontology.fact import DECAY, Fact, FactDict, TextVectors, build_matcher, open_vectors
 from told.api.ontology.storage import ConversationClock, InProcessFacts, LedgerFacts
@@ -22,6 +21,9 @@ from told.runtime import lazy_regex
 from told.settings import load_settings
 from told.text.similarity import value_similarity
 from told.text.tokens import extract_query_terms, extract_terms, format_value
+
+if TYPE_CHECKING:
+    from told.api.memory import Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +374,8 @@ def _open_backend(
         raise ConfigError(
             "A memory has its own clock.", hint="Open it with Memory(mint=Mint(clock))."
         )
+    from told.api.memory import Memory
+
     if not isinstance(memory, Memory):
         raise ConfigError(f"memory must be a told.Memory, not {format_value(memory)}.")
     return LedgerFacts(rules, memory, **ids)
