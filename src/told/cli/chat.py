@@ -1,4 +1,4 @@
-"""A conversation on a terminal or through a pipe: lines in, replies out, and commands that begin with a slash."""
+"""`told chat`: read lines from a terminal or a pipe, print replies, run slash commands."""
 
 from __future__ import annotations
 
@@ -27,10 +27,12 @@ app = typer.Typer()
 ModelOption = Annotated[
     str | None,
     option(
-        "--llm", metavar="MODEL",
-        about="Who answers, such as openai:gpt-4o-mini; none lets memory answer by itself. Otherwise the setting llm.",
+        "--llm",
+        metavar="MODEL",
+        about="Model that replies, such as openai:gpt-4o-mini; none replies from memory alone. "
+        "Default: setting llm.",
     ),
-]  # fmt: skip
+]
 
 
 @command(app, rich_help_panel=PANEL)
@@ -43,18 +45,18 @@ def chat(
     as_of: AsOf = None,
     yes: Yes = False,
 ) -> None:
-    """Talk with somebody who remembers: with a model if there is one, else with memory itself; /help says what else.
+    """Chat with a memory: answered by a model if one is configured, else from memory; see /help.
 
-    Every line is a message, on a terminal as in a pipe. With --json every answer is one line of JSON.
+    Each line is one message, on a terminal or from a pipe. With --json each reply is one line
+    of JSON.
     """
-
     if exit_code := run_chat(shell, scope_args(user, agent, run), llm, as_of=as_of, yes=yes):
         raise typer.Exit(exit_code)
 
 
 PROMPT: Final = "you> "
 COMMAND_PATTERN: Final = lazy_regex(r"/(?P<name>[a-zA-Z][\w-]*)(?:\s+(?P<rest>.*))?", re.DOTALL)
-"""A command; `/etc/hosts` is none, and neither is a line that begins with a blank."""
+"""A slash command; not `/etc/hosts`, and not a line that starts with a blank."""
 
 MIN_NAME_SIMILARITY: Final = 0.5
 YES_WORDS, NO_WORDS = frozenset({"y", "yes"}), frozenset({"", "n", "no"})
@@ -63,7 +65,7 @@ YES_WORDS, NO_WORDS = frozenset({"y", "yes"}), frozenset({"", "n", "no"})
 def run_chat(
     shell: Shell, ids: ScopeArgs, model: str | None, *, as_of: str | None, yes: bool
 ) -> int:
-    """Talk until the lines end, and give the exit code: whether every line could be done."""
+    """Chat until the input ends; return 0 if every line succeeded."""
     settings = shell.load_settings().settings
     llm = open_llm(model or settings.llm, settings)
     with Memory(
@@ -80,14 +82,14 @@ def run_chat(
 
 
 class LineReader:
-    """The lines somebody types or pipes in; one that was read too early can be put back."""
+    """Lines typed or piped in, with one line of push-back."""
 
     def __init__(self) -> None:
         self.interactive = sys.stdin.isatty()
         self._pushed_back: list[str] = []
 
     def read(self, prompt: str) -> str | None:
-        """The next line without its end, or nothing at the end."""
+        """Return the next line without its newline, or None at the end of input."""
         if self._pushed_back:
             return self._pushed_back.pop()
         if not self.interactive:
@@ -99,13 +101,13 @@ class LineReader:
             return None
 
     def put_back(self, line: str) -> None:
-        """Read this line again."""
+        """Make `read` return this line again."""
         self._pushed_back.append(line)
 
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """What a slash leads to: its result, how people see that, and what it does in one line."""
+    """A slash command: its handler, its renderer and its one-line help."""
 
     summary: str
     run: Callable[[str], Mapping[str, Any] | None]
@@ -114,7 +116,7 @@ class SlashCommand:
 
 
 class ChatLoop:
-    """The loop around a conversation."""
+    """The read-reply loop of a chat."""
 
     def __init__(
         self, shell: Shell, chat: ChatSession, lines: LineReader, *, yes: bool = False
@@ -124,35 +126,37 @@ class ChatLoop:
         self.shown_warnings: set[str] = set()
         self.commands = {
             "memory": SlashCommand(
-                "what is held, how strong it is and when it will fade",
+                "what is remembered, its salience and when it fades",
                 self._list_memories,
                 fading.render_remembered,
             ),
             "explain": SlashCommand(
-                "why the last reply used what it used", self._explain_reply, _render_explanation
+                "why the last reply used its memories", self._explain_reply, _render_explanation
             ),
             "why": SlashCommand(
-                "why a memory was or was not used for it",
+                "why a memory was or was not used for the last reply",
                 self._explain_memory,
                 _render_why,
                 "<id or words>",
             ),
             "forget": SlashCommand(
-                "give up a memory", self._forget_memory, _render_forgotten, "<id or words>"
+                "forget a memory", self._forget_memory, _render_forgotten, "<id or words>"
             ),
             "as-of": SlashCommand(
-                "answer from what was known then; `now` goes back",
+                "answer from what was known at that time; `now` goes back",
                 self._set_as_of,
                 _render_as_of,
                 "<time>",
             ),
-            "tiers": SlashCommand("where memories are", self._get_tiers, self._render_tiers),
+            "tiers": SlashCommand(
+                "how memories are spread over the tiers", self._get_tiers, self._render_tiers
+            ),
             "help": SlashCommand("these commands", self._list_commands, _render_help),
             "quit": SlashCommand("end; so do Ctrl-C and Ctrl-D", self._finish, _render_nothing),
         }
 
     def run(self) -> int:
-        """Read and answer until there is no more to read; Ctrl-C is an end, not an accident."""
+        """Read and answer lines until the input ends or Ctrl-C."""
         if self.lines.interactive and not self.shell.json:
             self.shell.make_console().print(_render_greeting(self.chat))
         try:
@@ -168,7 +172,7 @@ class ChatLoop:
         return self.exit_code
 
     def _handle_line(self, line: str) -> None:
-        """Do what a line says; what cannot be done is said, and the conversation goes on."""
+        """Handle one line; report errors and go on."""
         match = COMMAND_PATTERN.fullmatch(line.rstrip())
         try:
             if match:
@@ -199,7 +203,7 @@ class ChatLoop:
                 self.shell.print_note(f"warning: {warning}")
         self.shown_warnings.update(reply.warnings)
 
-    # Commands ---------------------------------------------------------------------------------------------------------
+    # Commands
 
     def _run_command(self, name: str, argument: str) -> None:
         command = self.commands.get(name)
@@ -235,8 +239,8 @@ class ChatLoop:
         return {"forgotten": row["id"], "memory": row["memory"], **self.chat.forget(row["id"])}
 
     def _confirm_forget(self, text: str) -> bool:
-        """Whether the next line agrees; one that is no answer means no, and is a line of its own."""
-        question = views.safe_text(f"Give up “{text}”? [y/N] ").plain
+        """Return True if the next line confirms; push any other line back."""
+        question = views.safe_text(f"Forget “{text}”? [y/N] ").plain
         if not self.lines.interactive:
             self.shell.print_note(question)
         answer = self.lines.read(question)
@@ -274,18 +278,18 @@ def _suggest_command(name: str, names: list[str]) -> str:
     return (
         f"Did you mean /{matches[0]}?"
         if matches
-        else "/help lists them; a line that begins with a blank is said."
+        else "/help lists the commands; start a line with a blank to send it as a message."
     )
 
 
-# What people see ------------------------------------------------------------------------------------------------------
+# Rendering
 
 
 def _render_greeting(chat: ChatSession) -> Text:
     who = (
         f"{chat.llm.model} answers"
         if chat.llm is not None
-        else "no model is configured, so memory itself answers"
+        else "no model is configured: replies come from memory alone"
     )
     return Text.assemble(("told", "bold"), (f" · {who} · /help lists the commands", "dim"))
 
@@ -329,9 +333,9 @@ def _render_forgotten(body: Mapping[str, Any]) -> RenderableType:
     if body["forgotten"] is None:
         return views.dim_text("Nothing was changed.")
     return Group(
-        Text.assemble(("Given up: ", "red"), views.safe_text(body["memory"])),
+        Text.assemble(("Forgotten: ", "red"), views.safe_text(body["memory"])),
         views.safe_text(
-            f"Its history stays. To destroy the words too: told erase {body['forgotten']}", "dim"
+            f"Its history is kept. To erase the text too: told erase {body['forgotten']}", "dim"
         ),
     )
 

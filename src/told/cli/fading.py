@@ -1,4 +1,4 @@
-"""What people see of fading: a curve, what is remembered and for how long, and what was let go."""
+"""Commands about fading and tiers: about, decay, forget, consolidate, tiers, registry."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ if TYPE_CHECKING:
 
 
 CHART_HEIGHT: Final = 10
-"""Lines of a curve."""
+"""Height of the chart in lines."""
 CHART_LABEL_WIDTH: Final = 6
 UNICODE_BLOCKS, ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " ..::##"
 """How full a cell is, for terminals that know blocks and for those that do not."""
 MAX_QUOTE_CHARS: Final = 160
-"""Characters of what was said that people are shown; --json has them all."""
+"""Characters shown of a source quote; --json shows all."""
 
 
 def render_decay(body: Mapping[str, Any]) -> RenderableType:
-    """A memory, how strong it is, and its curve."""
+    """Render a memory, its salience and its decay curve."""
     parts = [
         body["kind"],
         body["tier"],
@@ -54,7 +54,7 @@ def render_decay(body: Mapping[str, Any]) -> RenderableType:
 
 
 def describe_fading(row: Mapping[str, Any]) -> str:
-    """For how long a memory lasts, in words."""
+    """Describe how long a memory will last."""
     if row["faded"]:
         return "has faded"
     fades = row["fades_at"]
@@ -65,19 +65,19 @@ def describe_fading(row: Mapping[str, Any]) -> str:
 
 
 def format_amount(number: float, unit: str) -> str:
-    """So many turns or days, as people say it."""
+    """Format a number of turns or days."""
     rounded = f"{number:.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
     return f"{rounded} {unit[:-1] if rounded == '1' else unit}"
 
 
 class DecayChart:
-    """A curve in characters, as wide as it has points or as there is room: below the dotted line it has faded."""
+    """A decay curve drawn in characters; the dotted line is the forgetting threshold."""
 
     def __init__(self, body: Mapping[str, Any]) -> None:
         self.body = body
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The curve for this much room and these characters."""
+        """Draw the curve at the available width."""
         ascii_only = options.ascii_only
         width = max(min(options.max_width - CHART_LABEL_WIDTH - 1, len(self.body["curve"])), 2)
         weights = sample_weights([weight for _, weight in self.body["curve"]], width)
@@ -95,7 +95,7 @@ class DecayChart:
         yield dim_text(" " * (CHART_LABEL_WIDTH + 1) + self._format_legend(ascii_only))
 
     def _draw_marks(self, width: int, ascii_only: bool) -> str:
-        """Where along the axis it was said, and where now is."""
+        """Draw the axis marks: each mention and now."""
         end = self.body["curve"][-1][0] or 1.0
         said_mark, now_mark = ("^", "|") if ascii_only else ("▲", "●")
         marks = [" "] * width
@@ -110,17 +110,20 @@ class DecayChart:
         unit = "days" if self.body["clock"] == "time" else "turns"
         said_mark, now_mark, dot = ("^", "|", "-") if ascii_only else ("▲", "●", "·")
         end = format_amount(self.body["curve"][-1][0], unit)
-        return f"{said_mark} said  {now_mark} now, after {format_amount(self.body['now'], unit)}  {dot} drawn to {end}"
+        return (
+            f"{said_mark} said  {now_mark} now, after {format_amount(self.body['now'], unit)} "
+            f" {dot} drawn to {end}"
+        )
 
 
 def sample_weights(weights: Sequence[float], width: int) -> list[float]:
-    """So many of the weights, evenly, with the first and the last."""
+    """Sample this many weights evenly, including the first and the last."""
     step = (len(weights) - 1) / max(width - 1, 1)
     return [weights[round(step * number)] for number in range(width)]
 
 
 def draw_curve(weights: Sequence[float], threshold: float, blocks: str, dots: str) -> Iterator[str]:
-    """The curve line by line from 1 down to 0, with the threshold as a line of dots where nothing stands."""
+    """Yield the lines of the chart from 1 down to 0, with a dotted threshold."""
     for row in reversed(range(CHART_HEIGHT)):
         low, on_threshold = (
             row / CHART_HEIGHT,
@@ -142,7 +145,7 @@ def draw_curve(weights: Sequence[float], threshold: float, blocks: str, dots: st
 
 
 def render_remembered(body: Mapping[str, Any]) -> RenderableType:
-    """What is remembered, those of a kind together."""
+    """Render the memories grouped by kind."""
     if not body["results"]:
         return dim_text("Nothing is remembered.")
     parts: list[RenderableType] = []
@@ -183,7 +186,7 @@ def _render_remembered_row(row: Mapping[str, Any]) -> Text:
 
 
 def render_forgotten(body: Mapping[str, Any]) -> RenderableType:
-    """What was let go, and what it weighed last."""
+    """Render the forgotten memories with their last salience."""
     if not body["results"]:
         return dim_text("Nothing has faded.")
     table = build_table("weighed", "kind", "memory")
@@ -197,12 +200,10 @@ PANEL = "Fade and forget"
 app = typer.Typer()
 ClockOption = Annotated[
     str | None,
-    option(
-        "--clock", about="As if it faded by another clock: turns, time or tokens.", metavar="CLOCK"
-    ),
+    option("--clock", about="Use another decay clock: turns, time or tokens.", metavar="CLOCK"),
 ]
 PointsOption = Annotated[
-    int, option("--points", about="How many points the curve has.", metavar="N")
+    int, option("--points", about="Number of points of the curve.", metavar="N")
 ]
 
 
@@ -210,8 +211,7 @@ PointsOption = Annotated[
 def about(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None
 ) -> None:
-    """Show what is remembered of somebody: every memory, from which words, how strong, and when it will fade."""
-
+    """Show everything remembered about a scope: source, salience and when each memory fades."""
     with shell.open_without_models() as memory:
         result = memory.about(**scope_args(user, agent, run), as_of=as_of)
     shell.show_result(result, render_remembered)
@@ -228,8 +228,7 @@ def decay(
     clock: ClockOption = None,
     points: PointsOption = 60,
 ) -> None:
-    """Draw how a memory fades."""
-
+    """Draw a memory's decay curve."""
     with shell.open_without_models() as memory:
         result = memory.decay(
             memory_id, points=points, clock=clock, as_of=as_of, **scope_args(user, agent, run)
@@ -245,8 +244,7 @@ def forget(
     agent: Agent = None,
     run: Run = None,
 ) -> None:
-    """Give up a memory, or with a scope alone everything in it that has faded; the past keeps it."""
-
+    """Forget one memory, or everything in a scope that has faded; the history is kept."""
     with shell.open_without_models() as memory:
         result = memory.forget(memory_id, **scope_args(user, agent, run))
     shell.show_result(result, render_forgotten)
@@ -254,16 +252,16 @@ def forget(
 
 TIERS_PANEL = "Look after it"
 MAX_TAIL_ROWS = 5
-"""How many turns of the tail are shown; --json gives all of them."""
+"""Tail turns shown; --json shows all."""
 
-Force = Annotated[bool, option("--force", about="File everything now, however new it is.")]
+Force = Annotated[bool, option("--force", about="Archive everything now, regardless of age.")]
 
 
 @command(app, rich_help_panel=TIERS_PANEL)
 def consolidate(
     shell: Shell, force: Force = False, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """File what was said long ago and let small talk go; with no user, agent or run, for everybody."""
+    """Move old turns to the registry and drop small talk; for all scopes if none is given."""
     from told.cli.views import render_pairs
 
     with shell.open_with_llm() as memory, shell.show_progress("Consolidating"):
@@ -278,7 +276,7 @@ def consolidate(
 
 @command(app, rich_help_panel=TIERS_PANEL)
 def tiers(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """Show where memories are: tail, index, hot buffer, registry and topics, at a glance."""
+    """Show how memories are spread over tail, index, hot buffer, registry and topics."""
     with shell.open_without_models() as memory:
         result = memory.tiers(**scope_args(user, agent, run))
     shell.show_result(
@@ -290,7 +288,7 @@ def tiers(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
 def registry(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, limit: Limit = None
 ) -> None:
-    """List the exchanges that were filed, the newest first."""
+    """List archived exchanges, newest first."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -298,7 +296,7 @@ def registry(
 
     def render_table(body: Mapping[str, Any]) -> RenderableType:
         if not body["results"]:
-            return views.dim_text("Nothing is filed yet.")
+            return views.dim_text("No exchange is archived yet.")
         grid = views.build_table("when", "importance", "exchange")
         for row in body["results"]:
             grid.add_row(
@@ -310,7 +308,7 @@ def registry(
 
 
 def render_tier_lines(body: Mapping[str, Any]) -> RenderableType:
-    """The figures, one tier a line."""
+    """Render the counts, one tier per line."""
     from told.cli.views import render_pairs
 
     return render_pairs(_tier_figures(body))
@@ -331,7 +329,7 @@ def _tier_figures(body: Mapping[str, Any]) -> dict[str, str]:
 
 
 def render_tier_panel(body: Mapping[str, Any]) -> RenderableType:
-    """The figures, and the newest turns with what they are worth, in one panel."""
+    """Render the counts and the newest turns with their importance."""
     from rich import box
     from rich.console import Group
     from rich.panel import Panel

@@ -1,4 +1,4 @@
-"""What people see of a measurement: the figures by category, what each variant changes, its cost, and the misses."""
+"""`told eval`: run the recall benchmark and print its report."""
 
 from __future__ import annotations
 
@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from told.tools.evaluate.data import EvalConversation
     from told.tools.evaluate.run import EmbedderPool, EvalRun, Variant
 import json
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable
 
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.padding import Padding
@@ -42,36 +41,37 @@ def evaluate(
     budget: Annotated[
         list[int] | None,
         option(
-            about="Tokens of a context; repeatable; 500, 1000, 2000 and 4000 if left out.",
+            about="Context budget in tokens; repeatable; default 500, 1000, 2000 and 4000.",
             metavar="N",
             min=1,
         ),
     ] = None,
     limit_conversations: Annotated[
-        int | None, option(about="Only the first so many of each file.", metavar="N", min=1)
+        int | None,
+        option(about="Use only the first N conversations of each file.", metavar="N", min=1),
     ] = None,
     misses: Annotated[
         int, typer.Option(help="How many misses to explain.", metavar="N", min=0)
     ] = 5,
     set_: Annotated[
         list[str] | None,
-        option("--set", about="A setting of the whole run; repeatable.", metavar="NAME=VALUE"),
+        option("--set", about="Setting for every run; repeatable.", metavar="NAME=VALUE"),
     ] = None,
     compare: Annotated[
         list[str] | None,
         option(
-            about="Other settings to measure beside it: a title of your own if you like, then pairs, such as "
+            about="Variant to compare: optional title, then settings, such as "
             "few=depth=50; repeatable.",
             metavar="NAME=VALUE,...",
         ),
     ] = None,
     save: Annotated[
-        Path | None, option(about="Write all figures to this file, as JSON.", metavar="PATH")
+        Path | None, option(about="Write the full report to this file as JSON.", metavar="PATH")
     ] = None,
 ) -> None:
-    """Measure recall on conversations of your own: what share of the evidence a context of so many tokens holds.
+    """Measure recall on your own conversations: the share of evidence that fits in a context.
 
-    The store is gone afterwards, unless --store names an empty one that is to keep the conversations.
+    The store is temporary unless --store names an empty one to keep.
     """
     from told.tools.evaluate import data, run
     from told.tools.evaluate.run import BUDGETS, EmbedderPool
@@ -136,7 +136,7 @@ def _build_report(
     runs_by_file: Mapping[Path, Sequence[EvalRun]],
     budgets: Sequence[int],
 ) -> dict[str, Any]:
-    """Everything that was measured, as JSON."""
+    """Build the full report as JSON."""
     files = [
         {
             "file": str(file),
@@ -153,13 +153,13 @@ def _build_report(
     return {"budgets": list(budgets), "files": files, "warnings": list(warnings)}
 
 
-# Settings on the command line -----------------------------------------------------------------------------------------
+# Settings on the command line
 
 
 def _parse_variants(
     base: Sequence[str], others: Sequence[str], extra: Mapping[str, Any]
 ) -> list[Variant]:
-    """The run itself, and those to compare it with: each changes some settings of it."""
+    """Return the base run and the variants to compare, each with its settings."""
     from told.tools.evaluate.run import Variant, check_settings
 
     base_settings = {
@@ -175,12 +175,12 @@ def _parse_variants(
     titles = [variant.name for variant in variants]
     duplicate = next((title for title in titles if titles.count(title) > 1), None)
     if duplicate is not None:
-        raise typer.BadParameter(f"two of them are called {duplicate!r}", param_hint="'--compare'")
+        raise typer.BadParameter(f"two variants are named {duplicate!r}", param_hint="'--compare'")
     return variants
 
 
 def _parse_variant(text: str) -> tuple[str, list[tuple[str, str]]]:
-    """The title of a variant, which may stand before its first setting, and its settings."""
+    """Parse a variant's optional title and its settings."""
     first, *rest = text.split(",")
     title, _, setting = first.partition("=")
     if "=" not in setting:
@@ -196,24 +196,27 @@ def _parse_setting(text: str, where: str) -> tuple[str, str]:
 
 
 COST_LABELS = {
-    "ingest_ms_per_turn": "ingest ms/turn", "search_ms": "search ms", "context_ms": "context ms",
+    "ingest_ms_per_turn": "ingest ms/turn",
+    "search_ms": "search ms",
+    "context_ms": "context ms",
     "bytes_per_turn": "bytes/turn",
-}  # fmt: skip
+}
 LEGEND = (
-    "R@{0}t: share of the evidence verbatim in a context of {0} tokens · all@: all of it · R@10: among ten hits · "
+    "R@{0}t: share of the evidence verbatim in a context of {0} tokens · all@: all of it · R@10: "
+    "among ten hits · "
     "newest first: current before superseded · AUROC: confidence of answerable against unanswerable"
 )
 MAX_MISS_CHARS = 100
-"""Characters of a missed turn that people are shown; --json has them all."""
+"""Characters shown of a missed turn; --json shows all."""
 
 
 def report_to_json(report: Mapping[str, Any]) -> str:
-    """The report for a file."""
+    """Serialise the report for a file."""
     return json.dumps(report, ensure_ascii=False, indent=1) + "\n"
 
 
 def render_report(body: Mapping[str, Any]) -> RenderableType:
-    """Every file with its tables."""
+    """Render the tables of every file."""
     return Group(
         *(_render_file(file, body["budgets"]) for file in body["files"]),
         dim_text(LEGEND.format(body["budgets"][0])),
@@ -243,7 +246,7 @@ def _render_file(body: Mapping[str, Any], budgets: Sequence[int]) -> RenderableT
 
 
 def select_columns(variant: Mapping[str, Any], budgets: Sequence[int]) -> list[str]:
-    """The figures that were measured, the most telling first."""
+    """Return the measured figures, most important first."""
     wanted = [
         *(f"R@{budget}t" for budget in budgets),
         f"all@{headline_budget(budgets)}t",
@@ -260,13 +263,13 @@ def select_columns(variant: Mapping[str, Any], budgets: Sequence[int]) -> list[s
 
 
 class FittingTable:
-    """A table of as many figures as there is room for, the most telling first."""
+    """A table that shows as many columns as fit, most important first."""
 
     def __init__(self, names: Sequence[str], build: Callable[[Sequence[str]], Table]) -> None:
         self.names, self.build = names, build
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table for this much room, and what it leaves out."""
+        """Render the columns that fit and name those left out."""
         counts = range(len(self.names), 1, -1)
         count = next(
             (
@@ -278,9 +281,7 @@ class FittingTable:
         )
         yield self.build(self.names[:count])
         if hidden := self.names[count:]:
-            yield dim_text(
-                f"no room for {', '.join(hidden)}; a wider terminal or --json shows them"
-            )
+            yield dim_text(f"hidden: {', '.join(hidden)}; use a wider terminal or --json")
 
     def _measure_width(self, console: Console, count: int) -> int:
         return console.measure(
@@ -289,7 +290,7 @@ class FittingTable:
 
 
 def render_categories(variant: Mapping[str, Any], names: Sequence[str]) -> Table:
-    """The figures of each category, and of all."""
+    """Render the figures per category and in total."""
     table = _build_aligned_table("category", "asked", *names)
     categories = [row["category"] for row in variant["questions"] if row["figures"]]
     for category, figures in variant["categories"].items():
@@ -306,7 +307,7 @@ def render_categories(variant: Mapping[str, Any], names: Sequence[str]) -> Table
 def render_comparison(
     first: Mapping[str, Any], others: Sequence[Mapping[str, Any]], names: Sequence[str]
 ) -> Table:
-    """The figures of the run itself, and by how much each variant differs."""
+    """Render the base figures and each variant's difference from them."""
     table = _build_aligned_table("variant", *names)
     table.add_row(
         safe_text(first["name"]), *(_format_metric(first["all"].get(name)) for name in names)
@@ -320,7 +321,7 @@ def render_comparison(
 
 
 def render_costs(variants: Sequence[Mapping[str, Any]]) -> Table:
-    """What each variant took beside the embedding."""
+    """Render the time each variant took, embedding excluded."""
     table = _build_aligned_table("cost beside the embedding", *COST_LABELS.values())
     for variant in variants:
         table.add_row(
@@ -331,7 +332,7 @@ def render_costs(variants: Sequence[Mapping[str, Any]]) -> Table:
 
 
 def render_miss(body: Mapping[str, Any]) -> RenderableType:
-    """A question whose evidence was not in the context, and what the trace says of each turn of it."""
+    """Render a missed question and the trace of each evidence turn."""
     found_count = body["evidence"] - len(body["missing"])
     origin = safe_text(f"  {body['category']}, {body['conversation']}", "dim")
     head = Text.assemble(("✗ ", "red"), safe_text(body["question"]), origin)
