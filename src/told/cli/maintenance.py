@@ -3,23 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-
-from told.cli.options import Yes, argument, option, parse_file_or_stdin
-from told.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command
-from told.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from told.api.memory import Memory
-    from told.ports import Embedder, Purpose, Vector, View
-import time
-from collections.abc import Mapping
 
 from told.cli.options import (
     Agent,
@@ -28,10 +19,19 @@ from told.cli.options import (
     MemoryId,
     Run,
     User,
+    Yes,
+    argument,
+    option,
+    parse_file_or_stdin,
     parse_messages,
     scope_args,
 )
-from told.cli.shell import print_help, read_stdin
+from told.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command, print_help, read_stdin
+from told.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from told.api.memory import Memory
+    from told.ports import Embedder, Purpose, Vector, View
 
 PANEL = "Look after it"
 app = typer.Typer()

@@ -11,23 +11,29 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from told.cli.options import Agent, Metadata, Run, ScopeArgs, User, argument, option, scope_args
-from told.cli.shell import EXIT_FAILED, Shell, command, print_help
+from told.cli import options
+from told.cli.options import (
+    Agent,
+    DryRun,
+    Expires,
+    MemoryId,
+    Metadata,
+    NamedUser,
+    OptionalMemoryId,
+    Run,
+    ScopeArgs,
+    User,
+    Why,
+    Yes,
+    argument,
+    option,
+    scope_args,
+)
+from told.cli.shell import EXIT_FAILED, Shell, command, print_help, read_stdin
 from told.errors import InvalidInput, StoreError, ToldError
 
 if TYPE_CHECKING:
     from told.api.memory import Memory
-from told.cli import options
-from told.cli.options import (
-    DryRun,
-    Expires,
-    MemoryId,
-    NamedUser,
-    OptionalMemoryId,
-    Why,
-    Yes,
-)
-from told.cli.shell import read_stdin
 
 app = typer.Typer()
 blob_app = typer.Typer()
