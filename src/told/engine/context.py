@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from told.engine.requests import ScopeIds, parse_as_of
 from told.flow import Flow, call
 from told.ingest.context import ExtractionConfig, WriteContext
 from told.ingest.images import ImageContext
@@ -14,7 +13,7 @@ from told.maintenance.topic_assignment import TopicCache, TopicContext
 from told.model.query import AsOf
 from told.model.scope import Caller, Scope
 from told.ports import LLM, Embedder, ImageReader, Reranker, Store, Usage
-from told.retrieval import access_log, candidates
+from told.retrieval import access_log, candidates, request
 from told.retrieval.access_log import HotBuffers
 from told.retrieval.candidates import Guard, ReadContext
 from told.settings import Settings
@@ -102,18 +101,20 @@ class EngineContext:
             self.topic_cache,
         )
 
-    def resolve_scope(self, ids: ScopeIds) -> Scope:
+    def resolve_scope(self, ids: Mapping[str, Any]) -> Scope:
         """Check scope ids and return their scope."""
         return Scope.create(**ids, account=self.account)
 
-    def resolve_optional_scope(self, ids: ScopeIds) -> Scope | None:
+    def resolve_optional_scope(self, ids: Mapping[str, Any]) -> Scope | None:
         """Check scope ids and return their scope, or None if there are none."""
         given = {name: value for name, value in ids.items() if value is not None}
         return self.resolve_scope(given) if given else None
 
     def resolve_point(self, as_of: Any = None, valid_at: Any = None) -> Flow[AsOf]:
         """Resolve a point on both time axes; now by default."""
-        return parse_as_of(self.read_context, self.account, as_of, valid_at)
+        return request.resolve_as_of(
+            self.store, self.store.mint, self.account, self.settings, as_of=as_of, valid_at=valid_at
+        )
 
     def flush_accesses(self) -> Flow[tuple[str, ...]]:
         """Write buffered access records; return a warning if that fails."""

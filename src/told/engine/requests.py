@@ -20,7 +20,7 @@ from told.ingest.context import (
 from told.ingest.edit import MemoryUpdate
 from told.ingest.messages import ParsedMessages
 from told.model.entry import Linked
-from told.model.query import AsOf, FactQuery, ReviewReason
+from told.model.query import FactQuery, ReviewReason
 from told.model.salience import DecayClock
 from told.model.scope import ID_LIMIT, Scope
 from told.ports import VIEWS, Store, View
@@ -225,7 +225,9 @@ def parse_fact_query(
 ) -> Flow[tuple[FactQuery, int]]:
     """Build the query of a read and return it with its limit."""
     scope, rest = request.resolve_scope_and_filter(ids, filters, account)
-    at = yield from parse_as_of(ctx, account, as_of, valid_at)
+    at = yield from request.resolve_as_of(
+        ctx.store, ctx.store.mint, account, ctx.settings, as_of=as_of, valid_at=valid_at
+    )
     size = request.parse_limit(limit, top_k, ctx.settings)
     fact_query = request.build_fact_query(
         scope, at, rest, limit=size, offset=offset, show_expired=show_expired
@@ -289,15 +291,6 @@ def parse_context_request(
         return None, fact_query, form
     search = yield from parse_search_request(ctx, account, query, ids, limit=size, **options)
     return replace(search, deep=False), search.fact_query, form
-
-
-def parse_as_of(
-    ctx: ReadContext, account: str, as_of: Any = None, valid_at: Any = None
-) -> Flow[AsOf]:
-    """Resolve a point on both time axes; now by default."""
-    return request.resolve_as_of(
-        ctx.store, ctx.store.mint, account, ctx.settings, as_of=as_of, valid_at=valid_at
-    )
 
 
 def parse_memory_id(value: Any) -> str:
