@@ -14,12 +14,18 @@ from told.text.dates import format_iso
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from told.engine.results import DecayReport, ErasurePreview, FactListing, WaitResult
+    from told.engine.results import (
+        DecayReport,
+        ErasurePreview,
+        FactListing,
+        QueuedReview,
+        WaitResult,
+    )
     from told.ingest.documents import Document
     from told.ingest.tool_output import ToolOutput
     from told.maintenance.delta_apply import DeltaResult
     from told.maintenance.forgetting import ForgottenFact
-    from told.maintenance.reconsolidation import QueuedReview, ReconsolidationResult
+    from told.maintenance.reconsolidation import ReconsolidationResult
     from told.maintenance.topics import TopicAssignmentResult, TopicMergeResult
     from told.model.decay import Strength
     from told.model.entry import Blob, Linked

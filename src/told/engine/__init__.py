@@ -15,6 +15,7 @@ from told.engine.access import (
     find_hidden_ids,
     find_visible_fact,
     is_evidence_visible,
+    list_visible_tasks,
     list_visible_topics,
     require_visible_fact,
     requires_action,
@@ -25,6 +26,7 @@ from told.engine.results import (
     DecayReport,
     ErasurePreview,
     FactListing,
+    QueuedReview,
     WaitResult,
     add_warnings,
 )
@@ -290,9 +292,8 @@ class Engine(EngineContext):
         if content is None or not (
             yield from is_evidence_visible(self.read_context, self.account, holders[hash])
         ):
-            raise NotFoundError(
-                f"There is no blob {format_value(hash)} here.", hint="List them with blobs()."
-            )
+            hint = "List them with blobs()."
+            raise NotFoundError(f"There is no blob {format_value(hash)} here.", hint=hint)
         return content
 
     @requires_action(Action.READ_CONTENT)
@@ -310,10 +311,8 @@ class Engine(EngineContext):
         thread, scope = parse_memory_id(memory_id), self.resolve_optional_scope(ids)
         fact = yield from edit.require_fact(self.store, self.account, thread, scope)
         if self.extraction.vault is None:
-            raise ConfigError(
-                "There is no vault here.",
-                hint='Open the memory with secrets="encrypt" and its key.',
-            )
+            hint = 'Open the memory with secrets="encrypt" and its key.'
+            raise ConfigError("There is no vault here.", hint=hint)
         return fact.id, gate.reveal_secrets(fact.text, fact.meta, self.extraction.vault)
 
     # Erasing
@@ -414,9 +413,8 @@ class Engine(EngineContext):
     @requires_action(Action.WRITE)
     def drop_faults(self, ids: Any = None) -> Flow[int]:
         """Delete failed jobs; their evidence is kept."""
-        chosen = yield from requests.select_fault_ids(
-            self.store, self.account, parse_fault_ids(ids)
-        )
+        chosen = parse_fault_ids(ids)
+        chosen = yield from requests.select_fault_ids(self.store, self.account, chosen)
         return (yield from call(self.store.clear_faults, self.account, chosen))
 
     @requires_action(Action.READ_CONTENT)
@@ -496,11 +494,15 @@ class Engine(EngineContext):
         return memory_id, bool(added)
 
     @requires_action(Action.READ_CONTENT)
-    def queue(self, *, limit: Any = None) -> Flow[Sequence[reconsolidation.QueuedReview]]:
+    def queue(self, *, limit: Any = None) -> Flow[Sequence[QueuedReview]]:
         """List the reconsolidation queue, most urgent first."""
         size = request.parse_limit(limit, None, self.settings)
         yield from self.flush_accesses()
-        return (yield from reconsolidation.load_queue(self.read_context, self.account, size))
+        tasks = yield from call(self.store.list_tasks, self.account, size)
+        threads = list({task.thread for task in tasks})
+        links = yield from call(self.store.find_links, self.account, threads)
+        reasons = reconsolidation.collect_review_reasons(links)
+        return (yield from list_visible_tasks(self.read_context, self.account, tasks, reasons))
 
     @requires_action(Action.DERIVE_CLAIMS)
     def reflect(self, *, limit: Any = None) -> Flow[reconsolidation.ReconsolidationResult]:
@@ -710,10 +712,8 @@ class Engine(EngineContext):
         """Embed all passages with an embedder, then switch to it; return the count and it."""
         chosen = embedder or self.embedder
         if chosen is None:
-            raise Unsupported(
-                "There is no embedder to reindex with.",
-                hint="Run `told models install`, or pass embedder=.",
-            )
+            hint = "Run `told models install`, or pass embedder=."
+            raise Unsupported("There is no embedder to reindex with.", hint=hint)
         attempts = self.settings.conflict_retries
         outcome = yield from catch_failure(embedding.reindex(self.store, chosen, attempts))
         return embedding.unwrap_embedding(chosen.model, outcome), chosen

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache, wraps
 from typing import Any, Protocol, TypeVar, cast
 
+from told.engine.results import QueuedReview
 from told.errors import Denied, NotFoundError
 from told.flow import Flow, call
 from told.model.fact import EvidenceRow, Fact
 from told.model.policy import DEFAULT_POLICIES, Action, PolicyDecision, decide_access
-from told.model.query import AsOf
+from told.model.query import AsOf, ReviewTask
 from told.model.scope import Caller, Scope
 from told.retrieval import access_log
 from told.retrieval.candidates import ReadContext, find_denials
@@ -109,6 +110,21 @@ def is_evidence_visible(
         if fact is not None and not find_denials([fact], ctx.guards):
             return True
     return False
+
+
+def list_visible_tasks(
+    ctx: ReadContext,
+    account: str,
+    tasks: Sequence[ReviewTask],
+    reasons_by_id: Mapping[str, tuple[str, ...]],
+) -> Flow[list[QueuedReview]]:
+    """Return reconsolidation tasks with their facts, without those that a guard denies."""
+    queued: list[QueuedReview] = []
+    for task in tasks:
+        fact = yield from find_visible_fact(ctx, account, task.thread, None)
+        if fact is not None:
+            queued.append(QueuedReview(task, fact, reasons_by_id.get(fact.id, ())))
+    return queued
 
 
 def list_visible_topics(ctx: ReadContext, scope: Scope, at: AsOf) -> Flow[list[TopicListing]]:

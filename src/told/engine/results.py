@@ -11,7 +11,7 @@ from told.ledger.erase import ErasureClosure
 from told.maintenance.importance import JudgeResult
 from told.model.beliefs import BeliefConflicts
 from told.model.fact import Fact
-from told.model.query import Bundle, Receipt
+from told.model.query import Bundle, Receipt, ReviewTask
 from told.retrieval.listing import MemoryDetail
 from told.retrieval.state import SearchResult
 
@@ -51,6 +51,15 @@ class WaitResult:
     pending: int
     judgement: JudgeResult | None
     failures: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QueuedReview:
+    """A reconsolidation task, its memory, and the reasons for a human review, if any."""
+
+    task: ReviewTask
+    fact: Fact
+    why: tuple[str, ...] = ()
 
 
 def add_warnings(result: W, warnings: tuple[str, ...]) -> W:

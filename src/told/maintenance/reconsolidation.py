@@ -30,7 +30,6 @@ from told.model.beliefs import CONTRADICTS, Trust
 from told.model.fact import NEVER, Fact, Link
 from told.model.query import ReviewReason, ReviewTask
 from told.ports import LLM, Fault, Store, Usage
-from told.retrieval.candidates import ReadContext, find_denials
 
 CONSUMER: Final = "reconsolidation"
 REVIEW_INTERVAL_US: Final = 7 * DAY_US
@@ -245,27 +244,3 @@ def redact_reflection_faults(store: Store, account: str) -> Flow[None]:
         if fault.consumer == CONSUMER and fault.raw:
             yield from call(store.clear_faults, account, [fault.id])
             yield from call(store.record_fault, account, CONSUMER, fault.seq, REDACTED_ERROR)
-
-
-@dataclass(frozen=True, slots=True)
-class QueuedReview:
-    """A reconsolidation task, its memory, and the reasons for a human review, if any."""
-
-    task: ReviewTask
-    fact: Fact
-    why: tuple[str, ...] = ()
-
-
-def load_queue(ctx: ReadContext, account: str, limit: int) -> Flow[list[QueuedReview]]:
-    """List the reconsolidation queue, most urgent first, without facts that a guard denies."""
-    tasks = yield from call(ctx.store.list_tasks, account, limit)
-    threads = list({task.thread for task in tasks})
-    reasons_by_id = collect_review_reasons(
-        (yield from call(ctx.store.find_links, account, threads))
-    )
-    queued: list[QueuedReview] = []
-    for task in tasks:
-        fact = yield from call(ctx.store.get_fact, account, task.thread)
-        if fact is not None and not find_denials([fact], ctx.guards):
-            queued.append(QueuedReview(task, fact, reasons_by_id.get(fact.id, ())))
-    return queued
