@@ -10,9 +10,9 @@ import apsw
 import pytest
 
 from told import Memory, __version__
-from told.api import verbs
+from told.api.spec import VERBS
+from told.api.verb import Interface
 from told.cli import models as models_module
-from told.cli.main import COMMAND_NAMES, OMITTED_VERBS
 from told.settings import SETTING_FIELDS
 
 TOLD = Path(sys.executable).with_name("told")
@@ -269,7 +269,8 @@ def test_every_verb_of_the_sdk_is_a_command(told):
         f"{group} {name}" for group, command in tree.items() for name in command.get("commands", ())
     }
     commands = {*tree, *below}
-    assert {COMMAND_NAMES.get(verb, verb) for verb in verbs.VERBS} - OMITTED_VERBS <= commands
+    offered = {verb.command_name for verb in VERBS.values() if Interface.CLI in verb.interfaces}
+    assert offered <= commands
 
 
 def test_the_shell_completes_commands_and_options(store):
@@ -419,7 +420,7 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(words, store, moved):
 
 def test_a_fault_nobody_foresaw_still_ends_in_one_line(store):
     code = (
-        "import told.api.client as sdk\nfrom told.cli import main\n"
+        "import told.api.memory as sdk\nfrom told.cli import main\n"
         "def broken(*_, **__): raise ZeroDivisionError('oops')\n"
         "sdk.Memory.get_all = broken\nmain(['list', '-u', 'alice'])"
     )

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from told import AsyncMemory, InvalidInput, LLMError, Memory, ScopeError
-from told.engine.tiering import TierVerbs
+from told.engine import Engine
 from told.flow import run
 from told.ledger.commit import commit_batch
 from told.maintenance.importance import JudgeResult, judge_turns, parse_scores
@@ -948,7 +948,7 @@ def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
 def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
     """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning and a fault."""
 
-    class Working(TierVerbs):
+    class Working(Engine):
         __slots__ = ()
         seen: ClassVar[list[Any]] = []
 

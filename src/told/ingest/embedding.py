@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from told.errors import ModelMismatch
+from told.errors import EmbeddingError, ModelMismatch, ToldError
 from told.flow import Flow, call
 from told.ids import hash_text
 from told.ledger.commit import retry_on_conflict
@@ -22,6 +22,7 @@ from told.settings import Settings
 from told.text.similarity import has_same_content, is_deictic
 from told.text.tokens import extract_query_terms
 
+T = TypeVar("T")
 CONSUMER = "vectors"
 PAGE = 256
 
@@ -306,3 +307,23 @@ def _select_candidates(index_result: IndexResult, min_cosine: float) -> Iterator
             or (candidate.cosine is not None and candidate.cosine >= min_cosine)
         ):
             yield candidate
+
+
+def embed_missing(store: Store, embedder: Embedder | None) -> Flow[tuple[str, ...]]:
+    """Embed passages that have no vector; return a warning if the embedder fails."""
+    if embedder is None:
+        return ()
+    outcome = yield from catch_failure(embed_pending(store, embedder))
+    if isinstance(outcome, Failure):
+        return (f"Not embedded yet, found by words only: {outcome}",)
+    return ()
+
+
+def unwrap_embedding(model: str, outcome: T | Failure) -> T:
+    """Return what an embedder returned, or raise an error that names the embedder."""
+    if not isinstance(outcome, Failure):
+        return outcome
+    if isinstance(outcome.error, ToldError):
+        raise outcome.error
+    hint = "An embedder turns a list of texts into a list of vectors."
+    raise EmbeddingError(f"The embedder {model} failed: {outcome}.", hint=hint) from outcome.error

@@ -295,3 +295,38 @@ def find_entry_flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:
         if verb_thread(draft.verb) == entry.thread
         else "the thread is not the one that was written"
     )
+
+
+VerifyOutcome: TypeAlias = tuple[VerifyResult, Sequence[str]]
+
+
+def verify_account(store: Store, account: str) -> Flow[VerifyOutcome]:
+    """Verify the chain, the store's integrity and the views, and return the problems found.
+
+    Repeat it if the account was reset meanwhile: the first entry's hash changes then.
+    """
+    first_hash = yield from _load_first_hash(store, account)
+    result = yield from _verify_once(store, account)
+    while not _is_intact(result) and first_hash != (
+        first_hash := (yield from _load_first_hash(store, account))
+    ):
+        result = yield from _verify_once(store, account)
+    return result
+
+
+def _load_first_hash(store: Store, account: str) -> Flow[list[bytes]]:
+    return [entry.hash for entry in (yield from call(store.scan_entries, account, 0, 1))]
+
+
+def _verify_once(store: Store, account: str) -> Flow[VerifyOutcome]:
+    replay = LedgerReplay()
+    result = yield from verify_ledger(store, account, replay.apply_entries)
+    problems: Sequence[str] = yield from call(store.check_integrity)
+    if result.ok and not problems:
+        problems = yield from find_view_mismatches(store, account, replay)
+    return result, problems
+
+
+def _is_intact(outcome: VerifyOutcome) -> bool:
+    result, problems = outcome
+    return result.ok and not problems

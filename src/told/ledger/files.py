@@ -1,15 +1,18 @@
-"""Files that hold everything: their owner's alone, written beside their place and put there once they are whole."""
+"""Read and write export and backup files; written files are private and replaced atomically."""
 
 from __future__ import annotations
 
+import io
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, BinaryIO, Literal
 
 from told.errors import InvalidInput, StoreError
+from told.flow import Flow, call
+from told.ports import Store
 from told.text.tokens import format_value, make_snippet
 
 SQLITE_HEADER = b"SQLite format 3\0"
@@ -17,11 +20,12 @@ OWNER_ONLY = 0o600
 OVERWRITE_HINT = (
     "Choose another name, or write into it as it stands, such as `told export - > FILE`."
 )
+BINARY_FILE_HINT = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
 
 def to_path(value: Any, name: str) -> Path:
-    """A path that a file can have on this machine."""
+    """Check a path and return it."""
     hint = "Give a path such as memory.jsonl."
     if (
         not isinstance(value, str | os.PathLike)
@@ -38,15 +42,15 @@ def to_path(value: Any, name: str) -> Path:
 
 
 def open_for_reading(path: Path) -> BinaryIO:
-    """A file to read."""
+    """Open a file for reading."""
     return _open_file(path, path, os.O_RDONLY, "rb")
 
 
 @contextmanager
 def replace_file(path: Path) -> Iterator[BinaryIO]:
-    """A file to write an export to, which takes the place of an earlier one when all of it is on the disk.
+    """Open a file that replaces an earlier one once it is complete and synced.
 
-    A database is never written over, nor its log. What is no file, such as a pipe, is written to as it stands.
+    A database and its log are never overwritten. A pipe or device is written to directly.
     """
     real_path = Path(os.path.realpath(path))
     if _is_database(Path(str(real_path).removesuffix("-wal").removesuffix("-shm"))):
@@ -72,7 +76,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _write_atomically(real_path: Path, shown_path: Path) -> Iterator[BinaryIO]:
-    """A file that goes to its place once all of it is on the disk."""
+    """Open a temporary file that is renamed once it is synced."""
     temp_path = _temp_sibling(real_path)
     try:
         with _create_temp_file(temp_path, real_path, shown_path) as file:
@@ -86,12 +90,12 @@ def _write_atomically(real_path: Path, shown_path: Path) -> Iterator[BinaryIO]:
 
 
 def _create_temp_file(temp_path: Path, real_path: Path, shown_path: Path) -> BinaryIO:
-    """A new file beside a place; where nothing can be made, what is there already may yet be written into."""
+    """Create the temporary file; the error hint suggests writing in place if that is possible."""
     try:
         return _open_file(temp_path, shown_path, CREATE_FLAGS, "wb")
     except InvalidInput as error:
         error.hint = (
-            f"Nothing can be made beside it. {OVERWRITE_HINT}"
+            f"No file can be created beside it. {OVERWRITE_HINT}"
             if real_path.is_file()
             else error.hint
         )
@@ -99,7 +103,7 @@ def _create_temp_file(temp_path: Path, real_path: Path, shown_path: Path) -> Bin
 
 
 def _move_into_place(temp_path: Path, real_path: Path, shown_path: Path) -> None:
-    """Give a file its name; one that is mounted there, or that is not ours to take away, can only be written into."""
+    """Rename a file; a mount point or a file of another owner cannot be replaced."""
     try:
         temp_path.replace(real_path)
     except OSError as error:
@@ -109,7 +113,7 @@ def _move_into_place(temp_path: Path, real_path: Path, shown_path: Path) -> None
 
 @contextmanager
 def create_copy(path: Path) -> Iterator[Path]:
-    """Where to make a copy that goes to its place once it is whole; nothing is ever written over."""
+    """Yield a temporary path that is renamed at the end; an existing file is never overwritten."""
     real_path = Path(os.path.realpath(path))
     if _exists(real_path):
         raise _already_exists_error(path)
@@ -118,9 +122,7 @@ def create_copy(path: Path) -> Iterator[Path]:
     temp_path.unlink()
     try:
         yield temp_path
-        os.close(
-            os.open(real_path, CREATE_FLAGS, OWNER_ONLY)
-        )  # from here on the name is nobody else's
+        os.close(os.open(real_path, CREATE_FLAGS, OWNER_ONLY))  # reserves the name
         temp_path.replace(real_path)
         _sync_directory(real_path)
     except FileExistsError as error:
@@ -141,12 +143,12 @@ def _already_exists_error(path: Path) -> StoreError:
 
 
 def _temp_sibling(real_path: Path) -> Path:
-    """A name that nobody has, in the same folder, so that a rename is all that is left to do."""
+    """Return an unused path in the same folder, so that a rename suffices."""
     return real_path.with_name(f".{token_hex(8)}.part")
 
 
 def _sync_directory(real_path: Path) -> None:
-    """Make the new name of a file survive a power cut, where a folder can be synced at all."""
+    """Sync a file's folder, where the platform can, so that its new name survives a power cut."""
     with suppress(OSError):
         folder = os.open(real_path.parent, os.O_RDONLY)
         try:
@@ -156,7 +158,7 @@ def _sync_directory(real_path: Path) -> None:
 
 
 def _exists(path: Path) -> bool:
-    """Whether there is anything of this name, which must be one that could be."""
+    """Return whether a path exists; raise if it cannot be looked up."""
     try:
         return bool(path.stat())
     except FileNotFoundError:
@@ -190,3 +192,70 @@ def _is_database(path: Path) -> bool:
 
 def _shorten_path(path: Path) -> str:
     return make_snippet(str(path), 200)
+
+
+@contextmanager
+def open_target(target: Any) -> Iterator[tuple[Callable[[bytes], Any], Path | None]]:
+    """Open a path or a binary file for an export; yield its writer and its path, if any."""
+    if isinstance(target, str | os.PathLike):
+        path = to_path(target, "target")
+        with replace_file(path) as file:
+            yield _make_writer(file), path
+    else:
+        yield _make_writer(target), None
+
+
+def _make_writer(target: Any) -> Callable[[bytes], Any]:
+    """Return a function that writes to a file the caller opened and maps its errors."""
+    write = getattr(target, "write", None)
+    if not callable(write) or isinstance(target, type):
+        raise InvalidInput(
+            f"target must be a path or a binary file, not {format_value(target)}.",
+            hint=BINARY_FILE_HINT,
+        )
+
+    def write_bytes(data: bytes) -> Any:
+        try:
+            return write(data)
+        except (TypeError, ValueError) as error:
+            raise InvalidInput(
+                f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY_FILE_HINT
+            ) from error
+        except OSError as error:
+            raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
+
+    return write_bytes
+
+
+@contextmanager
+def open_lines(source: Any) -> Iterator[Iterable[bytes | str]]:
+    """Open a path, bytes or a binary file as the lines of an import."""
+    if isinstance(source, str | os.PathLike):
+        with open_for_reading(to_path(source, "source")) as file:
+            yield file
+        return
+    lines = io.BytesIO(source) if isinstance(source, bytes | bytearray | memoryview) else source
+    if not isinstance(lines, Iterable):
+        raise InvalidInput(
+            f"source must be a path, bytes or a binary file, not {format_value(source)}.",
+            hint=BINARY_FILE_HINT,
+        )
+    yield lines
+
+
+def read_document(value: Any) -> Any:
+    """Return a document's path, URL or bytes; read it if it is an open file."""
+    if callable(read := getattr(value, "read", None)) and not isinstance(value, type):
+        data = read()
+        if not isinstance(data, bytes):
+            raise InvalidInput("The file gives no bytes.", hint=BINARY_FILE_HINT)
+        return data
+    if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
+        return value
+    return to_path(value, "content") if isinstance(value, str | os.PathLike) else value
+
+
+def copy_store(store: Store, path: Path) -> Flow[None]:
+    """Back up a store to a new file; run it as one effect, so that no cancel leaves half a file."""
+    with create_copy(path) as partial:
+        yield from call(store.backup, partial)

@@ -1,13 +1,15 @@
-"""An opened memory: the store, the models beside it and the engine over them, whichever colour calls it."""
+"""Open and close a memory and run its verbs; the base of both clients."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, Self, TypeVar
+from typing import Any, Final, Self, TypeAlias
 
 from told.api import config, kinds, serialize
+from told.api.spec import VERBS
+from told.api.verb import SCOPE_NAMES, UNSET, Verb
+from told.api.worker import BackgroundWorker
 from told.engine import Engine
 from told.errors import ConfigError, InvalidInput, StoreClosed, StoreCorrupt
 from told.extraction.registry import EXTRACTOR_NAMES
@@ -30,84 +32,20 @@ from told.plugins.adapters import UsageMeter, wrap_with_meter
 from told.ports import LLM, Embedder, Store
 from told.retrieval.access_log import AccessBuffer, HotBuffers
 from told.retrieval.candidates import Guard
-from told.runtime import at_fork
 from told.settings import Settings, load_settings
 from told.text.echo import EchoFilter
 from told.text.tokens import format_value, validate_label
 
-FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0
-
-
-class BackgroundWorker:
-    """Does a piece of work whenever it is woken, and again after a growing pause for as long as it fails."""
-
-    def __init__(self, work: Callable[[], bool], interval_seconds: float | None = None) -> None:
-        """`work` does all there is to do and says whether nothing is left; it is done `every` so many seconds too."""
-        self._work = work
-        self._interval_seconds = interval_seconds
-        self._closed = False
-        self.renew()
-        at_fork(self, in_child="renew")
-
-    def renew(self) -> None:
-        """Begin with nothing to do and no thread, as a child process does: its parent keeps its own."""
-        self._condition = threading.Condition()
-        self._thread: threading.Thread | None = None
-        self._has_work = False
-
-    def wake(self) -> None:
-        """Say that there is something to do; the first time starts the thread."""
-        with self._condition:
-            if self._closed:
-                return
-            self._has_work = True
-            if self._thread is None:
-                self._thread = threading.Thread(target=self._run, name="told-worker", daemon=True)
-                self._thread.start()
-            self._condition.notify_all()
-
-    def stop(self, seconds: float) -> bool:
-        """Finish what there is to do, for at most this long; whether it was finished. Nothing new is begun."""
-        with self._condition:
-            self._closed = True
-            self._condition.notify_all()
-            thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
-            thread.join(seconds)
-        return thread is None or not thread.is_alive()
-
-    def _run(self) -> None:
-        pause = FIRST_PAUSE
-        while self._wait_for_work():
-            if self._work():
-                pause = FIRST_PAUSE
-                continue
-            with self._condition:
-                if self._closed:
-                    return
-                self._condition.wait(pause)
-                self._has_work, pause = True, min(pause * 2, LONGEST_PAUSE)
-
-    def _wait_for_work(self) -> bool:
-        """Wait until there is something to do; False when there never will be."""
-        with self._condition:
-            while not self._has_work and not self._closed:
-                notified = self._condition.wait(self._interval_seconds)
-                self._has_work = self._has_work or not notified
-            has_work, self._has_work = self._has_work, False
-            return has_work
-
-
-T = TypeVar("T")
 VAULT_GROUP = "told.vaults"
 GUARD_HINT = "A guard takes a memory and answers True to show it, False or a reason not to."
 
+ScopeTuple: TypeAlias = tuple[()] | tuple[str | None, str | None, str | None]
 TYPE_ERRORS: Final = (TypeError, AttributeError)
-"""What becomes of a verb that meets a value where none of its type can be."""
+"""The errors of a verb that reads a value of the wrong type, which may be a damaged row."""
 
 
-class Opened:
-    """What both colours share: opening, closing and the engine in between."""
+class BaseMemory:
+    """The parts that the synchronous and the asynchronous client share."""
 
     def __init__(
         self,
@@ -128,13 +66,13 @@ class Opened:
         mint: IdGenerator | None = None,
         **knobs: Any,
     ) -> None:
-        """Open a memory; with no argument, the user's own durable store and the best embedder that is installed.
+        """Open a memory; by default the user's durable store with the best installed embedder.
 
-        `llm` extracts facts and decides what becomes of them, `ontology` holds kinds of your own, `prompts` takes the
-        place of told's prompts by the name of the extractor, or `curate`.
-        `reranker` judges the best hits of `search(rerank=True)`. `guard` is asked about every memory before it is
-        shown: True shows it, False or a reason does not. `subscribes` names the kinds that are shown, all by default.
-        `reader` reads images: a name, an object with `read(image, media_type)` or a function of the two.
+        `llm` extracts and curates facts, `ontology` adds kinds, and `prompts` replaces told's
+        prompts by the name of the extractor, or `curate`. `reranker` scores the best hits of
+        `search(rerank=True)`, and `reader` reads images. `guard` gets every memory before it is
+        shown and returns True to show it, False or a reason to hide it. `subscribes` names the
+        kinds that are shown, all by default.
         """
         _reject_unsupported(index=index, graph=graph)
         if not isinstance(settings, Settings | None):
@@ -195,48 +133,60 @@ class Opened:
 
     @classmethod
     def from_config(cls, config_dict: Mapping[str, Any]) -> Self:
-        """Open a memory from a nested configuration such as `{"vector_store": {...}, "embedder": {...}}`."""
+        """Open a memory from a nested configuration such as `{"vector_store": {...}}`."""
         return cls(**config.parse_config(config_dict))
 
     @property
     def engine(self) -> Engine:
-        """The engine underneath."""
+        """Return the engine of the memory."""
         if self._engine is None:
             raise StoreClosed()
         return self._engine
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder in use."""
+        """Return the embedder in use."""
         return self.engine.embedder
 
-    def _engine_with_embedder(self, embedder: Any) -> Engine:
-        """The engine, ready to be bound to another embedder."""
-        engine = self.engine
-        return (
-            engine
-            if embedder is None
-            else replace(engine, embedder=open_embedder(embedder, engine.store))
-        )
-
-    def _run(self, flow: Flow[T]) -> T:
-        """Do what a verb says, and block until it is done."""
+    def _call(self, verb: str, scope: ScopeTuple = (), **arguments: Any) -> Any:
+        """Run a verb and block until it is done."""
         try:
-            return run(flow)
+            return run(self._perform(verb, scope, arguments))
         except TYPE_ERRORS as error:
             run(_raise_if_corrupt(self.engine.store, error))
             raise
 
-    async def _arun(self, flow: Flow[T]) -> T:
-        """Do what a verb says without blocking the event loop."""
+    async def _acall(self, verb: str, scope: ScopeTuple = (), **arguments: Any) -> Any:
+        """Run a verb without blocking the event loop."""
         try:
-            return await arun(flow)
+            return await arun(self._perform(verb, scope, arguments))
         except TYPE_ERRORS as error:
             await arun(_raise_if_corrupt(self.engine.store, error))
             raise
 
+    def _perform(self, verb: str, scope: ScopeTuple, arguments: dict[str, Any]) -> Flow[Any]:
+        """Run a verb's flow; `add` wakes the worker and `reindex` changes the embedder."""
+        if verb == "reindex" and arguments["embedder"] is not None:
+            return (yield from self._reindex(arguments["embedder"]))
+        ids = dict(zip(SCOPE_NAMES, scope, strict=False))
+        result = yield from call_verb(self.engine, VERBS[verb], {**arguments, **ids})
+        if verb == "add" and self._has_deferred_work(result):
+            self._worker.wake()
+        return result
+
+    def _reindex(self, embedder: Any) -> Flow[Any]:
+        """Reindex with another embedder and use it from then on."""
+        engine = replace(self.engine, embedder=open_embedder(embedder, self.engine.store))
+        result = yield from call_verb(engine, VERBS["reindex"], {"embedder": None})
+        self._engine = engine
+        return result
+
+    def _has_deferred_work(self, receipt: Mapping[str, Any]) -> bool:
+        is_pending = receipt.get("extraction") == PENDING and self.engine.extraction.is_remote
+        return is_pending or self._judges_importance
+
     def close(self) -> None:
-        """Write down what was recalled and release the store; closing twice is fine."""
+        """Flush the access log and close the store; closing twice is allowed."""
         if self._engine is not None:
             self._worker.stop(self._engine.settings.close_wait)
             self._sweeper.stop(self._engine.settings.close_wait)
@@ -245,39 +195,41 @@ class Opened:
             self._engine = None
 
     def _catch_up(self) -> bool:
-        """Do what was put off; whether nothing is left to do."""
+        """Run deferred jobs; return whether none is left."""
         try:
             return self._engine is None or not run(self._run_due_jobs(self._engine))
         except StoreClosed:
             return True
 
     def _run_due_jobs(self, engine: Engine) -> Flow[bool]:
-        """Do what was put off, once it is enough to be worth a question; whether some of it failed."""
-        failed = (yield from engine.enough()) and (yield from engine.catch_up()).failure is not None
-        judgement = yield from engine.judge(full=True)
+        """Run deferred jobs once enough of them wait; return whether any failed."""
+        failed = False
+        if (yield from engine.is_extraction_due()):
+            failed = (yield from engine.extract_pending()).failure is not None
+        judgement = yield from engine.judge_importance(full=True)
         return failed or judgement.failure is not None
 
     def _sweep(self) -> bool:
-        """Consolidate everything; whether that went well. What one conversation suffers is a fault of its own."""
+        """Consolidate the account; return whether it succeeded."""
         return self._engine is None or not isinstance(
             run(catch_failure(self._engine.consolidate({}))), Failure
         )
 
-    def _wake_worker_if_pending(self, receipt: dict[str, Any]) -> dict[str, Any]:
-        """A receipt; where a model far away is still to be asked, somebody begins to."""
-        if (
-            receipt.get("extraction") == PENDING and self.engine.extraction.is_remote
-        ) or self._judges_importance:
-            self._worker.wake()
-        return receipt
+
+def call_verb(engine: Engine, verb: Verb, arguments: Mapping[str, Any]) -> Flow[Any]:
+    """Run a verb on an engine with its arguments by name, and serialise the result."""
+    options = {name: value for name, value in arguments.items() if value is not UNSET}
+    if verb.is_scoped:
+        options["ids"] = {name: options.pop(name, None) for name in SCOPE_NAMES}
+    return verb.serialize((yield from getattr(engine, verb.name)(**options)))
 
 
 def _raise_if_corrupt(store: Store, error: Exception) -> Flow[None]:
-    """Raise that the store is damaged, if a verb failed because a row holds what cannot be there."""
+    """Raise `StoreCorrupt` if a row holds a value of the wrong type."""
     type_errors = yield from call(store.find_type_errors)
     if type_errors:
         raise StoreCorrupt(
-            f"The store's file is damaged: {type_errors[0]}.", hint="`told verify` says more."
+            f"The store's file is damaged: {type_errors[0]}.", hint="Run `told verify` for details."
         ) from error
 
 
@@ -288,7 +240,7 @@ def _build_extraction(
     prompts: Mapping[str, str],
     settings: Settings,
 ) -> ExtractionConfig:
-    """What understands what is said, with each question to a model counted."""
+    """Build the extraction config with metered models."""
     all_kinds, usable_kinds = kinds.resolve_ontology(ontology, settings)
     echoes = EchoFilter(settings.echo_lines)
     _check_prompts(prompts)
@@ -320,7 +272,7 @@ def _check_prompts(prompts: Any) -> None:
 
 
 def _parse_subscriptions(subscribes: Any) -> tuple[str, ...]:
-    """The kinds subscribed to; one may stand alone."""
+    """Check the kinds subscribed to; a single name is allowed."""
     given = [subscribes] if isinstance(subscribes, str) else subscribes
     if not isinstance(given, list | tuple):
         hint = 'Such as ["profile", "event"]; leave it out for all.'
@@ -331,7 +283,7 @@ def _parse_subscriptions(subscribes: Any) -> tuple[str, ...]:
 
 
 def _wrap_guard(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:
-    """A guard of the caller's own, asked about a memory as every face shows it."""
+    """Wrap a guard so that it gets memories as dictionaries."""
     if not callable(guard):
         raise ConfigError(f"guard must be a function, not {format_value(guard)}.", hint=GUARD_HINT)
 
@@ -347,7 +299,7 @@ def _wrap_guard(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:
 
 
 def _reject_unsupported(**parts: Any) -> None:
-    """Say plainly which parts this version cannot use yet, rather than ignore them."""
+    """Raise if a part is given that this version does not support."""
     given = [name for name, value in parts.items() if value not in (None, "auto", "none")]
     if given:
         raise ConfigError(
