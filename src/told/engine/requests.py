@@ -26,7 +26,8 @@ from told.model.scope import ID_LIMIT, Scope
 from told.ports import VIEWS, Store, View
 from told.retrieval import request
 from told.retrieval.candidates import ReadContext
-from told.retrieval.context import ContextRequest, estimate_max_items
+from told.retrieval.context import estimate_max_items
+from told.retrieval.render import ContextRequest
 from told.retrieval.request import parse_flag
 from told.retrieval.state import SearchRequest
 from told.settings import Settings
