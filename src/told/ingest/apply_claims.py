@@ -25,7 +25,6 @@ from told.ingest.context import FACT_KEY, WriteContext, WritePlan, commit_plan
 from told.ingest.embedding import embed_after_commit
 from told.ingest.messages import TurnSegment
 from told.ingest.queue import (
-    CursorConflict,
     ExtractionJob,
     ExtractionOutcome,
     JobHandler,
@@ -35,6 +34,7 @@ from told.ingest.queue import (
 from told.ingest.types import Decision, ExtractedClaim, ExtractionInput, ExtractionResult, Extractor
 from told.ledger import clocks
 from told.ledger.commit import commit_batch, retry_on_conflict
+from told.ledger.consumer import CursorConflict, check_cursor
 from told.ledger.erase import SUPPORTS
 from told.ledger.views import TICK_SORT, TOKENS_KEY, TURNS_KEY
 from told.model.beliefs import TRUST_KEY, Trust, trust_of_channel
@@ -229,11 +229,7 @@ def make_job_handler(ctx: WriteContext) -> JobHandler:
         def decide() -> Flow[tuple[Receipt, WritePlan]]:
             nonlocal usage
             account = job.scope.account
-            if (
-                step is not None
-                and (yield from call(ctx.store.get_cursor, account, step.consumer)) != step.before
-            ):
-                raise CursorConflict
+            yield from check_cursor(ctx.store, account, step)
             head_seq = (yield from call(ctx.store.get_head, account)).seq
             if not (yield from is_job_intact(ctx.store, account, job)):
                 raise CursorConflict

@@ -6,7 +6,6 @@ They are a third of told and are loaded when one of them is asked: who keeps wor
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,6 +19,7 @@ from told.ingest.embedding import EMPTY_LOOKUP, VectorLookup
 from told.ingest.messages import InputTurn
 from told.ingest.types import Curator, ExtractionInput, Extractor
 from told.ledger.commit import commit_batch
+from told.ledger.consumer import Mutex
 from told.model.entry import Blob, Claim, Draft, Evidence
 from told.model.kind import Ontology, load_builtin_ontology
 from told.model.query import Event, Receipt
@@ -35,46 +35,10 @@ from told.ports import (
     Vault,
     Vector,
 )
-from told.runtime import at_fork, fast_frozen_init
+from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.echo import EchoFilter
 from told.text.tokens import format_value
-
-
-class Mutex:
-    """Lets one in; whoever finds it taken may wait a while and try again.
-
-    Nobody owns it while waiting, so a task that is cancelled there leaves nothing locked; nor does a fork, for whoever
-    was inside has stayed with the parent.
-    """
-
-    def __init__(self) -> None:
-        self.renew()
-        at_fork(self, in_child="renew")
-
-    def renew(self) -> None:
-        """Begin with nobody inside, as a child process does."""
-        self._condition = threading.Condition()
-        self._locked = False
-
-    def try_acquire(self) -> bool:
-        """Go in, if nobody is inside."""
-        with self._condition:
-            acquired, self._locked = not self._locked, True
-            return acquired
-
-    def release(self) -> None:
-        """Let the next one in."""
-        with self._condition:
-            self._locked = False
-            self._condition.notify_all()
-
-    def wait_released(self, seconds: float) -> None:
-        """Wait until nobody is inside, but no longer than this."""
-        with self._condition:
-            if self._locked:
-                self._condition.wait(seconds)
-
 
 VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
 

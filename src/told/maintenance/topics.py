@@ -15,7 +15,15 @@ from told.errors import LLMError
 from told.extraction.prompting import ask_llm, fence_as_data, load_prompt
 from told.flow import Flow, call
 from told.ledger.commit import commit_batch, retry_on_conflict
-from told.ledger.consumer import Failure, catch_failure
+from told.ledger.consumer import (
+    Consumer,
+    Failure,
+    Job,
+    JobBatch,
+    catch_failure,
+    drain,
+    skip_step,
+)
 from told.maintenance.topic_assignment import (
     UNNAMED_LABEL,
     TopicChanges,
@@ -168,26 +176,38 @@ class TopicAssignmentResult:
         )
 
 
+class _NoEmbedder(Exception):
+    """Exchanges are pending, but no embedder is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """Entries of complete transactions, and the head of the ledger before they were read."""
+
+    entries: Sequence[Entry]
+    head_seq: int
+
+
 def assign_pending_exchanges(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult]:
-    """Put every exchange that waits into a topic, a page of the ledger at a time; without an embedder, none."""
-    result = TopicAssignmentResult()
-    while True:
-        page_result = yield from catch_failure(
-            retry_on_conflict(ctx.settings.conflict_retries, lambda: _process_page(ctx, account))
-        )
-        if isinstance(page_result, Failure):
-            return result + TopicAssignmentResult(
-                warnings=(f"Not put into topics yet: {page_result}",)
-            )
-        if page_result is None:
-            return result
-        result += page_result
-        if page_result.warnings:
-            return result
+    """Assign every pending exchange to a topic, one page of the ledger at a time."""
+    assigner: Consumer[LedgerPage, TopicAssignmentResult] = Consumer(
+        name=CONSUMER,
+        load_batch=partial(_load_page, ctx, account),
+        process=partial(_process_page, ctx, account),
+        conflict_attempts=ctx.settings.conflict_retries,
+    )
+    run = yield from catch_failure(drain(ctx.store, account, assigner))
+    failure = run if isinstance(run, Failure) else run.failure
+    warnings: tuple[str, ...] = ()
+    if failure is not None:
+        no_embedder = isinstance(failure.error, _NoEmbedder)
+        warnings = (NO_EMBEDDER_WARNING if no_embedder else f"Not put into topics yet: {failure}",)
+    results = [] if isinstance(run, Failure) else run.results
+    return sum(results, TopicAssignmentResult()) + TopicAssignmentResult(warnings=warnings)
 
 
-def _process_page(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult | None]:
-    """What the next page of the ledger comes to; none when there is none."""
+def _load_page(ctx: TopicContext, account: str) -> Flow[JobBatch[LedgerPage] | None]:
+    """Return the next page of the ledger, cut at the end of a transaction."""
     before = yield from call(ctx.store.get_cursor, account, CONSUMER)
     head = yield from call(ctx.store.get_head, account)
     limit = ctx.settings.consumer_batch
@@ -198,22 +218,30 @@ def _process_page(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult
     if not entries:
         return None
     complete = _drop_last_transaction(entries) if len(entries) == limit else entries
-    if (yield from rename_topics(ctx, account, complete, head.seq)):
-        head = yield from call(ctx.store.get_head, account)
-    unassigned = yield from _filter_unassigned(ctx, account, _collect_exchanges(complete))
+    step = CursorStep(CONSUMER, before, complete[-1].seq)
+    return JobBatch([Job(LedgerPage(complete, head.seq), step)])
+
+
+def _process_page(
+    ctx: TopicContext, account: str, page: LedgerPage, step: CursorStep | None
+) -> Flow[TopicAssignmentResult]:
+    """Rename the topics that a page affects and assign its exchanges."""
+    assert step is not None
+    head_seq = page.head_seq
+    if (yield from rename_topics(ctx, account, page.entries, head_seq)):
+        head_seq = (yield from call(ctx.store.get_head, account)).seq
+    unassigned = yield from _filter_unassigned(ctx, account, _collect_exchanges(page.entries))
     if not unassigned:
-        yield from call(ctx.store.advance_cursor, account, CONSUMER, complete[-1].seq)
+        yield from skip_step(ctx.store, account, step)
         return TopicAssignmentResult()
     if ctx.embedder is None:
-        return TopicAssignmentResult(warnings=(NO_EMBEDDER_WARNING,))
+        raise _NoEmbedder
     changesets, count = [], 0
     for scope, exchanges in unassigned.items():
         changes = yield from begin_changes(ctx, scope)
         count += yield from assign_exchanges(changes, exchanges)
         changesets.append(changes)
-    yield from commit_changes(
-        ctx, changesets, CursorStep(CONSUMER, before, complete[-1].seq), head.seq
-    )
+    yield from commit_changes(ctx, changesets, step, head_seq)
     return TopicAssignmentResult(
         count, sum(f.created_count for f in changesets), sum(f.split_count for f in changesets)
     )

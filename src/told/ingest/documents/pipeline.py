@@ -37,7 +37,6 @@ from told.ingest.image_parts import Image, read_image_header
 from told.ingest.images import ImageContext, read_image
 from told.ingest.messages import DOCUMENT, NAME_LIMIT, SOURCE_LIMIT
 from told.ledger.commit import commit_batch, retry_on_conflict
-from told.ledger.consumer import drain_consumer
 from told.model.entry import (
     BLOBS_KEY,
     NO_META,
@@ -161,7 +160,11 @@ def ingest_document(
         return (yield from _commit_revision(ctx, scope, incoming, stored))
 
     receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-    return (yield from _embed_after_commit(ctx, scope.account, receipt))
+    return (
+        yield from embedding.embed_after_commit(
+            ctx.store, ctx.embedder, scope.account, receipt, ctx.settings
+        )
+    )
 
 
 def _load_stored(ctx: WriteContext, scope: Scope, source: str) -> Flow[StoredDocument]:
@@ -295,24 +298,6 @@ def _build_event(
     event: str, thread: str, text: str, incoming: IncomingDocument, previous_text: str | None = None
 ) -> Event:
     return Event(event, thread, text, previous_text, DOCUMENT, incoming.name)
-
-
-def _embed_after_commit(ctx: WriteContext, account: str, receipt: Receipt) -> Flow[Receipt]:
-    """Let a remote embedder see what was just committed; if it cannot, the words are already searchable."""
-    if ctx.embedder is None or ctx.embedder.local or receipt.tx is None:
-        return receipt
-    failure = yield from drain_consumer(
-        ctx.store,
-        account,
-        embedding.make_embedding_consumer(ctx.store, ctx.embedder, account),
-        batch=ctx.settings.consumer_batch,
-        attempts=ctx.settings.consumer_attempts,
-    )
-    if failure is None:
-        return receipt
-    return replace(
-        receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}")
-    )
 
 
 PDF, DOCX = (
