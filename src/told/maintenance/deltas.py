@@ -1,8 +1,8 @@
-"""A delta: what reflection wants done to memories, as a closed union of nine operations that can be read from JSON.
+"""Deltas: lists of nine operations on memories, parsed from JSON.
 
-An operation says what, never how: `told.maintenance.delta_apply` turns it into ledger entries. Seven of the nine only add. The two
-that close something, and the one that changes a confidence, make a new version or a retraction, so that whatever was
-believed before stays readable as of then.
+`told.maintenance.delta_apply` turns operations into ledger entries. Closing a memory or changing
+its confidence writes a new version or a retraction, so earlier beliefs stay readable as of their
+time.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ ARGUMENT_RELATIONS: Final = (
     "same_event", "explains", "alternative_analysis_of", "same_evidence_different_analysis",
     "same_claim_different_schema", CONTRADICTS,
 )  # fmt: skip
-"""How one memory may bear on another."""
+"""The relations an argument between two memories may have."""
 
 OPPOSING_RELATIONS: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
-"""Arguments after which the other memory may count for less."""
+"""The argument relations that may weaken the target memory."""
 
 IDENTITY_RELATIONS: Final = (
     "same_referent",
@@ -37,23 +37,23 @@ IDENTITY_RELATIONS: Final = (
     "not_enough_information",
 )
 CONFIDENCE_LANES: Final = ("human", "calibrated", "machine")
-"""Whose confidence counts, the first that there is."""
+"""The sources of confidence values, in order of precedence."""
 
 NEEDS_CONTRADICTION_REVIEW: Final = "needs_contradiction_review"
 STALE_SESSION: Final = "stale_session"
 MAX_OPERATIONS: Final = 100
-"""How many operations one delta may have."""
+"""The maximum number of operations in a delta."""
 
 _POLARITIES: Final = ("asserted", "negated")
 _LIST_KEYS: Final = ("operations", "deltas", "delta", "ops")
 
 
-# The nine operations --------------------------------------------------------------------------------------------------
+# Operations
 
 
 @dataclass(frozen=True, slots=True)
 class AssertClaim:
-    """Hold a claim that was made of others: it is derived from them and supersedes them, and they stay."""
+    """Assert a claim derived from source memories, which it supersedes; the sources are kept."""
 
     text: str
     sources: tuple[str, ...] = ()
@@ -70,7 +70,7 @@ class AssertClaim:
 
 @dataclass(frozen=True, slots=True)
 class AssertFrame:
-    """Hold a claim of more than two: a sort of happening, and who or what plays which role in it."""
+    """Assert a frame: an event type and the participant in each role."""
 
     type: str
     roles: Mapping[str, str]
@@ -82,7 +82,7 @@ class AssertFrame:
 
 @dataclass(frozen=True, slots=True)
 class AddArgument:
-    """Say that one memory bears on another."""
+    """Add an argument from one memory to another."""
 
     src: str
     rel: str
@@ -93,7 +93,7 @@ class AddArgument:
 
 @dataclass(frozen=True, slots=True)
 class AddIdentityEdge:
-    """Say how sure it is that two mean the same, or cannot."""
+    """Add an identity edge: how likely two entities are the same, or that they are distinct."""
 
     one: str
     other: str
@@ -104,7 +104,7 @@ class AddIdentityEdge:
 
 @dataclass(frozen=True, slots=True)
 class CloseValidTime:
-    """Say until when a memory held in the world."""
+    """Set the end of a memory's valid time."""
 
     id: str
     at: int
@@ -112,7 +112,7 @@ class CloseValidTime:
 
 @dataclass(frozen=True, slots=True)
 class CloseTxTime:
-    """Believe a memory no longer."""
+    """Retract a memory."""
 
     id: str
     why: str = "closed"
@@ -120,7 +120,7 @@ class CloseTxTime:
 
 @dataclass(frozen=True, slots=True)
 class UpdateConfidence:
-    """Say how sure a memory is, by a person, by a calibrated measure or by a machine."""
+    """Set a memory's confidence in one lane."""
 
     id: str
     confidence: float
@@ -129,7 +129,7 @@ class UpdateConfidence:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleReview:
-    """Have somebody look at a memory, from when on; nothing said is at once."""
+    """Queue a memory for review, at once unless `due` is given."""
 
     id: str
     why: str = NEEDS_CONTRADICTION_REVIEW
@@ -138,7 +138,10 @@ class ScheduleReview:
 
 @dataclass(frozen=True, slots=True)
 class LinkDerivedArtifact:
-    """Say that a memory, such as a summary or a document, was made of another; whoever erases that erases it too."""
+    """Record that an artifact, such as a summary, was derived from a memory.
+
+    Erasing the memory erases the artifact too.
+    """
 
     id: str
     artifact: str
@@ -156,16 +159,16 @@ OPERATIONS: Final[Mapping[str, type[Operation]]] = {
 }  # fmt: skip
 _OPERATION_NAMES: Final = {cls: name for name, cls in OPERATIONS.items()}
 ID_FIELDS: Final = ("id", "src", "dst", "one", "other", "artifact", "sources")
-"""The fields that name memories."""
+"""The fields that hold memory ids."""
 
 
 def get_operation_name(operation: Operation) -> str:
-    """What an operation is called in JSON."""
+    """Return the JSON name of an operation."""
     return _OPERATION_NAMES[type(operation)]
 
 
 def list_memory_ids(operation: Operation) -> tuple[str, ...]:
-    """The memories an operation names."""
+    """Return the memory ids that an operation names."""
     values = (getattr(operation, name, ()) for name in ID_FIELDS)
     return tuple(
         dict.fromkeys(
@@ -177,7 +180,7 @@ def list_memory_ids(operation: Operation) -> tuple[str, ...]:
 
 
 def operation_to_json(operation: Operation) -> dict[str, Any]:
-    """An operation as `read` reads it, without what is as usual."""
+    """Return an operation as a JSON object without default values."""
     body: dict[str, Any] = {"op": get_operation_name(operation)}
     for spec in fields(operation):
         value = getattr(operation, spec.name)
@@ -199,12 +202,12 @@ def _field_to_json(name: str, value: Any) -> Any:
     )
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Parsing
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaClock:
-    """The time at which a delta is read, and the zone of times that name none."""
+    """The current time and the default time zone for parsing a delta."""
 
     now: int
     zone: str | None = None
@@ -212,7 +215,7 @@ class DeltaClock:
 
 @dataclass(frozen=True, slots=True)
 class RefusedOperation:
-    """An operation that will not be done: its number, counted from 1, what it was, and why not."""
+    """A rejected operation: its 1-based number, its name and the reason."""
 
     number: int
     op: str
@@ -228,13 +231,13 @@ class RefusedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The operations that could be read, by their numbers, and those that could not."""
+    """The parsed operations by number, and those that were rejected."""
 
     operations: Mapping[int, Operation]
     refused: tuple[RefusedOperation, ...] = ()
 
     def require_complete(self) -> tuple[Operation, ...]:
-        """All operations, or an error that names every one that cannot be read: half a delta is never done."""
+        """Return all operations; raise `InvalidInput` if any was rejected or there is none."""
         if self.refused:
             reasons = "; ".join(map(str, self.refused))
             raise InvalidInput(
@@ -249,7 +252,7 @@ OPERATION_HINT: Final = f'An operation is {{"op": …}} with one of {", ".join(O
 
 
 def parse_delta(value: Any, clock: DeltaClock) -> Delta:
-    """A delta from JSON: one operation, a list of them, or an object that holds the list; each is read by itself."""
+    """Parse a delta from JSON: one operation, a list, or an object that holds the list."""
     operations: dict[int, Operation] = {}
     refused: list[RefusedOperation] = []
     for number, item in enumerate(split_operations(value), 1):
@@ -263,7 +266,7 @@ def parse_delta(value: Any, clock: DeltaClock) -> Delta:
 
 
 def split_operations(value: Any) -> Sequence[Any]:
-    """The operations of a delta, still to be read."""
+    """Return the unparsed operations of a delta."""
     if isinstance(value, str):
         value = parse_lenient_json(value)
     if isinstance(value, Mapping):
@@ -283,7 +286,7 @@ def split_operations(value: Any) -> Sequence[Any]:
 
 
 def parse_operation(item: Any, clock: DeltaClock) -> Operation:
-    """One operation from JSON; a field that is missing, unknown or wrong is an error that names it."""
+    """Parse one operation; raise `InvalidInput` naming a missing, unknown or invalid field."""
     if not isinstance(item, Mapping):
         raise InvalidInput(
             f"An operation is an object, not {format_value(item)}.", hint=OPERATION_HINT
@@ -313,7 +316,7 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
 
 
 def _check_fields(operation: Operation) -> None:
-    """What must hold between the fields of an operation."""
+    """Check the constraints between the fields of an operation."""
     match operation:
         case AddArgument(src=one, dst=other) | AddIdentityEdge(one=one, other=other) if (
             one == other
@@ -329,11 +332,11 @@ def _check_fields(operation: Operation) -> None:
             return
 
 
-# Fields ---------------------------------------------------------------------------------------------------------------
+# Fields
 
 FieldParser: TypeAlias = Callable[[Any, str, DeltaClock], Any]
 MAX_TEXT_CHARS: Final = 2000
-"""The longest text of an operation, in characters."""
+"""The maximum length of a text field in characters."""
 
 
 def _parse_name(value: Any, name: str, _: DeltaClock) -> str:
