@@ -105,7 +105,8 @@ def _check_model(
     model = known_model or (yield from call(store.current_model))
     if model is not None and model != (embedder.model, embedder.dim):
         raise ModelMismatch(
-            f"The store is indexed with {model[0]} ({model[1]} dimensions), not {embedder.model} ({embedder.dim}).",
+            f"The store is indexed with {model[0]} ({model[1]} dimensions), "
+            f"not {embedder.model} ({embedder.dim}).",
             hint="Open it again with that embedder.",
         )
 
@@ -246,7 +247,8 @@ def find_near_duplicate(
 ) -> Flow[Fact | None]:
     """Return the nearest current fact of exactly this scope that says the same, if any.
 
-    A fact without a vector, or embedded together with the turn before it, is compared by words only.
+    A fact without a vector, or embedded together with the turn before it, is compared by words
+    only.
     """
     if len(new_text.text) > MAX_TEXT_CHARS:
         return None

@@ -1,7 +1,8 @@
 """The extraction queue: evidence in the ledger that a model has not been asked about yet.
 
-The ledger is the queue. Pending evidence names its extractor in its metadata, and a cursor marks how far
-extraction has come. The claims commit together with the cursor, so no evidence is lost or extracted twice.
+The ledger is the queue. Pending evidence names its extractor in its metadata, and a cursor marks
+how far extraction has come. The claims commit together with the cursor, so no evidence is lost or
+extracted twice.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class ExtractionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class DrainResult:
-    """The result of a drain: outcomes by evidence ids, skipped jobs and the failure that stopped it."""
+    """The result of a drain: outcomes by evidence ids, skipped jobs and the stopping failure."""
 
     outcomes: Mapping[tuple[str, ...], ExtractionOutcome]
     failed: tuple[tuple[str, ...], ...] = ()

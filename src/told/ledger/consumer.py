@@ -1,8 +1,9 @@
 """Run deferred work: the one implementation of draining, retrying, leasing and fault recording.
 
-A consumer is a value: it loads jobs and processes one job, and `drain` does the rest. A job that follows the
-ledger commits its cursor step together with its effect; a job from the task queue holds a lease instead.
-This is the only module that catches every exception: a failing model or plugin must never lose input.
+A consumer is a value: it loads jobs and processes one job, and `drain` does the rest. A job that
+follows the ledger commits its cursor step together with its effect; a job from the task queue
+holds a lease instead. This is the only module that catches every exception: a failing model or
+plugin must never lose input.
 """
 
 from __future__ import annotations
@@ -142,11 +143,11 @@ class JobBatch(Generic[Payload]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Consumer(Generic[Payload, Result]):
-    """A deferred task: where its jobs come from, how one is processed, and how failures are handled.
+    """A deferred task: where its jobs come from, how one is processed, how failures are handled.
 
     `process` commits the step it is given together with its effect and raises `CursorConflict` if
-    the cursor has moved; without a step it only applies the effect. `load_batch` returns None
-    when no work is left.
+    the cursor has moved; without a step it only applies the effect. `load_batch` returns None when
+    no work is left.
     """
 
     name: str

@@ -43,7 +43,7 @@ HASH_SIZE, SALT_SIZE = 32, 16
 THREAD_LIMIT = 256
 NOT_AN_EXPORT = f"This is not a told export: the first line must name the format {FORMAT}."
 TRUNCATED_EXPORT = (
-    "The export seems to be cut short: import the whole of it, or export the ledger again."
+    "The export seems to be truncated: import the complete file, or export the ledger again."
 )
 
 
@@ -162,12 +162,11 @@ def _build_gap_warnings(store: Store, account: str, gaps: ImportGaps) -> Flow[tu
             missing.discard(blob_hash)
     warnings = []
     if gaps.missing_content:
-        warnings.append(
-            f"Entry {min(gaps.missing_content)} has no content, and nothing in the export says that it was erased."
-        )
+        first = min(gaps.missing_content)
+        warnings.append(f"Entry {first} has no content and the export has no tombstone of it.")
     if missing:
         warnings.append(
-            f"Of {len(missing)} documents and images that memories name the export has no bytes."
+            f"The export lacks the data of {len(missing)} documents and images it names."
         )
     return (*warnings, TRUNCATED_EXPORT) if warnings else ()
 
@@ -199,12 +198,13 @@ def _check_header(row: bytes | str) -> None:
     if format_name != FORMAT:
         is_newer = isinstance(format_name, str) and format_name.startswith(FORMAT.rstrip("1"))
         message = (
-            f"This is not a told export of this version: {format_value(format_name)}, not {FORMAT}."
+            f"Unsupported export format: {format_value(format_name)}, not {FORMAT}."
             if is_newer
             else NOT_AN_EXPORT
         )
         raise InvalidInput(
-            message, hint="Upgrade told, or export it with this version." if is_newer else ""
+            message,
+            hint="Upgrade told, or export the ledger with this version." if is_newer else "",
         )
 
 
@@ -237,16 +237,16 @@ def _parse_entry(account: str, row: Any) -> Entry:
     """Parse an entry line and check every field."""
     if not isinstance(row, dict) or (missing := [name for name in ENTRY_FIELDS if name not in row]):
         raise InvalidInput(
-            f"{missing[0]} is missing" if isinstance(row, dict) else "it is no object"
+            f"{missing[0]} is missing" if isinstance(row, dict) else "it is not an object"
         )
     seq, sort, thread = _parse_integer(row, "seq", 1, MAX_INTEGER), row["sort"], row["thread"]
     if not isinstance(sort, str) or sort not in VERBS:
-        raise InvalidInput(f"there is no verb {format_value(sort)}")
+        raise InvalidInput(f"unknown verb {format_value(sort)}")
     if thread is not None and validate_label(thread, "thread", limit=THREAD_LIMIT) != thread:
         raise InvalidInput("thread is not trimmed")
     envelope = None if row["envelope"] is None else _parse_envelope(row["envelope"])
     if (row["salt"] is None) != (envelope is None):
-        raise InvalidInput("salt and envelope belong together")
+        raise InvalidInput("salt and envelope must be given together")
     draft = None if envelope is None else _parse_draft(sort, account, thread, envelope)
     return Entry(
         seq,
@@ -270,10 +270,10 @@ def _parse_blob(row: dict[str, Any]) -> Blob:
         or not isinstance(media_type, str)
         or validate_label(media_type, "media_type", limit=THREAD_LIMIT) != media_type
     ):
-        raise InvalidInput("a blob has a media_type and data")
+        raise InvalidInput("a blob needs a media_type and data")
     blob = Blob.from_bytes(b64decode(data, validate=True), media_type)
     if blob.hash != row["blob"]:
-        raise InvalidInput("the data of the blob is not what its hash says")
+        raise InvalidInput("the data of the blob does not match its hash")
     return blob
 
 
@@ -316,7 +316,7 @@ def _parse_draft(sort: str, account: str, thread: str | None, envelope: bytes) -
     draft = decode_envelope(sort, account, envelope)
     _check_field_types(draft.verb)
     if verb_thread(draft.verb) != thread:
-        raise InvalidInput("thread is not the one the envelope names")
+        raise InvalidInput("thread does not match the envelope")
     if (
         draft.scope is not None
         and Scope.create(**draft.scope.ids(), account=account) != draft.scope

@@ -21,8 +21,12 @@ from told.ports import CloseThread, EndVersion, Head, RowOp, Store, View, ViewRo
 VIEW_PAGE_SIZE: Final = 2000
 FOLD_VERSIONS: Final = build_fold(("facts",))
 ROW_VIEWS: Final[Mapping[type[RowOp], View]] = {
-    Fact: "facts", Link: "links", EvidenceRow: "evidence", Passage: "passages", Tick: "ticks",
-}  # fmt: skip
+    Fact: "facts",
+    Link: "links",
+    EvidenceRow: "evidence",
+    Passage: "passages",
+    Tick: "ticks",
+}
 
 
 @dataclass(slots=True)
@@ -172,9 +176,8 @@ def _find_missing_tombstone(
         tombstoned = yield from call(store.tombstoned_digests, account, list(digests))
         if missing := digests.keys() - tombstoned:
             first = min(map(digests.__getitem__, missing))
-            return (
-                f"tombstones: that of entry {first} is missing; run {format_rebuild_command([account])}",
-            )
+            remedy = f"run {format_rebuild_command([account])}"
+            return (f"tombstones: that of entry {first} is missing; {remedy}",)
     return ()
 
 

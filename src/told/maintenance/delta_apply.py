@@ -224,17 +224,20 @@ def find_objection(operation: Operation, facts: Mapping[str, Fact], author: Delt
     match operation:
         case CloseValidTime(id=id) | CloseTxTime(id=id) | UpdateConfidence(id=id):
             if not may_replace(author.trust, trust_of_claim(facts[id])):
-                return f"{author.name} may not close or weaken what is trusted more; schedule a review instead"
+                return (
+                    f"{author.name} may not close or weaken a more trusted memory; "
+                    "schedule a review instead"
+                )
         case AddArgument(src=src, rel=rel, dst=dst) if (
             rel in OPPOSING_RELATIONS and author.trust < Trust.USER
         ):
             if not may_replace(trust_of_source(facts[src]), trust_of_source(facts[dst])):
-                return f"what is trusted less {rel} nothing that is trusted more"
+                return f"{rel} is not allowed from a less trusted to a more trusted memory"
         case AssertClaim(sources=sources) | AssertFrame(sources=sources):
             if len({facts[thread].scope for thread in sources}) > 1:
                 return "its sources are in different scopes"
             if not sources and author.trust < Trust.USER:
-                return "it names no source"
+                return "it has no source"
         case _:
             pass
     return ""
@@ -334,7 +337,7 @@ def _build_claim(state: _ApplyState, operation: AssertClaim, text: str) -> Claim
     )
     kind = safe_kind(operation.kind, min(trust, Trust.INFERENCE) if derived else trust)
     if kind in UNLISTED_KINDS:
-        raise InvalidInput(f"No claim is made of the kind {kind!r}.", hint="Leave the kind out.")
+        raise InvalidInput(f"A claim cannot have the kind {kind!r}.", hint="Omit the kind.")
     meta = dict(check_metadata(operation.meta, ctx.settings))
     stamped = {**meta, TRUST_KEY: trust.label} if trust < Trust.INFERENCE else meta
     start, end = operation.valid_from, operation.valid_to

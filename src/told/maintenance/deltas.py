@@ -21,10 +21,21 @@ from told.text.tokens import format_value, parse_lenient_json, validate_label
 POTENTIALLY_SAME: Final = "potentially_same"
 REBUTS: Final = "rebuts"
 ARGUMENT_RELATIONS: Final = (
-    SUPPORTS, REBUTS, "undercuts", "endorses", SUPERSEDES, "qualifies", POTENTIALLY_SAME, "same_referent",
-    "same_event", "explains", "alternative_analysis_of", "same_evidence_different_analysis",
-    "same_claim_different_schema", CONTRADICTS,
-)  # fmt: skip
+    SUPPORTS,
+    REBUTS,
+    "undercuts",
+    "endorses",
+    SUPERSEDES,
+    "qualifies",
+    POTENTIALLY_SAME,
+    "same_referent",
+    "same_event",
+    "explains",
+    "alternative_analysis_of",
+    "same_evidence_different_analysis",
+    "same_claim_different_schema",
+    CONTRADICTS,
+)
 """The relations an argument between two memories may have."""
 
 OPPOSING_RELATIONS: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
@@ -148,15 +159,27 @@ class LinkDerivedArtifact:
 
 
 Operation: TypeAlias = (
-    AssertClaim | AssertFrame | AddArgument | AddIdentityEdge | CloseValidTime | CloseTxTime | UpdateConfidence
-    | ScheduleReview | LinkDerivedArtifact
-)  # fmt: skip
+    AssertClaim
+    | AssertFrame
+    | AddArgument
+    | AddIdentityEdge
+    | CloseValidTime
+    | CloseTxTime
+    | UpdateConfidence
+    | ScheduleReview
+    | LinkDerivedArtifact
+)
 OPERATIONS: Final[Mapping[str, type[Operation]]] = {
-    "assert_claim": AssertClaim, "assert_frame": AssertFrame, "add_argument": AddArgument,
-    "add_identity_edge": AddIdentityEdge, "close_valid_time": CloseValidTime, "close_tx_time": CloseTxTime,
-    "update_confidence": UpdateConfidence, "schedule_review": ScheduleReview,
+    "assert_claim": AssertClaim,
+    "assert_frame": AssertFrame,
+    "add_argument": AddArgument,
+    "add_identity_edge": AddIdentityEdge,
+    "close_valid_time": CloseValidTime,
+    "close_tx_time": CloseTxTime,
+    "update_confidence": UpdateConfidence,
+    "schedule_review": ScheduleReview,
     "link_derived_artifact": LinkDerivedArtifact,
-}  # fmt: skip
+}
 _OPERATION_NAMES: Final = {cls: name for name, cls in OPERATIONS.items()}
 ID_FIELDS: Final = ("id", "src", "dst", "one", "other", "artifact", "sources")
 """The fields that hold memory ids."""
@@ -279,8 +302,8 @@ def split_operations(value: Any) -> Sequence[Any]:
         )
     if len(value) > MAX_OPERATIONS:
         raise InvalidInput(
-            f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are done at once.",
-            hint="Cut it.",
+            f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are allowed.",
+            hint="Split it.",
         )
     return value
 
@@ -299,7 +322,7 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
     given = {name: value for name, value in item.items() if name != "op" and value is not None}
     if unknown := [name for name in given if name not in specs]:
         raise InvalidInput(
-            f"It has no field {format_value(unknown[0])}; its fields are {', '.join(specs)}."
+            f"Unknown field {format_value(unknown[0])}; the fields are {', '.join(specs)}."
         )
     required = (
         name
@@ -307,7 +330,7 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
         if spec.default is MISSING and spec.default_factory is MISSING
     )
     if missing := [name for name in required if name not in given]:
-        raise InvalidInput(f"It needs the field {missing[0]!r}.")
+        raise InvalidInput(f"The field {missing[0]!r} is required.")
     parsed = cls(
         **{name: _FIELD_PARSERS[name](value, name, clock) for name, value in given.items()}
     )
@@ -321,13 +344,13 @@ def _check_fields(operation: Operation) -> None:
         case AddArgument(src=one, dst=other) | AddIdentityEdge(one=one, other=other) if (
             one == other
         ):
-            raise InvalidInput("A memory does not bear on itself.")
+            raise InvalidInput("A memory cannot be linked to itself.")
         case LinkDerivedArtifact(id=one, artifact=other) if one == other:
-            raise InvalidInput("A memory is not made of itself.")
+            raise InvalidInput("A memory cannot be derived from itself.")
         case AssertClaim(valid_from=int(start), valid_to=int(end)) if start >= end:
             raise InvalidInput("valid_to must be after valid_from.")
         case AssertFrame(roles=roles) if not roles:
-            raise InvalidInput("A frame has at least one role.")
+            raise InvalidInput("A frame needs at least one role.")
         case _:
             return
 
@@ -405,9 +428,16 @@ def _parse_meta(value: Any, name: str, _: DeltaClock) -> Mapping[str, Any]:
 
 _TIME_FIELDS: Final = ("valid_from", "valid_to", "at", "due")
 _FIELD_PARSERS: Final[Mapping[str, FieldParser]] = {
-    **dict.fromkeys(ID_FIELDS, _parse_name), **dict.fromkeys(_TIME_FIELDS, _parse_time),
+    **dict.fromkeys(ID_FIELDS, _parse_name),
+    **dict.fromkeys(_TIME_FIELDS, _parse_time),
     **dict.fromkeys(("kind", "type", "method", "why", "predicate"), _parse_name),
-    **dict.fromkeys(("text", "subject", "object"), _parse_text), **dict.fromkeys(("confidence", "strength"), _parse_fraction),
-    "sources": _parse_ids, "roles": _parse_roles, "meta": _parse_meta, "rel": _make_choice_parser(ARGUMENT_RELATIONS), "relation": _make_choice_parser(IDENTITY_RELATIONS),
-    "lane": _make_choice_parser(CONFIDENCE_LANES), "polarity": _make_choice_parser(_POLARITIES),
-}  # fmt: skip
+    **dict.fromkeys(("text", "subject", "object"), _parse_text),
+    **dict.fromkeys(("confidence", "strength"), _parse_fraction),
+    "sources": _parse_ids,
+    "roles": _parse_roles,
+    "meta": _parse_meta,
+    "rel": _make_choice_parser(ARGUMENT_RELATIONS),
+    "relation": _make_choice_parser(IDENTITY_RELATIONS),
+    "lane": _make_choice_parser(CONFIDENCE_LANES),
+    "polarity": _make_choice_parser(_POLARITIES),
+}

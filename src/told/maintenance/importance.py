@@ -1,7 +1,8 @@
 """Judge the importance of turns with a language model, several turns per request.
 
-A score is stored as a link from the evidence of a turn to its thread, with the score as weight. A turn
-that was dropped as unimportant is restored if its score is high enough; an erased turn stays erased.
+A score is stored as a link from the evidence of a turn to its thread, with the score as weight. A
+turn that was dropped as unimportant is restored if its score is high enough; an erased turn stays
+erased.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class UnjudgedTurn:
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
-    """How many turns were judged, how many were restored, and the failure that stopped the judge."""
+    """The number of judged and restored turns, and the failure that stopped the judge."""
 
     turns: int = 0
     restored: int = 0

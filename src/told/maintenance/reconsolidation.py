@@ -1,7 +1,7 @@
 """Reconsolidation: review recalled memories from the task queue together with related memories.
 
-It runs only on request. A task is leased while it is processed; a failed task is retried after its lease
-expires, and becomes a fault when its attempts are used up. Open reviews stay in the queue.
+It runs only on request. A task is leased while it is processed; a failed task is retried after its
+lease expires, and becomes a fault when its attempts are used up. Open reviews stay in the queue.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _to_task_result(
     task: ReviewTask, outcome: ReconsolidationResult | Failure
 ) -> ReconsolidationResult:
     if isinstance(outcome, Failure):
-        warning = f"The memory {task.thread} could not be thought over: {outcome}"
+        warning = f"The memory {task.thread} could not be reviewed: {outcome}"
         return ReconsolidationResult(failed=1, warnings=(warning,))
     return replace(outcome, tasks=1)
 

@@ -483,12 +483,19 @@ MAX_IDENTITY_CONFIDENCE: Final = 0.9
 """The maximum confidence of identity edges that a model proposes."""
 
 PROPOSAL_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object", "required": ["operations"],
-    "properties": {"operations": {"type": "array", "items": {
-        "type": "object", "required": ["op"],
-        "properties": {"op": {"type": "string", "enum": list(deltas.OPERATIONS)}},
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["operations"],
+    "properties": {
+        "operations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["op"],
+                "properties": {"op": {"type": "string", "enum": list(deltas.OPERATIONS)}},
+            },
+        }
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -517,7 +524,8 @@ def format_memories(facts: Sequence[Fact]) -> str:
     return fence_as_data(
         "memories",
         (
-            f"{number}. [{format_iso(fact.updated_at)[:10]}] [{trust_of_source(fact).label}] {' '.join(fact.text.split())}"
+            f"{number}. [{format_iso(fact.updated_at)[:10]}] [{trust_of_source(fact).label}] "
+            f"{' '.join(fact.text.split())}"
             for number, fact in enumerate(facts, 1)
         ),
     )
@@ -581,15 +589,15 @@ def _find_proposal_objection(
         return f"it names {unknown[0]}"
     match operation:
         case UpdateConfidence(lane=lane) if lane != "machine":
-            return f"a model does not speak for the {lane} lane"
+            return f"a model may not set the {lane} lane"
         case AddArgument(rel=rel, dst=dst) if rel == SUPERSEDES and not may_replace(
             author.trust, trust_of_claim(facts[dst])
         ):
-            return "a model supersedes nothing that is trusted more than a guess"
+            return "a model may not supersede a more trusted memory"
         case LinkDerivedArtifact(artifact=artifact) if not facts[artifact].author.startswith(
             AUTHOR
         ):
-            return "only what reflection made can be said to be made of another"
+            return "only a memory created by reflection can be a derived artifact"
         case AssertClaim(text=text, sources=sources, subject=subject, object=value):
             claim_text = " ".join(part for part in (text, subject, value) if part)
             return _find_grounding_error(claim_text, sources, facts) or find_objection(
@@ -607,14 +615,14 @@ def _find_grounding_error(text: str, sources: Sequence[str], facts: Mapping[str,
     """Return why a text is not grounded in its sources, or an empty string."""
     source_texts = [f"{facts[source].text} {facts[source].subject or ''}" for source in sources]
     if not source_texts:
-        return "it names no source"
+        return "it has no source"
     new_names = extract_names(f". {text}") - frozenset().union(
         *(extract_names(f". {source_text}") for source_text in source_texts)
     )
     return (
         ""
         if is_grounded(text, *source_texts) and not new_names
-        else "its words are not those of its sources"
+        else "it is not grounded in its sources"
     )
 
 

@@ -1,7 +1,8 @@
 """Summaries of long turns, and the registry that files cold turns as exchanges.
 
-An exchange is a user turn with the agent's reply. It is stored as links from its turns to an exchange id,
-the user's turn first. No text is copied, turns stay searchable, and erasing a turn erases its link.
+An exchange is a user turn with the agent's reply. It is stored as links from its turns to an
+exchange id, the user's turn first. No text is copied, turns stay searchable, and erasing a turn
+erases its link.
 """
 
 from __future__ import annotations
@@ -266,7 +267,7 @@ def load_exchange_ids(store: Store, account: str, turns: Sequence[Fact]) -> Flow
 
 
 def enforce_index_cap(ctx: WriteContext, scope: Scope) -> Flow[int]:
-    """File exchanges before they are cold while the index is over its cap; least important first."""
+    """File the oldest, least important exchanges early while the index is over its cap."""
     max_turns = ctx.settings.index_most
     if not max_turns:
         return 0

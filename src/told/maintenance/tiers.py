@@ -33,7 +33,10 @@ COUNT_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """The counts of a sweep: turns, except exchanges for `filed` and `topics`, and memories for `forgotten`."""
+    """The counts of a sweep.
+
+    They count turns, except for `filed` and `topics` (exchanges) and `forgotten` (memories).
+    """
 
     judged: int = 0
     returned: int = 0
@@ -92,7 +95,8 @@ def run_sweep(
 ) -> Flow[SweepResult]:
     """Consolidate the scopes that a scope covers, or the whole account.
 
-    A failure in one scope does not stop the others. A full sweep without failures clears earlier faults.
+    A failure in one scope does not stop the others. A full sweep without failures clears earlier
+    faults.
     """
     earlier_faults = yield from select_faults(ctx.store, account, CONSUMER)
     scopes = yield from load_covered_scopes(ctx, account, scope)

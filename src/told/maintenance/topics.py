@@ -154,7 +154,7 @@ def _choose_naming_turn(ctx: TopicContext, topic: Fact) -> Flow[Fact | None]:
 
 
 NO_EMBEDDER_WARNING = (
-    "No embedder is in use, so no topics are made; `told models install` adds one."
+    "No embedder is in use, so no topics are created; `told models install` adds one."
 )
 
 
@@ -201,7 +201,9 @@ def assign_pending_exchanges(ctx: TopicContext, account: str) -> Flow[TopicAssig
     warnings: tuple[str, ...] = ()
     if failure is not None:
         no_embedder = isinstance(failure.error, _NoEmbedder)
-        warnings = (NO_EMBEDDER_WARNING if no_embedder else f"Not put into topics yet: {failure}",)
+        warnings = (
+            NO_EMBEDDER_WARNING if no_embedder else f"Not assigned to topics yet: {failure}",
+        )
     results = [] if isinstance(run, Failure) else run.results
     return sum(results, TopicAssignmentResult()) + TopicAssignmentResult(warnings=warnings)
 
