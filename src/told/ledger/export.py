@@ -198,7 +198,7 @@ def _check_header(row: bytes | str) -> None:
     if format_name != FORMAT:
         is_newer = isinstance(format_name, str) and format_name.startswith(FORMAT.rstrip("1"))
         message = (
-            f"Unsupported export format: {format_value(format_name)}, not {FORMAT}."
+            f"This is not a told export of this version: {format_value(format_name)}, not {FORMAT}."
             if is_newer
             else NOT_AN_EXPORT
         )
