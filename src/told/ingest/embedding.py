@@ -193,7 +193,7 @@ def reindex(store: Store, embedder: Embedder, attempts: int) -> Flow[int]:
 
 
 SEARCH_DEPTH = 8
-"""How many nearest candidates are compared."""
+"""The number of nearest candidates to compare."""
 
 MAX_TERMS = 32
 MAX_TEXT_CHARS = 2000

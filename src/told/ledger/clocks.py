@@ -25,7 +25,7 @@ from told.ports import Store
 from told.settings import Settings
 
 PACE_WINDOW: Final = 100
-"""How many recent turns determine the pace of a conversation."""
+"""The number of recent turns that determine the pace of a conversation."""
 
 
 def read_clocks(

@@ -164,7 +164,7 @@ class Consumer(Generic[Payload, Result]):
     attempts: int = 0
     """Failures after which a job is skipped. 0 stops at the first one and records no fault."""
     conflict_attempts: int = 1
-    """How often to load and process a job whose commit conflicts."""
+    """The number of times to load and process a job whose commit conflicts."""
     skips_permanent: bool = True
     """Skip a job at once if its failure is not transient."""
     keeps_replies: bool = True

@@ -23,7 +23,7 @@ EVIDENCE_KEY = "evidence"
 
 @dataclass(slots=True)
 class ErasureClosure:
-    """Everything an erasure covers: threads, evidence and their ledger positions."""
+    """The content that an erasure covers: threads, evidence and their ledger positions."""
 
     threads: dict[str, None] = field(default_factory=dict)
     evidence: dict[str, None] = field(default_factory=dict)

@@ -31,7 +31,7 @@ ROW_VIEWS: Final[Mapping[type[RowOp], View]] = {
 
 @dataclass(slots=True)
 class LedgerReplay:
-    """Where versions ended and threads were retracted, and which entries were erased."""
+    """The ends of versions, retractions and erasures in the entries read so far."""
 
     last_seq: int = 0
     ended_at: dict[int, int] = field(default_factory=dict)

@@ -22,7 +22,7 @@ from told.retrieval.listing import find_faded, measure_strengths
 CONSUMER: Final = "forgetting"
 FADED, FORGOTTEN = "faded", "forgotten"
 PAGE: Final = 1000
-"""How many memories are measured at a time."""
+"""The number of memories measured at a time."""
 
 
 @dataclass(frozen=True, slots=True)

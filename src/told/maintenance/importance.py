@@ -43,10 +43,10 @@ from told.text.tokens import make_snippet, parse_lenient_json
 CONSUMER: Final = "judging"
 PAGE: Final = 256
 MAX_WAITING: Final = 1000
-"""How many turns may be pending before a partial batch is asked."""
+"""The number of pending turns at which partial batches are asked too."""
 
 MAX_TURN_CHARS: Final = 1000
-"""How many characters of a turn the model sees."""
+"""The number of characters of a turn that the model sees."""
 
 MAX_NUMBER: Final = 1e9
 JUDGED_ROLES: Final = ("user", "assistant")

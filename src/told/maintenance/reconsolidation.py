@@ -42,7 +42,7 @@ from told.ports import LLM, CursorStep, Store, Usage
 
 CONSUMER: Final = "reconsolidation"
 REVIEW_INTERVAL_US: Final = 7 * DAY_US
-"""How long until an open review is due again."""
+"""The time until an open review is due again."""
 
 SECOND_US: Final = 1_000_000
 

@@ -97,7 +97,7 @@ DROPPABLE_KINDS = frozenset({"memory", TURN})
 
 @dataclass(frozen=True, slots=True)
 class TailResult:
-    """How many turns left the tail, and how many of them were dropped."""
+    """The number of turns that left the tail, and of those that were dropped."""
 
     turns: int = 0
     dropped: int = 0

@@ -153,7 +153,7 @@ class ScoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class TierState:
-    """How the turns of a scope are spread over the tiers.
+    """The turns of a scope by tier.
 
     `tail` is oldest first. `hot` holds recently recalled facts, newest first. `index` counts the
     unfiled turns outside the tail, and the cold ones among them.

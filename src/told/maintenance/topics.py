@@ -160,7 +160,7 @@ NO_EMBEDDER_WARNING = (
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignmentResult:
-    """How many exchanges were assigned, topics created and topics split, with warnings."""
+    """The number of exchanges assigned, topics created and topics split, with warnings."""
 
     exchanges: int = 0
     created: int = 0
