@@ -22,7 +22,6 @@ from told.ingest.context import FACT_KEY, WriteContext, WritePlan, commit_plan
 from told.ingest.embedding import embed_after_commit
 from told.ingest.messages import TurnSegment
 from told.ingest.queue import (
-    CursorConflict,
     ExtractionJob,
     ExtractionOutcome,
     JobHandler,
@@ -32,6 +31,7 @@ from told.ingest.queue import (
 from told.ingest.types import Decision, ExtractedClaim, ExtractionInput, ExtractionResult, Extractor
 from told.ledger import clocks
 from told.ledger.commit import commit_batch, retry_on_conflict
+from told.ledger.consumer import CursorConflict, check_cursor
 from told.ledger.erase import SUPPORTS
 from told.ledger.views import TICK_SORT, TOKENS_KEY, TURNS_KEY
 from told.model.beliefs import TRUST_KEY, Trust, trust_of_channel
@@ -277,11 +277,7 @@ def make_job_handler(ctx: WriteContext) -> JobHandler:
 def _check_job(store: Store, job: ExtractionJob, step: CursorStep | None) -> Flow[int]:
     """Return the ledger head; raise CursorConflict if the cursor moved or the job changed."""
     account = job.scope.account
-    if (
-        step is not None
-        and (yield from call(store.get_cursor, account, step.consumer)) != step.before
-    ):
-        raise CursorConflict
+    yield from check_cursor(store, account, step)
     head_seq = (yield from call(store.get_head, account)).seq
     if not (yield from is_job_intact(store, account, job)):
         raise CursorConflict

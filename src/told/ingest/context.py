@@ -6,7 +6,6 @@ Extractors and curators are imported when first used: verbatim writes need none 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +18,7 @@ from told.ingest.embedding import EMPTY_LOOKUP, VectorLookup
 from told.ingest.messages import InputTurn
 from told.ingest.types import Curator, ExtractionInput, Extractor
 from told.ledger.commit import commit_batch
+from told.ledger.consumer import Mutex
 from told.model.entry import Blob, Claim, Draft, Evidence
 from told.model.kind import Ontology, load_builtin_ontology
 from told.model.query import Event, Receipt
@@ -34,46 +34,10 @@ from told.ports import (
     Vault,
     Vector,
 )
-from told.runtime import at_fork, fast_frozen_init
+from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.echo import EchoFilter
 from told.text.tokens import format_value
-
-
-class Mutex:
-    """A non-blocking lock with a separate wait.
-
-    Nobody owns it while waiting, so a cancelled task leaves nothing locked; a forked child starts
-    unlocked because the holder stays in the parent.
-    """
-
-    def __init__(self) -> None:
-        self.renew()
-        at_fork(self, in_child="renew")
-
-    def renew(self) -> None:
-        """Reset to unlocked, as after a fork."""
-        self._condition = threading.Condition()
-        self._locked = False
-
-    def try_acquire(self) -> bool:
-        """Acquire the lock if it is free, and return whether it was."""
-        with self._condition:
-            acquired, self._locked = not self._locked, True
-            return acquired
-
-    def release(self) -> None:
-        """Release the lock and wake waiters."""
-        with self._condition:
-            self._locked = False
-            self._condition.notify_all()
-
-    def wait_released(self, seconds: float) -> None:
-        """Wait until the lock is free, at most this long."""
-        with self._condition:
-            if self._locked:
-                self._condition.wait(seconds)
-
 
 VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
 
