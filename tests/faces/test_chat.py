@@ -443,7 +443,7 @@ def terminal(told, listening, monkeypatch):
             return line
 
         monkeypatch.setattr("builtins.input", reads)
-        monkeypatch.setattr("told.cli.chat.Lines", TypedLines)
+        monkeypatch.setattr("told.cli.chat.LineReader", TypedLines)
         return told("chat", "-u", "alice")
 
     return call

@@ -162,7 +162,7 @@ def test_the_demo_names_the_embedder_it_found(demo):
 def test_the_story_is_package_data():
     import told.tools.demo
 
-    assert Path(told.faces.demo.__file__).with_name("story.jsonl").is_file()
+    assert Path(demo.__file__).with_name("story.jsonl").is_file()
 
 
 def test_what_to_try_next_can_be_typed_where_the_shell_does_not_find_told(demo, monkeypatch):

@@ -86,7 +86,7 @@ def test_an_old_sqlite_is_refused(examine, monkeypatch):
 
 
 def test_an_old_python_is_refused(examine, monkeypatch):
-    monkeypatch.setattr(doctor, "LEAST_PYTHON", (4, 0))
+    monkeypatch.setattr(doctor, "MIN_PYTHON", (4, 0))
     assert examine()["Python"].state == "fail"
 
 
@@ -190,7 +190,7 @@ LAST = -1
 
 @pytest.mark.parametrize(("seq", "state"), [(LAST, "fail"), (1, "ok")])
 def test_of_a_long_ledger_the_end_is_verified(seq, state, memory, examine, file, monkeypatch):
-    monkeypatch.setattr(doctor, "WHOLE", 2)
+    monkeypatch.setattr(doctor, "MAX_VERIFIED_ENTRIES", 2)
     written = memory.stats()["entries"]
     assert examine()["ledger"].what == f"2 of {written} entries verified"
     tamper(file, written if seq == LAST else seq)
@@ -199,7 +199,7 @@ def test_of_a_long_ledger_the_end_is_verified(seq, state, memory, examine, file,
 
 def test_a_long_ledger_with_erased_entries_is_sound(memory, examine, monkeypatch):
     memory.erase(memory.get_all(user_id="alice")["results"][1]["id"])
-    monkeypatch.setattr(doctor, "WHOLE", 3)
+    monkeypatch.setattr(doctor, "MAX_VERIFIED_ENTRIES", 3)
     assert examine()["ledger"].state == "ok"
 
 

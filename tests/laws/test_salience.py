@@ -154,7 +154,7 @@ def play(here, step, split=False):
     match step:
         case ("says", kind, value):
             here.here.clock.tick()
-            here.current_text(kind, f"{kind.rpartition('.')[2].lower()} {value}")
+            here.says(kind, f"{kind.rpartition('.')[2].lower()} {value}")
         case ("passes", turns, tokens, days) if split:
             here.passes(0, days=days)
             for number in range(turns):

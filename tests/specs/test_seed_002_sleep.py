@@ -176,7 +176,7 @@ def test_a_store_that_cannot_note_recalls_is_a_warning_and_they_are_noted_later(
     memory.search("tea", **ALICE)
     store = type(memory.engine.store)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "write_down", lambda *_: (_ for _ in ()).throw(StoreBusy()))
+        patch.setattr(store, "record_accesses", lambda *_: (_ for _ in ()).throw(StoreBusy()))
         [warning] = run(memory.engine.flush_accesses())
         assert "Recalls could not be written down" in warning
     assert run(memory.engine.flush_accesses()) == ()
