@@ -958,7 +958,7 @@ def reflecting(url, clock, *replies, **options):
 
 def answers_with(memory, reply):
     """Let the model answer so from now on."""
-    object.__setattr__(memory.engine.extraction, "curating", ScriptedLLM([json.dumps(reply)]))
+    object.__setattr__(memory.engine.extraction, "curation_llm", ScriptedLLM([json.dumps(reply)]))
 
 
 def test_a_task_that_fails_is_tried_again_after_its_lease_and_is_a_fault_in_the_end(url, clock):
