@@ -220,7 +220,7 @@ def test_why_tells_of_a_memory_that_was_used_and_of_one_that_was_not(chat):
     chat.say("I love photography")
     chat.say("Where do I live?")
     assert chat.explain_memory("lisbon")["used"] is True
-    other = chat.why("photography")
+    other = chat.explain_memory("photography")
     assert (other["used"], other["found"]) == (False, False)
     assert other["reason"] == "below the least score"
 
@@ -233,9 +233,9 @@ def test_why_needs_something_that_was_said(chat):
 def test_a_memory_is_found_by_id_by_words_and_not_by_nonsense(chat, memory):
     chat.say("I moved to Lisbon")
     row = chat.find_memory("in LISBON")
-    assert chat.find(row["id"]) == row
+    assert chat.find_memory(row["id"]) == row
     with pytest.raises(NotFoundError, match="qwertz"):
-        chat.find("qwertz")
+        chat.find_memory("qwertz")
 
 
 def test_words_mean_the_memory_that_tells_them_not_the_question_about_it(chat):
@@ -271,10 +271,10 @@ def test_answers_as_of_a_time_come_from_what_was_known_then(chat, memory):
     chat.say("I moved to Porto")
     chat.set_as_of(then)
     assert "Lisbon" in chat.say("Where do I live?").text
-    chat.at("now")
+    chat.set_as_of("now")
     assert "Porto" in chat.say("Where do I live?").text
     with pytest.raises(TimeError):
-        chat.at("the day after never")
+        chat.set_as_of("the day after never")
     assert chat.as_of is None
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from told.cli import main
 from told.cli.chat import LineReader
+from told.cli.main import main
 
 TOLD = Path(sys.executable).with_name("told")
 SAID = "Zürich → 東京 ✓"
