@@ -60,7 +60,7 @@ GENERATED_MARKER = "generated"
 """A file is exempt from the line limit if its first line contains this word."""
 
 TARGET_IMPORT_DEPTH = 20
-MAX_IMPORT_DEPTH = 36
+MAX_IMPORT_DEPTH = 33
 
 SHARED_CLASS_NAMES = {"Fact": {"model", "api"}, "MemoryStore": {"api", "ontology"}}
 """Class names that may exist twice: `told.ontology` keeps the public names of its own model."""
