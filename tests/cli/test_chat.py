@@ -5,7 +5,7 @@ import json
 import pytest
 
 from told import Memory
-from told.cli.chat import LineReader
+from told.cli.chat_loop import LineReader
 from told.errors import InvalidInput, LLMError, NotFoundError, ScopeError, TimeError
 from told.testing import ScriptedLLM
 from told.tools.chat import ChatSession
@@ -443,7 +443,7 @@ def terminal(told, listening, monkeypatch):
             return line
 
         monkeypatch.setattr("builtins.input", reads)
-        monkeypatch.setattr("told.cli.chat.LineReader", TypedLines)
+        monkeypatch.setattr("told.cli.chat_loop.LineReader", TypedLines)
         return told("chat", "-u", "alice")
 
     return call

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from told.cli.chat import LineReader
+from told.cli.chat_loop import LineReader
 from told.cli.main import main
 
 TOLD = Path(sys.executable).with_name("told")

@@ -514,7 +514,7 @@ def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):
     embedder = HashingEmbedder()
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=embedder, extract="verbatim") as memory:
         _, secret, *_ = (row["id"] for row in memory.add(TALK, **U)["results"])
-        with memory.engine.store._database.reading() as db:
+        with memory.engine.store._database.read_transaction() as db:
             [(code,)] = db.execute(
                 "SELECT code FROM embedding WHERE hash = ?", (BEFORE,)
             ).fetchall()

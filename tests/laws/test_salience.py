@@ -30,7 +30,7 @@ from visits import VISIT, visit
 STORES = ["ram", "sqlite"]
 shares = st.floats(0.0, 1.0)
 decays = st.sampled_from([tier.decay for tier in Tier]) | st.floats(0.01, 1.0)
-curves = st.builds(DecayCurve, base=shares, decay=decays, lasting=st.booleans(), floor=shares)
+curves = st.builds(DecayCurve, base=shares, decay=decays, is_permanent=st.booleans(), floor=shares)
 readings = st.integers(0, 300) | st.floats(0.0, 300.0)
 saids = st.lists(readings, min_size=1, max_size=8)
 
@@ -121,7 +121,7 @@ def test_one_tick_of_many_turns_is_many_ticks_of_one(sizes, data):
     one, many = counted(whole), counted(single)
     place = data.draw(st.integers(0, 130))
     for clock in (DecayClock.TURNS, DecayClock.TOKENS):
-        assert one.reading(clock, place, 0) == pytest.approx(many.reading(clock, place, 0))
+        assert one.reading_at(clock, place, 0) == pytest.approx(many.reading_at(clock, place, 0))
         assert one.now(clock) == pytest.approx(many.now(clock))
 
 
