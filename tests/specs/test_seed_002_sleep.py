@@ -176,7 +176,7 @@ def test_a_store_that_cannot_note_recalls_is_a_warning_and_they_are_noted_later(
     memory.search("tea", **ALICE)
     store = type(memory.engine.store)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "write_down", lambda *_: (_ for _ in ()).throw(StoreBusy()))
+        patch.setattr(store, "record_accesses", lambda *_: (_ for _ in ()).throw(StoreBusy()))
         [warning] = run(memory.engine.flush_accesses())
         assert "The access log could not be written" in warning
     assert run(memory.engine.flush_accesses()) == ()
@@ -958,7 +958,7 @@ def reflecting(url, clock, *replies, **options):
 
 def answers_with(memory, reply):
     """Let the model answer so from now on."""
-    object.__setattr__(memory.engine.extraction, "curating", ScriptedLLM([json.dumps(reply)]))
+    object.__setattr__(memory.engine.extraction, "curation_llm", ScriptedLLM([json.dumps(reply)]))
 
 
 def test_a_task_that_fails_is_tried_again_after_its_lease_and_is_a_fault_in_the_end(url, clock):

@@ -230,7 +230,7 @@ def test_a_server_that_drips_is_cut_off():
 
 
 def test_a_server_that_falls_silent_is_late_whichever_clock_strikes_first(monkeypatch):
-    monkeypatch.setattr("told.ingest.fetch._Pinned.cut", lambda _: None)
+    monkeypatch.setattr("told.ingest.fetch._PinnedConnection.abort", lambda _: None)
     late = pytest.raises(FetchError, match=r"longer than 0\.3 seconds")
     with served(b"HTTP/1.1 200 OK\r\n", hold=threading.Event()) as (dial, *_), late:
         fetcher(dial, timeout=0.3)("http://x.org/a.png")

@@ -317,7 +317,7 @@ def test_only_what_was_said_since_the_cursor_is_pending(memory: Memory) -> None:
     second = waiting(memory, first.cursor, 0)
     assert [one.evidence.content for one in second.turns] == ["I like rice"]
     assert second.turns[0].valid.start == parse_instant("2024-05-01T10:00:00Z")
-    assert len(second.evidence) == 1
+    assert len(second.evidence_ids) == 1
     assert second.cursor > first.cursor
 
 

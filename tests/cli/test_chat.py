@@ -5,7 +5,7 @@ import json
 import pytest
 
 from told import Memory
-from told.cli.chat import LineReader
+from told.cli.chat_loop import LineReader
 from told.errors import InvalidInput, LLMError, NotFoundError, ScopeError, TimeError
 from told.testing import ScriptedLLM
 from told.tools.chat import ChatSession
@@ -190,7 +190,7 @@ def test_a_model_that_fails_is_a_warning_and_memory_answers(memory, failure):
 def test_memories_are_listed_with_what_they_weigh(chat):
     chat.say("I moved to Lisbon")
     chat.say("I love photography")
-    rows = chat.memories()["results"]
+    rows = chat.list_memories()["results"]
     assert {row["kind"]: row["memory"] for row in rows} == {
         "profile": "User lives in Lisbon",
         "preference": "User likes photography",
@@ -201,7 +201,7 @@ def test_memories_are_listed_with_what_they_weigh(chat):
 def test_the_tiers_know_what_was_just_said(chat):
     chat.say("I moved to Lisbon")
     chat.say("Where do I live?")
-    body = chat.tiers()
+    body = chat.get_tiers()
     assert [row["memory"] for row in body["tail"]] == ["I moved to Lisbon", "Where do I live?"]
     assert body.keys() >= {"tail", "index", "hot", "registry", "topics"}
 
@@ -209,7 +209,7 @@ def test_the_tiers_know_what_was_just_said(chat):
 def test_an_explanation_is_that_of_the_moment_of_the_reply(chat):
     chat.say("I moved to Lisbon")
     chat.say("Where do I live?")
-    body = chat.explain()
+    body = chat.explain_reply()
     assert [row["memory"] for row in body["candidates"] if row["kept"]] == ["User lives in Lisbon"]
     assert [row["id"] for row in body["candidates"] if row["kept"]] == body["used"]
     assert "Where do I live?" not in [row["memory"] for row in body["candidates"]]
@@ -219,29 +219,29 @@ def test_why_tells_of_a_memory_that_was_used_and_of_one_that_was_not(chat):
     chat.say("I moved to Lisbon")
     chat.say("I love photography")
     chat.say("Where do I live?")
-    assert chat.why("lisbon")["used"] is True
-    other = chat.why("photography")
+    assert chat.explain_memory("lisbon")["used"] is True
+    other = chat.explain_memory("photography")
     assert (other["used"], other["found"]) == (False, False)
     assert other["reason"] == "below the least score"
 
 
 def test_why_needs_something_that_was_said(chat):
     with pytest.raises(InvalidInput, match="Nothing was said yet"):
-        chat.explain()
+        chat.explain_reply()
 
 
 def test_a_memory_is_found_by_id_by_words_and_not_by_nonsense(chat, memory):
     chat.say("I moved to Lisbon")
-    row = chat.find("in LISBON")
-    assert chat.find(row["id"]) == row
+    row = chat.find_memory("in LISBON")
+    assert chat.find_memory(row["id"]) == row
     with pytest.raises(NotFoundError, match="qwertz"):
-        chat.find("qwertz")
+        chat.find_memory("qwertz")
 
 
 def test_words_mean_the_memory_that_tells_them_not_the_question_about_it(chat):
     chat.say("I moved to Lisbon")
     chat.say("Is Lisbon far away?")
-    assert chat.find("lisbon")["memory"] == "User lives in Lisbon"
+    assert chat.find_memory("lisbon")["memory"] == "User lives in Lisbon"
 
 
 def test_words_mean_what_somebody_said_rather_than_the_answer_to_it(memory):
@@ -259,7 +259,7 @@ def test_a_memory_that_is_always_shown_was_used_though_nothing_found_it(memory):
 
 def test_what_is_forgotten_no_longer_answers_and_keeps_its_history(chat, memory):
     chat.say("I moved to Lisbon")
-    row = chat.find("lisbon")
+    row = chat.find_memory("lisbon")
     chat.forget(row["id"])
     assert chat.say("Where do I live?").text == "I remember nothing about that."
     assert [change["event"] for change in memory.history(row["id"])] == ["ADD", "DELETE"]
@@ -269,12 +269,12 @@ def test_answers_as_of_a_time_come_from_what_was_known_then(chat, memory):
     chat.say("I moved to Lisbon")
     then = f"#{memory.stats()['entries']}"
     chat.say("I moved to Porto")
-    chat.at(then)
+    chat.set_as_of(then)
     assert "Lisbon" in chat.say("Where do I live?").text
-    chat.at("now")
+    chat.set_as_of("now")
     assert "Porto" in chat.say("Where do I live?").text
     with pytest.raises(TimeError):
-        chat.at("the day after never")
+        chat.set_as_of("the day after never")
     assert chat.as_of is None
 
 
@@ -443,7 +443,7 @@ def terminal(told, listening, monkeypatch):
             return line
 
         monkeypatch.setattr("builtins.input", reads)
-        monkeypatch.setattr("told.cli.chat.Lines", TypedLines)
+        monkeypatch.setattr("told.cli.chat_loop.LineReader", TypedLines)
         return told("chat", "-u", "alice")
 
     return call

@@ -72,7 +72,7 @@ def test_the_patient_is_not_touched(memory, examine, file):
 def test_a_store_that_is_not_there_is_not_made(examine, file, url):
     found = examine()
     assert states(found) == {"ok"}
-    assert "does not exist yet" in found["store opens"].what
+    assert "does not exist yet" in found["store opens"].detail
     assert not file.parent.exists()
 
 
@@ -86,7 +86,7 @@ def test_an_old_sqlite_is_refused(examine, monkeypatch):
 
 
 def test_an_old_python_is_refused(examine, monkeypatch):
-    monkeypatch.setattr(doctor, "LEAST_PYTHON", (4, 0))
+    monkeypatch.setattr(doctor, "MIN_PYTHON", (4, 0))
     assert examine()["Python"].state == "fail"
 
 
@@ -113,14 +113,14 @@ def test_an_unknown_setting_in_the_environment_is_pointed_out(examine):
 
 def test_a_zone_that_is_none_is_a_failure(examine):
     found = examine(zone="Mars/Base")["configuration"]
-    assert (found.state, found.what) == ("fail", "zone: 'Mars/Base' is no time zone.")
+    assert (found.state, found.detail) == ("fail", "zone: 'Mars/Base' is no time zone.")
 
 
 def test_a_folder_in_the_place_of_a_file_is_named_and_its_permissions_are_left_alone(
     examine, tmp_path
 ):
     found = examine(store=f"sqlite:///{tmp_path}")
-    assert found["store writable"].what == f"{tmp_path} is a folder"
+    assert found["store writable"].detail == f"{tmp_path} is a folder"
     assert "told.db" in found["store writable"].fix
     assert found["file permissions"].state == "ok"
 
@@ -131,7 +131,7 @@ def test_less_durability_is_pointed_out(examine):
 
 def test_a_place_that_cannot_be_written_is_a_failure(memory, examine, file, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: path != file)
-    assert "cannot be written" in examine()["store writable"].what
+    assert "cannot be written" in examine()["store writable"].detail
 
 
 @pytest.mark.parametrize(("free", "state"), [(2**20, "fail"), (100 * 2**20, "warn"), (2**40, "ok")])
@@ -153,7 +153,7 @@ def test_a_place_where_nothing_can_be_kept_fails_the_round_trip(examine, monkeyp
         raise OSError("No space left on device")
 
     monkeypatch.setattr(doctor, "TemporaryDirectory", full)
-    assert "No space left" in examine()["round trip"].what
+    assert "No space left" in examine()["round trip"].detail
 
 
 def test_a_file_that_is_no_store_does_not_open(examine, file):
@@ -182,7 +182,7 @@ def test_a_ledger_that_was_touched_is_found(memory, examine, file):
     tamper(file, 2)
     found = examine()["ledger"]
     assert found.state == "fail"
-    assert "entry 2" in found.what
+    assert "entry 2" in found.detail
 
 
 LAST = -1
@@ -190,16 +190,16 @@ LAST = -1
 
 @pytest.mark.parametrize(("seq", "state"), [(LAST, "fail"), (1, "ok")])
 def test_of_a_long_ledger_the_end_is_verified(seq, state, memory, examine, file, monkeypatch):
-    monkeypatch.setattr(doctor, "WHOLE", 2)
+    monkeypatch.setattr(doctor, "MAX_VERIFIED_ENTRIES", 2)
     written = memory.stats()["entries"]
-    assert examine()["ledger"].what == f"2 of {written} entries verified"
+    assert examine()["ledger"].detail == f"2 of {written} entries verified"
     tamper(file, written if seq == LAST else seq)
     assert examine()["ledger"].state == state
 
 
 def test_a_long_ledger_with_erased_entries_is_sound(memory, examine, monkeypatch):
     memory.erase(memory.get_all(user_id="alice")["results"][1]["id"])
-    monkeypatch.setattr(doctor, "WHOLE", 3)
+    monkeypatch.setattr(doctor, "MAX_VERIFIED_ENTRIES", 3)
     assert examine()["ledger"].state == "ok"
 
 
@@ -225,23 +225,23 @@ def test_texts_without_vectors_are_counted(url, examine):
     assert examine()["pending vectors"].state == "ok"
     with Memory(url, embedder="none") as memory:
         memory.add("Without one", user_id="alice")
-    assert examine()["pending vectors"].what.startswith("1 texts")
+    assert examine()["pending vectors"].detail.startswith("1 texts")
 
 
 def test_work_set_aside_is_shown(memory, examine):
     memory.engine.store.record_fault("default", "vectors", 2, "the model was away")
     found = examine()["faults"]
-    assert "the model was away" in found.what
+    assert "the model was away" in found.detail
     assert "told faults retry" in found.fix
 
 
 def test_the_embedder_is_named_with_the_reason(memory, examine):
-    assert "as chosen" in examine()["embedder"].what
+    assert "as chosen" in examine()["embedder"].detail
     best = examine(embedder=None)
-    assert best["embedder"].what == "local:minilm, the best that is installed"
-    assert best["embedder works"].what == "384 numbers a text"
+    assert best["embedder"].detail == "local:minilm, the best that is installed"
+    assert best["embedder works"].detail == "384 numbers a text"
     chosen = examine({"TOLD_EMBEDDER": "local:minilm"}, embedder=None)
-    assert chosen["embedder"].what == "local:minilm, chosen by TOLD_EMBEDDER"
+    assert chosen["embedder"].detail == "local:minilm, chosen by TOLD_EMBEDDER"
 
 
 def test_an_embedder_that_is_not_the_stores_is_a_failure(url, examine):
@@ -269,19 +269,19 @@ def test_a_store_indexed_by_a_provider_asks_for_no_local_model(url, examine):
 
 def test_no_language_model_is_said_plainly_with_what_could_be(examine):
     name = "language model"
-    assert examine()[name].what == "none, so no text leaves this machine"
+    assert examine()[name].detail == "none, so no text leaves this machine"
     could = examine({"ANTHROPIC_API_KEY": "a-1"})[name]
     assert could.state == "ok"
-    assert could.what.endswith("; ANTHROPIC_API_KEY is set, so `llm: auto` would use anthropic")
+    assert could.detail.endswith("; ANTHROPIC_API_KEY is set, so `llm: auto` would use anthropic")
 
 
 def test_the_language_model_is_named_with_the_reason(examine, monkeypatch):
     name = "language model"
     assert examine({"TOLD_LLM": "auto"})[name].state == "warn"
-    assert examine({"TOLD_LLM": "ollama:own"})[name].what == "ollama:own, chosen by TOLD_LLM"
+    assert examine({"TOLD_LLM": "ollama:own"})[name].detail == "ollama:own, chosen by TOLD_LLM"
     monkeypatch.setenv("OPENAI_API_KEY", "k-secret")
     found = examine({"TOLD_LLM": "auto", "OPENAI_API_KEY": "k-secret"})[name]
-    assert found.what == "openai:gpt-4o-mini, for OPENAI_API_KEY is set"
+    assert found.detail == "openai:gpt-4o-mini, for OPENAI_API_KEY is set"
 
 
 def test_a_language_model_that_cannot_be_opened_is_a_failure(examine):

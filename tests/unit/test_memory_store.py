@@ -117,7 +117,7 @@ def test_equals_come_newest_first_and_the_limit_of_the_find_plays_no_part(store)
     for number in range(4):
         tell(store, f"tea {number}", f"t{number}")
     find = FactQuery(ALICE, AsOf(4, store.get_head("acme").at), limit=1, offset=2)
-    assert [seq for seq, _ in store.search(IndexQuery(find, ("tea",))).words] == [4, 3, 2, 1]
+    assert [seq for seq, _ in store.search(IndexQuery(find, ("tea",))).by_terms] == [4, 3, 2, 1]
     assert [fact.seq for fact in store.find_facts(find)] == [3]
 
 

@@ -97,8 +97,8 @@ def test_what_is_no_longer_so_is_negated():
 def test_what_does_not_hold_is_dropped_with_its_reason(bad, reason):
     found, _ = filled(bad, line())
     assert len(found.claims) == 1
-    assert [one.reason for one in found.dropped] == [reason]
-    assert found.faults == ()
+    assert [one.reason for one in found.rejected] == [reason]
+    assert found.unreadable_replies == ()
 
 
 def test_a_value_that_is_not_in_its_evidence_is_quarantined():
@@ -112,7 +112,7 @@ def test_an_assistants_words_count_only_where_somebody_says_yes():
     alone = heard("Hi", asks, "Where is the exit?", ontology=ONTOLOGY)
     agreed = heard("Hi", asks, "Yes!", ontology=ONTOLOGY)
     quoted = line(evidence="Do you love photography?")
-    assert [one.reason for one in filled(quoted, said=alone)[0].dropped] == [ASSISTANT_ONLY]
+    assert [one.reason for one in filled(quoted, said=alone)[0].rejected] == [ASSISTANT_ONLY]
     for evidence in ("Do you love photography?", "Yes!"):
         (found,) = filled(line(evidence=evidence), said=agreed)[0].claims
         assert (found.turn, found.claim.kind) == (2, "ArtInterest.Style")
@@ -204,7 +204,7 @@ def test_without_a_model_too_the_rest_is_dropped():
         Claim("User works at Acme", "profile", "User", "works_at", "Acme"), said="I work at Acme"
     )
     assert found.claims == ()
-    assert [one.reason for one in found.dropped] == [OUTSIDE_ONTOLOGY]
+    assert [one.reason for one in found.rejected] == [OUTSIDE_ONTOLOGY]
 
 
 def test_a_claim_of_a_kind_in_the_ontology_stays():

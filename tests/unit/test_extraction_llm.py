@@ -97,7 +97,7 @@ def test_a_turn_can_neither_end_the_data_nor_look_like_two_turns():
 
 def test_an_invented_fact_is_quarantined_unless_told_otherwise():
     (strict,) = asked(["User owns eleven llamas"])[0].claims
-    (lenient,) = asked(["User owns eleven llamas"], rules=GroundingOptions(strict=False))[0].claims
+    (lenient,) = asked(["User owns eleven llamas"], options=GroundingOptions(strict=False))[0].claims
     assert strict.claim.kind == "quarantine"
     assert lenient.claim.kind == "memory"
 
@@ -120,7 +120,7 @@ def test_facts_somebody_else_extracted_are_read_instead_of_asking():
     assert llm.asked == []
     assert texts(found) == ["User lives in Porto", "User works at Acme", "User likes tea"]
     assert found.claims[2].claim.kind == "preference"
-    assert len(found.dropped) == 1
+    assert len(found.rejected) == 1
     assert texts(extract(GivenExtractor(), said)) == texts(found)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from told.cli import main
-from told.cli.chat import LineReader
+from told.cli.chat_loop import LineReader
+from told.cli.main import main
 
 TOLD = Path(sys.executable).with_name("told")
 SAID = "Zürich → 東京 ✓"
@@ -135,7 +135,7 @@ def test_bytes_that_are_no_text_are_refused_in_one_line(words, encoding, program
 
 def test_a_typed_line_that_is_no_text_is_refused_and_the_next_one_read(program, sdk, monkeypatch):
     monkeypatch.setattr(
-        LineReader, "__init__", lambda self: vars(self).update(typed=True, _again=[])
+        LineReader, "__init__", lambda self: vars(self).update(interactive=True, _pushed_back=[])
     )
     _, out, err = program(["chat", "-u", "bob"], stdin=b"caf\xe9\nI play the cello\n")
     assert b"lone surrogate" in out + err

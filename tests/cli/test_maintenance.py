@@ -337,7 +337,7 @@ def test_install_without_a_name_takes_the_best(told, installed, monkeypatch):
             asked.append((name, source))
             return installed
 
-    monkeypatch.setattr(models_module, "provider", Recording)
+    monkeypatch.setattr(models_module, "load_provider", Recording)
     told("models", "install")
     assert asked == [(real.registry.models()[0].name, None)]
 

@@ -78,7 +78,7 @@ def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
     both, near, words = mark(1, near=1, words=1), mark(2, near=2), mark(3, words=61)
     found = ranked(
-        both, near, words, mark(4), settings=settings, near=((1, 0.9), (2, 0.8)), words=((1, 3.0),)
+        both, near, words, mark(4), settings=settings, by_vector=((1, 0.9), (2, 0.8)), by_terms=((1, 3.0),)
     )
     scores = {one.candidate.seq: one.score for one in found}
     assert scores[1] == pytest.approx(10.0), "first in both lists is as good as it gets"
@@ -90,7 +90,7 @@ def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
 def test_with_one_list_only_its_first_is_as_good_as_it_gets() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
     [first, second] = ranked(
-        mark(1, words=1), mark(2, words=2), settings=settings, words=((1, 3.0), (2, 1.0))
+        mark(1, words=1), mark(2, words=2), settings=settings, by_terms=((1, 3.0), (2, 1.0))
     )
     assert (first.score, second.score) == (pytest.approx(10.0), pytest.approx(610 / 62))
 
@@ -122,7 +122,7 @@ def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
     looked_at: list[int] = []
 
     class Watched(Candidates):
-        def some(self, places: Sequence[int]) -> Sequence[Candidate]:
+        def take(self, places: Sequence[int]) -> Sequence[Candidate]:
             looked_at.extend(places)
             return super().take(places)
 
@@ -230,12 +230,12 @@ def test_the_terms_of_a_name_are_told_apart_from_those_of_the_question() -> None
 
 def test_who_is_named_alone_is_lifted() -> None:
     marks = (mark(1, actor="Ann"), mark(2, actor="Bob"), mark(3))
-    assert part("speaker", *marks, named=("Bob",)) == [0.0, 2.5, 0.0]
+    assert part("speaker", *marks, named_speakers=("Bob",)) == [0.0, 2.5, 0.0]
 
 
 @pytest.mark.parametrize("people", [(), ("Ann", "Bob")])
 def test_nobody_is_lifted_unless_one_alone_is_named(people: tuple[str, ...]) -> None:
-    assert part("speaker", mark(1, actor="Ann"), mark(2, actor="Bob"), named=people) == [0.0, 0.0]
+    assert part("speaker", mark(1, actor="Ann"), mark(2, actor="Bob"), named_speakers=people) == [0.0, 0.0]
 
 
 # ------------------------------------------------------------------------------------------------------------- the time
@@ -574,7 +574,7 @@ def test_a_score_is_the_sum_of_its_parts(rows: list[tuple[float, float, str | No
         mark(seq, dense=d, cover=c, actor=who, role=role)
         for seq, (d, c, who, role) in enumerate(rows)
     ]
-    scored = ranked(*marks, asks=asking_of(NOON, NOON + DAY), settings=Settings(), named=("Ann",))
+    scored = ranked(*marks, asks=asking_of(NOON, NOON + DAY), settings=Settings(), named_speakers=("Ann",))
     assert all(one.score == pytest.approx(sum(one.parts.values())) for one in scored)
     assert all(better.score >= worse.score for better, worse in pairwise(scored))
     assert len(scored) == len(marks)

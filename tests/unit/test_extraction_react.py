@@ -94,7 +94,7 @@ def test_it_looks_first_and_writes_down_only_what_is_new(store):
 @pytest.mark.parametrize("end", [[wish("done")], "Nothing new.", "[]"])
 def test_nothing_new_is_a_normal_outcome(end, store):
     found, _ = worked(end, store=store)
-    assert (found.claims, found.dropped, found.warnings, found.faults) == ((), (), (), ())
+    assert (found.claims, found.rejected, found.warnings, found.unreadable_replies) == ((), (), (), ())
 
 
 def test_what_is_held_already_is_not_written_again(store):
@@ -106,7 +106,7 @@ def test_what_is_held_already_is_not_written_again(store):
     )
     found, llm = worked([wish("read", id="t-engineer"), again], [wish("done")], store=store)
     assert found.claims == ()
-    assert [one.reason for one in found.dropped] == [ALREADY_KNOWN]
+    assert [one.reason for one in found.rejected] == [ALREADY_KNOWN]
     assert "already held" in answers(llm, 1)[1]
 
 
@@ -164,7 +164,7 @@ def test_a_memory_that_lacks_something_is_refused_and_the_model_may_mend_it(stor
     )
     assert answers(llm, 1)[0].startswith("Not written: missing or of the wrong type: ")
     assert len(found.claims) == 1
-    assert len(found.dropped) == 1
+    assert len(found.rejected) == 1
 
 
 def test_an_invented_memory_is_quarantined(store):
@@ -188,15 +188,15 @@ def test_so_many_tools_in_one_step_are_used_and_no_more(store):
 
 def test_a_tool_that_was_never_offered_is_refused(store):
     found, llm = worked([wish("rm_rf", path="/")], [wish("done")], store=store)
-    assert [one.reason for one in found.dropped] == ["no such tool"]
+    assert [one.reason for one in found.rejected] == ["no such tool"]
     assert "no tool" in answers(llm, 1)[0]
 
 
 def test_a_first_answer_without_tools_that_says_nothing_is_a_fault(store):
-    assert worked("I'm sorry, but I can't help with that.", store=store)[0].faults == (
+    assert worked("I'm sorry, but I can't help with that.", store=store)[0].unreadable_replies == (
         "I'm sorry, but I can't help with that.",
     )
-    assert worked([wish("list")], "All right, I looked at everything.", store=store)[0].faults == ()
+    assert worked([wish("list")], "All right, I looked at everything.", store=store)[0].unreadable_replies == ()
 
 
 def test_calls_written_as_text_are_understood(store):
@@ -216,7 +216,7 @@ def test_a_model_that_goes_down_on_the_way_is_an_error(store):
 
 def test_what_is_known_is_shown_with_the_conversation_and_stands_in_for_a_store(store):
     fact = run(StoreMemoryReader(store, INES, DEFAULT_START).read_memory("t-tea"))
-    said = heard("I like tea", known=(fact,))
+    said = heard("I like tea", nearby_facts=(fact,))
     again = wish(
         "extract_preference",
         slug="tea",
@@ -230,7 +230,7 @@ def test_what_is_known_is_shown_with_the_conversation_and_stands_in_for_a_store(
         said=said,
     )
     assert "- t-tea [preference] User likes tea" in llm.lines[0][0].text
-    assert [one.reason for one in found.dropped] == [ALREADY_KNOWN]
+    assert [one.reason for one in found.rejected] == [ALREADY_KNOWN]
     assert run(StaticMemoryReader((fact,)).list_memories("profile")) == []
     assert run(StaticMemoryReader((fact,)).list_links("t-tea")) == ()
 

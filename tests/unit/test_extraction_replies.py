@@ -70,13 +70,13 @@ def test_what_cannot_be_read_is_kept_whole_as_a_fault(raw):
 
 
 def test_an_answer_that_is_no_text_is_a_fault():
-    assert read(None).faults == ("None",)
+    assert read(None).unreadable_replies == ("None",)
 
 
 def test_of_an_answer_that_broke_off_the_whole_items_are_kept_and_the_break_is_reported():
     answer = read('{"facts": ["User lives in Porto", "User wor')
     assert answer.items == ("User lives in Porto",)
-    assert answer.faults == ()
+    assert answer.unreadable_replies == ()
     assert "was truncated" in answer.warnings[0]
 
 
@@ -84,7 +84,7 @@ def test_more_items_than_are_read_are_reported():
     answer = read(json.dumps([f"fact {n}" for n in range(12)]), most=10)
     assert len(answer.items) == 10
     assert "12 items; the first 10 were read" in answer.warnings[0]
-    assert len(answer.dropped) == 1
+    assert len(answer.rejected) == 1
 
 
 def test_an_object_that_is_an_item_itself_is_one_item():

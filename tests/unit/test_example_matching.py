@@ -79,9 +79,9 @@ def test_what_cannot_be_said_is_a_value_as_well():
 
 
 def test_what_is_said_to_you_is_read_in_the_second_person():
-    assert found("As you are deaf, take the captioned tour.", second=True) == {("deaf", False)}
-    assert found("You love jazz, so listen to this.", second=True) == {("jazz", False)}
-    assert found("I love jazz", second=True) == set()
+    assert found("As you are deaf, take the captioned tour.", second_person=True) == {("deaf", False)}
+    assert found("You love jazz, so listen to this.", second_person=True) == {("jazz", False)}
+    assert found("I love jazz", second_person=True) == set()
 
 
 @pytest.mark.parametrize(

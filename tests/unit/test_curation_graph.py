@@ -98,7 +98,7 @@ def test_whoever_speaks_of_much_costs_no_more_to_draw(
         read.extend(found := links(account, threads))
         return found
 
-    monkeypatch.setattr(here.store, "links", counted)
+    monkeypatch.setattr(here.store, "find_links", counted)
     draw(
         here,
         [ALICE],

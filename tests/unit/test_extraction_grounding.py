@@ -221,7 +221,7 @@ def test_what_only_the_assistant_said_is_dropped():
     said = heard("Hi", assistant("I assume you live in Lima"))
     done = settled(said, Claim("User lives in Lima"))
     assert done.claims == ()
-    assert [one.reason for one in done.dropped] == [ASSISTANT_ONLY]
+    assert [one.reason for one in done.rejected] == [ASSISTANT_ONLY]
 
 
 def test_an_inference_about_a_thing_that_was_named_may_say_more_than_was_said():
@@ -246,7 +246,7 @@ def test_the_same_claim_twice_is_one_claim():
         heard("I live in Porto"), Claim("User lives in Porto"), Claim("user lives in  porto")
     )
     assert len(done.claims) == 1
-    assert len(done.dropped) == 1
+    assert len(done.rejected) == 1
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_settings_are_handed_on():
         chosen("facts", ScriptedLLM([])),
         chosen("facts", ScriptedLLM([]), grounding="lenient"),
     )
-    assert (strict.rules.strict, lenient.rules.strict) == (True, False)
+    assert (strict.options.strict, lenient.options.strict) == (True, False)
     closed = chosen("closed", ScriptedLLM([]), extract_replies=True)
     assert isinstance(closed, ClosedExtractor)
     assert closed.replies

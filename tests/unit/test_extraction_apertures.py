@@ -98,7 +98,7 @@ def test_triples_become_claims_entities_and_relations():
 def test_a_triple_needs_exactly_one_object():
     found, _ = looked([triple(lit="Porto", iri="place:porto"), triple(), MET])
     assert texts(found) == ["User met Annie Davis"]
-    assert [one.reason for one in found.dropped] == [
+    assert [one.reason for one in found.rejected] == [
         "two objects where one was asked for",
         "no object",
     ]
@@ -123,7 +123,7 @@ def test_the_content_key_ignores_confidence_and_modality():
     )
     found, _ = looked([one, other], said=heard("We met at Porto"))
     assert len(found.claims) == 1
-    assert [drop.reason for drop in found.dropped] == [DUPLICATE]
+    assert [drop.reason for drop in found.rejected] == [DUPLICATE]
     assert (
         found.claims[0].claim.meta["key"] == hashlib.sha256(b"user\x1fmet_at\x1fporto").hexdigest()
     )
@@ -189,7 +189,7 @@ def test_passes_are_told_what_was_found_until_one_finds_nothing_new():
 def test_a_pass_is_told_the_most_recent_only():
     scope = Scope(user_id="ines")
     known = tuple(Fact(f"id{n}", n, n, scope, f"known {n}.", md5_hex(str(n))) for n in range(400))
-    said = heard(TEXT, known=known)
+    said = heard(TEXT, nearby_facts=known)
     _, llm = looked([MET], [], mode=DEEP, passes=2, said=said)
     listed = [row for row in llm.asked[1][1].splitlines() if row.startswith("- ")]
     assert len(listed) == 300
@@ -225,7 +225,7 @@ def test_strictness_is_a_choice():
     invented = triple("user", "owns", "eleven llamas")
     assert looked([invented])[0].claims[0].claim.kind == "quarantine"
     assert (
-        looked([invented], rules=GroundingOptions(strict=False))[0].claims[0].claim.kind
+        looked([invented], options=GroundingOptions(strict=False))[0].claims[0].claim.kind
         == "profile"
     )
 
@@ -233,7 +233,7 @@ def test_strictness_is_a_choice():
 def test_a_thing_nobody_named_is_no_entity():
     found, _ = looked([triple("person:bob", "type", iri="ex:Person")])
     assert found.entities == ()
-    assert [one.reason for one in found.dropped] == ["its name is not in what was said"]
+    assert [one.reason for one in found.rejected] == ["its name is not in what was said"]
 
 
 def test_an_assistant_alone_is_not_looked_at():

@@ -98,7 +98,7 @@ def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() 
     assert fit
     assert fit.slots == {"n": "a couple of", "unit": "weeks"}
     assert DateTemplate.from_template("{unit}{turn}").match("anlast", full=True)
-    fit = DateTemplate.from_template("{n} ?{unit}[之以]?前").match("it was 三天之前", 7, whole=True)
+    fit = DateTemplate.from_template("{n} ?{unit}[之以]?前").match("it was 三天之前", 7, full=True)
     assert fit
     assert fit == DateMatch(7, 11, "三天之前", {"n": "三", "unit": "天"}, {"n": 7, "unit": 8})
 

@@ -84,7 +84,7 @@ def test_a_name_nobody_said_is_left_out():
     )
     assert [one.name for one in found.entities] == ["Alice"]
     assert found.relations == ()
-    assert {one.reason for one in found.dropped} == {NAME_NOT_FOUND, UNKNOWN_ENDPOINT}
+    assert {one.reason for one in found.rejected} == {NAME_NOT_FOUND, UNKNOWN_ENDPOINT}
 
 
 def test_the_speaker_may_be_an_end_of_a_relation():
@@ -103,7 +103,7 @@ def test_names_are_spelt_as_the_entities_are_and_each_thing_is_told_once():
     )
     assert len(found.entities) == 3
     assert len(found.relations) == 1
-    assert [one.reason for one in found.dropped] == ["said twice", "said twice"]
+    assert [one.reason for one in found.rejected] == ["said twice", "said twice"]
 
 
 def test_junk_among_entities_and_relations_is_dropped_and_reported():
@@ -111,7 +111,7 @@ def test_junk_among_entities_and_relations_is_dropped_and_reported():
     found = drawn([*ENTITIES, {"type": "person"}, 7, None], ties)
     assert len(found.entities) == 3
     assert len(found.relations) == 1
-    assert len(found.dropped) == 6
+    assert len(found.rejected) == 6
 
 
 def test_an_answer_that_is_no_graph_is_a_fault():

@@ -10,8 +10,8 @@ import pytest
 from told import Memory
 from told.cli.main import run
 from told.text.dates import parse_instant
-from told.tools import demo
-from told.tools.demo import DEMO_NOW, SECRET, STORE_FILE
+from told.tools import demo as demo_module
+from told.tools.demo import DEMO_NOW, SECRET, STORE_FILE, load_story
 
 
 @pytest.fixture
@@ -47,11 +47,11 @@ def results(acts, call: str) -> list:
 
 
 def test_the_story_is_told_in_order_and_ends_before_today():
-    times = [parse_instant(line.at) for line in demo()]
+    times = [parse_instant(line.at) for line in load_story()]
     assert times == sorted(times)
     assert times[-1] < DEMO_NOW
-    assert len([line for line in demo() if line.user == "mara"]) >= 25
-    assert {line.user for line in demo()} == {"mara", "jonas"}
+    assert len([line for line in load_story() if line.user == "mara"]) >= 25
+    assert {line.user for line in load_story()} == {"mara", "jonas"}
 
 
 def test_the_same_question_has_another_answer_as_of_march(acts):
@@ -162,7 +162,7 @@ def test_the_demo_names_the_embedder_it_found(demo):
 def test_the_story_is_package_data():
     import told.tools.demo
 
-    assert Path(told.faces.demo.__file__).with_name("story.jsonl").is_file()
+    assert Path(demo_module.__file__).with_name("story.jsonl").is_file()
 
 
 def test_what_to_try_next_can_be_typed_where_the_shell_does_not_find_told(demo, monkeypatch):

@@ -503,8 +503,8 @@ def test_words_are_remembered_with_their_terms_but_no_numbers_and_nothing_long_a
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = core_text._TermCache()
-    monkeypatch.setattr(core_text, "_WORDS", words)
-    monkeypatch.setattr(core_text, "MOST_WORDS", 3)
+    monkeypatch.setattr(core_text, "_TERM_CACHE", words)
+    monkeypatch.setattr(core_text, "WORD_CACHE_SIZE", 3)
     said = f"Running, 20240317 {'x' * 100} fooBar Zürich runs 5 (running)"
     first = extract_terms(said)
     assert first == extract_terms(said)

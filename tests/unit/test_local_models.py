@@ -158,7 +158,7 @@ def test_without_any_model_there_is_no_best(models: Path, monkeypatch: pytest.Mo
 
 def test_asking_for_the_best_loads_nothing_heavy():
     program = (
-        "import sys; from told.providers.local import registry; registry.best();"
+        "import sys; from told.providers.local import registry; registry.find_best_installed();"
         "sys.exit(', '.join({'numpy', 'onnxruntime'} & set(sys.modules)) or 0)"
     )
     done = subprocess.run(
@@ -556,7 +556,7 @@ def test_threads_share_one_network_and_get_their_own_answers(
         loads.append(graph)
         return load_network(graph, **options)
 
-    monkeypatch.setattr("told.providers.local.onnx.load", counted)
+    monkeypatch.setattr("told.providers.local.onnx.load_network", counted)
     shared = open_embedder("minilm")
     texts = [
         f"{name} lives in house number {number}"
