@@ -116,7 +116,7 @@ def test_a_fact_of_another_user_cannot_be_given_up(memory):
     [fact] = visit(memory).facts.values()
     bob = visit(memory, "bob")
     with pytest.raises(NotFoundError):
-        run(memory.engine.let_go(bob._backend.scopes, [fact.id]))
+        run(memory.engine.forget_beliefs(bob._backend.scopes, [fact.id]))
     with pytest.raises(KeyError):
         del bob.facts[fact.id]
     assert values(visit(memory)) == ["deaf"]
