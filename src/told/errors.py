@@ -1,4 +1,4 @@
-"""The errors of told: one tree, each class with its code, its HTTP status and its default message.
+"""The error tree: each class carries its code, HTTP status and default message.
 
     ToldError                       E000  500
     ├── InvalidInput                E100  400   also a ValueError
@@ -29,7 +29,8 @@
         ├── FetchError              E801  502
         └── ReaderMissing           E802  503
 
-A docstring is the message when none is given; `hint` says what to do next; `detail` holds values for machines.
+A class's docstring is its default message; `hint` says what to do next; `detail` holds
+machine-readable values.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 MAX_NAMED_ACCOUNTS = 3
-"""How many accounts a way out names."""
+"""The number of accounts listed by name in a rebuild hint."""
 
 
 class ToldError(Exception):
@@ -60,7 +61,7 @@ class ToldError(Exception):
         return f"{self.message} {self.hint}".rstrip() if self.hint else self.message
 
     def as_dict(self) -> dict[str, Any]:
-        """The error as one JSON object, the same in every face."""
+        """Return the error as a JSON object, the same in every interface."""
         body: dict[str, Any] = {
             "code": f"TOLD-{self.code}",
             "error": type(self).__name__,
@@ -246,7 +247,10 @@ class ReaderMissing(MediaError):
 
 
 def format_rebuild_command(accounts: Sequence[str]) -> str:
-    """What to type so that accounts are put right; what is of none of them, any account's rebuild clears away."""
+    """Return the shell commands that rebuild these accounts.
+
+    Rows without an account are cleared by the rebuild of any account.
+    """
     from shlex import quote
 
     commands = [

@@ -1,8 +1,4 @@
-"""Frozen values that are quick to make.
-
-A frozen dataclass sets each of its fields through `object.__setattr__`, at ten times the cost of an assignment. While a
-quick one is made it is of an open twin, whose fields are assigned, and it freezes by becoming what it was made as.
-"""
+"""Runtime helpers: fork hooks, cached properties, lazy patterns and fast frozen dataclasses."""
 
 from __future__ import annotations
 
@@ -21,24 +17,33 @@ T = TypeVar("T")
 BEFORE, IN_PARENT, IN_CHILD = "before", "after_in_parent", "after_in_child"
 _HOOK_IDS: Final = count()
 _HOOKS: Final[dict[int, tuple[weakref.ref[Any], Mapping[str, str]]]] = {}
-"""What is called around a fork, in the order in which it came; what nobody has any longer is not in it."""
+"""Registered fork hooks in registration order; hooks of collected objects are removed."""
 
 
 def at_fork(target: object, *, in_child: str, before: str = "", in_parent: str = "") -> None:
-    """Call methods of something, by their names, around every fork, as long as somebody still has it."""
+    """Call methods of an object, by name, around every fork.
+
+    The object is referenced weakly; its hooks disappear with it.
+    """
     hook_id = next(_HOOK_IDS)
     reference = weakref.ref(target, lambda _: _HOOKS.pop(hook_id, None))
     _HOOKS[hook_id] = reference, {BEFORE: before, IN_PARENT: in_parent, IN_CHILD: in_child}
 
 
 def reset_on_fork(lock: T) -> T:
-    """A lock that nobody has in a child process: for what is sound whenever its holder is interrupted."""
+    """Release a lock in a forked child.
+
+    Use it for state that stays valid when its holder is interrupted.
+    """
     at_fork(lock, in_child="_at_fork_reinit")
     return lock
 
 
 def acquire_on_fork(lock: T) -> T:
-    """A lock that every fork waits for: for what is sound only while nobody has it."""
+    """Hold a lock across every fork.
+
+    Use it for state that is valid only while nobody holds the lock.
+    """
     at_fork(lock, before="acquire", in_parent="release", in_child="release")
     return lock
 
@@ -49,9 +54,12 @@ def _list_hooks(moment: str) -> list[Callable[[], Any]]:
 
 
 def _run_hooks(moment: str) -> None:
-    """Call the newest first before a fork and the oldest first after it, each of them whatever another may raise."""
+    """Run the hooks of one moment, each even if another raises.
+
+    Before a fork the newest runs first, after it the oldest.
+    """
     methods = _list_hooks(moment)
-    with ExitStack() as calls:  # which calls what came last first
+    with ExitStack() as calls:  # ExitStack calls the last callback first
         for method in methods if moment == BEFORE else reversed(methods):
             calls.callback(method)
 
@@ -63,10 +71,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class cached_property(Generic[T]):
-    """A property that is worked out once for each object, or by several threads at once if they come together.
+    """A property computed once per object; concurrent threads may compute it more than once.
 
-    The one of functools lets only one thread work at a time before Python 3.12, for all objects there are, and a child
-    process forked meanwhile waits for that thread forever.
+    Before Python 3.12, functools.cached_property holds one lock per class, and a child forked
+    meanwhile waits for it forever.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -78,12 +86,12 @@ class cached_property(Generic[T]):
 
 
 def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """The pattern that `re.compile` would give, but not yet."""
+    """Return a pattern that is compiled on first use."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
 
 
 class _LazyPattern:
-    """Stands for a pattern; a method that was used once is found as fast as the pattern's own."""
+    """A pattern compiled on first use; used attributes are cached on the instance."""
 
     def __init__(self, pattern: str | bytes, flags: int) -> None:
         self.pattern, self._flags = pattern, flags
@@ -104,7 +112,7 @@ _CLASS_DESCRIPTOR: Any = object.__dict__["__class__"]
 
 
 def fast_frozen_init(cls: type[T]) -> type[T]:
-    """Let a frozen dataclass with slots be made in a fraction of the time that its own `__init__` takes."""
+    """Replace the `__init__` of a frozen dataclass with slots by a faster one."""
     original_init = cls.__init__
 
     @wraps(original_init)
@@ -117,7 +125,7 @@ def fast_frozen_init(cls: type[T]) -> type[T]:
 
 
 def _compile_init(cls: type[Any]) -> Callable[..., None]:
-    """The `__init__` of a class, made when it is first needed, for to compile it takes a while."""
+    """Compile the `__init__` of a class on first use."""
     writable = {
         "__slots__": (),
         "__setattr__": object.__setattr__,
