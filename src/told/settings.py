@@ -1,7 +1,8 @@
-"""Every knob in one frozen dataclass; an argument beats the environment, which beats the file, which beats the default.
+"""Settings from arguments, environment, configuration file and defaults, in this order.
 
-The environment is read when settings are loaded, never at import. `TOLD_DURABILITY=normal` sets `durability`; the file
-is `$TOLD_CONFIG`, else `.told/config.yaml` here, else `config.yaml` in the user's configuration folder.
+The environment is read when settings are loaded, never at import. `TOLD_DURABILITY=normal` sets
+`durability`; the file is `$TOLD_CONFIG`, else `.told/config.yaml` here, else `config.yaml` in the
+user's configuration folder.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from told.text.tokens import format_value
 
 ENV_PREFIX = "TOLD_"
 MAX_NUMBER = 2**53
-"""The largest number that every store and every format keeps exactly."""
+"""The largest number that every store and format keeps exactly."""
 
 
 def define_setting(
@@ -33,14 +34,14 @@ def define_setting(
     maximum: float = MAX_NUMBER,
     env_alias: str = "",
 ) -> Any:
-    """A field with its documentation, its limits, and the variable that others know it by."""
+    """Define a field with its help text, limits and an alternative environment variable."""
     limits = {"choices": choices, "least": minimum, "most": maximum}
     return field(default=default, metadata={"about": about, "known_as": env_alias, **limits})
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """How this told behaves."""
+    """The settings of a memory."""
 
     store: str = define_setting(
         "", "Where memories live: `sqlite:///path`, `ram://`, or empty for the user's data folder."
@@ -565,7 +566,7 @@ class Settings:
     )
 
     def replace(self, **changes: Any) -> Settings:
-        """These settings with some changed; None keeps what is there."""
+        """Return a copy with changed values; None keeps the current one."""
         given = {name: value for name, value in changes.items() if value is not None}
         return dataclasses.replace(
             self, **{name: check_setting(name, value, "argument") for name, value in given.items()}
@@ -579,7 +580,7 @@ SETTING_FIELDS: Mapping[str, dataclasses.Field[Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class LoadedSettings:
-    """Settings and where each value came from."""
+    """Settings and the origin of each value."""
 
     settings: Settings
     origin: Mapping[str, str]
@@ -588,7 +589,7 @@ class LoadedSettings:
 def load_settings(
     environment: Mapping[str, str] | None = None, file: Path | None = None, **arguments: Any
 ) -> LoadedSettings:
-    """Settings from arguments, the environment and a file."""
+    """Load settings from arguments, the environment and a file."""
     environment = os.environ if environment is None else environment
     path = file or find_config_file(environment)
     values: dict[str, Any] = {}
@@ -616,7 +617,7 @@ def load_settings(
 
 
 def find_config_file(environment: Mapping[str, str]) -> Path | None:
-    """The configuration file in force, if there is one."""
+    """Return the configuration file in use, if any."""
     if configured := environment.get("TOLD_CONFIG"):
         if not Path(configured).is_file():
             raise ConfigError(
@@ -630,18 +631,18 @@ def find_config_file(environment: Mapping[str, str]) -> Path | None:
 
 
 def get_data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Where the default store lives."""
+    """Return the folder of the default store."""
     environment = os.environ if environment is None else environment
     return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "told"
 
 
 def resolve_store_url(settings: Settings) -> str:
-    """The store in force."""
+    """Return the URL of the configured store."""
     return settings.store or f"sqlite:///{get_data_folder() / 'told.db'}"
 
 
 def resolve_store_file(settings: Settings) -> Path | None:
-    """The file of the store in force; None for a store that has none."""
+    """Return the file of the configured store, or None if it has none."""
     scheme, mark, path = resolve_store_url(settings).partition(":///")
     try:
         return Path(path).expanduser() if mark and scheme == "sqlite" else None
@@ -676,7 +677,7 @@ def _unreadable_error(path: Path, error: Exception) -> ConfigError:
 
 
 def check_setting(name: str, value: Any, source: str) -> Any:
-    """A value of the right type and range for a knob."""
+    """Convert and validate the value of a setting."""
     setting = SETTING_FIELDS.get(name)
     if setting is None:
         matches = get_close_matches(name, SETTING_FIELDS, 1)
@@ -691,7 +692,7 @@ def check_setting(name: str, value: Any, source: str) -> Any:
         raise ConfigError(
             f"{source}: {name} must be one of {', '.join(choices)}, not {format_value(value)}."
         )
-    if minimum is not None and not value >= minimum:  # written so that NaN is refused too
+    if minimum is not None and not value >= minimum:  # also rejects NaN
         raise ConfigError(
             f"{source}: {name} must be at least {minimum:g}, not {format_value(value)}."
         )

@@ -1,8 +1,8 @@
-"""How much a turn is worth keeping, from 0 to 1, told by its words alone.
+"""Importance of a turn from 0 to 1, by its words, and extractive summaries.
 
-Facts, decisions, rules, choices, deadlines, numbers and names weigh 0.7 and more; questions about something and plain
-statements lie in the middle; small talk lies below 0.4. What is low is low only because every word of it is known to
-say nothing, so a language this module does not know is never taken for small talk.
+Facts, decisions, rules, choices, deadlines, numbers and names score 0.7 and more; topical questions
+and plain statements are in the middle; small talk is below 0.4. A low score requires that every
+word is known filler, so text in an unknown language is never small talk.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from told.text.tokens import (
 )
 
 NEUTRAL_SCORE: Final = 0.5
-"""What a turn is worth before anything is known of it, and from which on it is kept."""
+"""The default score of a turn, and the threshold for keeping it."""
 
 NO_CONTENT_SCORE, SMALL_TALK_SCORE = 0.1, 0.25
 QUESTION_SCORE, TOPICAL_SCORE = 0.5, 0.6
 INFORMATIVE_SCORE, SIGNAL_BONUS = 0.7, 0.1
 HEAD_CHARS: Final = 4000
-"""How much of a text is looked at; who has said this much has shown what it is about."""
+"""The number of characters examined."""
 
 ASSISTANT_PENALTY: Final = 0.1
-"""How much less the same words weigh when an assistant says them: it repeats and explains more than it decides."""
+"""The penalty for assistant turns, which repeat and explain more than they decide."""
 
 
 def stated_importance(meta: Mapping[str, Any]) -> float | None:
-    """What metadata says a memory is worth, if it says so."""
+    """Return the importance given in metadata, if any."""
     value = meta.get("importance")
     is_valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
     return float(value) if is_valid and value is not None else None
 
 
 def score_importance(text: str, role: str = "user") -> float:
-    """What a turn is worth by its words; the same words weigh a little less in a reply, and never less than kept."""
+    """Score a turn by its words; informative replies score slightly less."""
     if is_filler(text) or is_noise(text) or is_prompt(text):
         return NO_CONTENT_SCORE
     if is_small_talk(text):
@@ -62,14 +62,14 @@ def score_importance(text: str, role: str = "user") -> float:
 
 
 def is_question(text: str) -> bool:
-    """Whether a text does nothing but ask."""
+    """Return True if a text consists only of questions."""
     parts = [
         part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD_CHARS].strip()) if part.strip()
     ]
     return bool(parts) and all(part.endswith(("?", "？")) for part in parts)
 
 
-# ----------------------------------------------------------------------------------------------------------- small talk
+# Small talk
 
 _SMALL_TALK_PHRASES: Final = lazy_regex(
     r"""(?x)\b(?:
@@ -117,7 +117,7 @@ _WORD: Final = lazy_regex(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether a text is small talk: nothing is left of it but words that say nothing, and no number."""
+    """Return True if a text contains only small talk and no number."""
     if len(text) > _MAX_SMALL_TALK_CHARS or any(char.isdigit() for char in text):
         return False
     normalised = normalise_text(text).replace("\u2019", "'")
@@ -134,11 +134,11 @@ _CHAT_MARKERS: Final = frozenset(
 
 
 def _has_chat_marker(words: list[str]) -> bool:
-    """Whether one of the words is only ever chatted with."""
+    """Return True if one of the words only occurs in small talk."""
     return not _CHAT_MARKERS.isdisjoint(words)
 
 
-# ---------------------------------------------------------------------------------------------------------------- signs
+# Signals
 
 _RULE_SIGNAL: Final = lazy_regex(
     r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|forbidden|not allowed|rules?|"
@@ -182,7 +182,7 @@ _SIGNAL_PATTERNS: Final = (
 
 
 def _count_signals(text: str) -> int:
-    """How many sorts of things a text holds that are worth keeping."""
+    """Count the types of informative signals in a text."""
     head = text[:HEAD_CHARS].replace("\u2019", "'")
     cue_count = sum(cue.matches(head.lower()) for cue in _SIGNAL_CUES)
     return (
@@ -193,7 +193,7 @@ def _count_signals(text: str) -> int:
 
 
 def _has_name(text: str) -> bool:
-    """Whether somebody or something has a name inside a sentence; shouting names nothing."""
+    """Return True if a name occurs inside a sentence; all capitals do not count."""
     if text.isupper():
         return False
     words = (match[0].lower() for match in _NAME_PATTERN.finditer(text))
@@ -201,19 +201,19 @@ def _has_name(text: str) -> bool:
 
 
 SUMMARY_LENGTH = 240
-"""How many characters a summary has at most, unless another length is asked for."""
+"""The default maximum length of a summary in characters."""
 
 MAX_INPUT_CHARS = 20_000
-"""How many characters of a text are read for it."""
+"""The number of characters read for a summary."""
 
 FIRST_SENTENCE_BONUS = 0.15
-"""What it is worth to open a text: who speaks says there what it is about."""
+"""The bonus of the first sentence, which usually states the topic."""
 
 
 def extract_summary(text: str, max_chars: int = SUMMARY_LENGTH) -> str:
-    """The most telling sentences of a text that fit into so many characters; a text that fits is its own summary.
+    """Return the most informative sentences that fit, or the whole text if it fits.
 
-    Which are telling depends on the text alone, so the same text has the same summary on every machine and day.
+    The result depends on the text alone, so it is the same on every machine.
     """
     flat_text = " ".join(text.split())
     if len(flat_text) <= max_chars:
@@ -226,7 +226,7 @@ def extract_summary(text: str, max_chars: int = SUMMARY_LENGTH) -> str:
 
 
 def _score_sentences(parts: Sequence[str]) -> list[float]:
-    """What each sentence tells: how important it is by itself, and how many of the text's own words it holds."""
+    """Score sentences by importance and by the share of the text's frequent terms."""
     term_lists = [extract_terms(part) for part in parts]
     counts = Counter(term for part_terms in term_lists for term in set(part_terms))
     max_count = max(counts.values(), default=1)
@@ -241,7 +241,7 @@ def _score_sentences(parts: Sequence[str]) -> list[float]:
 
 
 def _select_sentences(parts: Sequence[str], scores: Sequence[float], max_chars: int) -> set[int]:
-    """The best sentences that fit, each with the space before it; one that is too long leaves room for others."""
+    """Select the best sentences that fit, skipping those that are too long."""
     selected: set[int] = set()
     remaining = max_chars + 1
     for index in sorted(range(len(parts)), key=lambda index: (-scores[index], index)):

@@ -1,7 +1,7 @@
-"""What the words of a question give away, as data: patterns by what they ask for, in the languages people ask in.
+"""Query lexicon: multilingual patterns of time expressions, intents and names, as data.
 
-A row in a spaced script must begin at a word and is matched against lower case; accents stay, for "cuándo" asks and
-"cuando" does not. A row of Chinese or Japanese may begin anywhere.
+A pattern of a spaced script must start at a word and is matched against lower case; accents matter,
+because "cuándo" asks and "cuando" does not. A Chinese or Japanese pattern matches anywhere.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def _build_meaning_table(rows: dict[str, str]) -> dict[str, str]:
     return {word: meaning for meaning, words in rows.items() for word in _word_set(words)}
 
 
-# A word that is also something else, and the only languages in which it is a time.
+# Ambiguous words and the only languages in which they are times.
 WORD_LANGUAGES: Final = {
     "hier": "fr",
     "morgen": "de nl",
@@ -49,14 +49,14 @@ WORD_LANGUAGES: Final = {
     "fin": "fr es",
     "once": "es",
 }
-# Words that are times when they are written with a capital, or where nothing else can stand.
+# Words that are times only if capitalised, or where nothing else fits.
 CAPITALISED_WORDS: Final = _word_set(
     "may march mar sun sat mon tue wed thu fri jan feb apr jun jul aug sep oct nov dec"
 )
 ABBREVIATIONS: Final = CAPITALISED_WORDS - _word_set("may march")
 GIVEN_NAMES: Final = _word_set("april may june august summer autumn winter jan mar mon")
 
-# ------------------------------------------------------------------------------------------- what a time is led in by
+# Prepositions of time
 
 PREPOSITIONS: Final = _build_meaning_table(
     {
@@ -80,7 +80,7 @@ POSTPOSITIONS: Final = _build_meaning_table(
 )
 POSTPOSITION_PATTERN: Final = lazy_regex(_join_alternatives(POSTPOSITIONS))
 
-# ------------------------------------------------------------------------------- where a name alone may stand as a time
+# Contexts in which a bare name is a time
 
 _RANGE: Final = (
     r"(?:between|from|entre|zwischen|von|vom|desde|depuis|du) .{2,40} "
@@ -105,7 +105,7 @@ YEAR_CONTEXT: Final = lazy_regex(
     rf"bis|ab|desde|hasta|durante|depuis|avant|entre|zwischen|von|summer|winter|spring|fall|autumn|{_RANGE}) $",
     re.ASCII,
 )
-# What may come after a year or a month that is a time: the end, a stop, a word that begins a clause; no noun it counts.
+# What may follow a year or month that is a time: the end, punctuation or a new clause.
 _CLAUSE_WORDS: Final = """and or but to through until till with when while that which who what where why how did do does was
     were is are has have had will would should can could about for from at by on in as than regarding because so if then
     before after since i we you he she they it my our her his their the a an this compared including during y und et o
@@ -113,9 +113,9 @@ _CLAUSE_WORDS: Final = """and or but to through until till with when while that 
 CLAUSE_BOUNDARY: Final = lazy_regex(
     rf"\s*(?:$|[^\sa-z0-9]|(?:{_join_alternatives(_word_set(_CLAUSE_WORDS))})(?![a-z]))", re.ASCII
 )
-# "In the last year" are twelve months up to now, "last year" is the one before this.
+# "In the last year" is twelve months up to now, "last year" is the previous calendar year.
 ROLLING_WINDOW: Final = lazy_regex(r"(?<![a-z])(?:in|over|during|within|for|throughout) the $")
-# Counts that are no numbers, and what they may mean.
+# Vague counts and their ranges.
 VAGUE_COUNTS: Final = {
     "a few": (2, 5),
     "few": (2, 5),
@@ -126,7 +126,7 @@ VAGUE_COUNTS: Final = {
 ANCHOR_WORDS: Final = lazy_regex(
     r" (?:before|after|prior to|following|preceding|of|vor|nach|antes|despues|avant|apres)(?![a-z])"
 )
-# A number before a number, or before "ago", says that the number that was found is not the whole of it.
+# A preceding number word means that the matched number is only part of a larger one.
 PARTIAL_NUMBER: Final = lazy_regex(
     r"(?:[a-z]-|\d[.,]|(?<![a-z])(?:and|und|y|et|than|over|least|most|under|hundred|thousand|dozen|half|twenty|"
     r"thirty|forty|"
@@ -135,7 +135,7 @@ PARTIAL_NUMBER: Final = lazy_regex(
 )
 NOT_A_MODIFIER: Final = lazy_regex("[晚早以网線线楼地脚未后後本原起首优祖日基根成版上下]$")
 
-# ------------------------------------------------------------------------------------------ parts, edges, ranges, tense
+# Parts, edges, ranges and tense
 
 _NTH_OF: Final = " (?:of|in|im|del|des|de|du|d')(?: the| el)?(?: month of)? ?"
 NTH_TEMPLATE: Final = f"{{nth}} {{thing}}{_NTH_OF}"
@@ -194,13 +194,13 @@ DATE_OPENERS: Final = _word_set(
 
 @dataclass(frozen=True, slots=True)
 class QueryCue:
-    """Signs of one thing, for scripts with and without spaces."""
+    """Patterns of one cue, for scripts with and without spaces."""
 
     spaced: re.Pattern[str]
     unspaced: re.Pattern[str]
 
     def matches(self, text: str) -> bool:
-        """Whether a text in lower case shows one of the signs."""
+        """Return True if a lower-case text shows the cue."""
         return bool(
             self.spaced.search(text) or (_may_be_unspaced(text) and self.unspaced.search(text))
         )
@@ -209,7 +209,7 @@ class QueryCue:
 def _build_cue(
     *rows: str, compile_pattern: Callable[[str], re.Pattern[str]] = re.compile
 ) -> QueryCue:
-    """A cue that every question is looked at for; `compiled=regex` where few are."""
+    """Build a cue; pass `compile_pattern=lazy_regex` for rarely used ones."""
     rows = tuple(re.sub(r"\n\s*", "", row) for row in rows)
     unspaced = [row for row in rows if _is_unspaced(row)]
     spaced = "|".join(row for row in rows if row not in unspaced)
@@ -219,7 +219,7 @@ def _build_cue(
 
 
 def _not_preceded_by(words: str, phrase: str) -> str:
-    """What stands behind none of some words; it is looked for first, for most questions do not have it."""
+    """Match a phrase not preceded by some words; the phrase first, as it is rare."""
     return phrase + "".join(f"(?<!{word} {phrase})" for word in words.split())
 
 
@@ -231,7 +231,7 @@ def _may_be_unspaced(text: str) -> bool:
     return not text.isascii() and max(text) >= "\u3040"
 
 
-# ----------------------------------------------------------------------------------------------------------------- when
+# When
 
 _TIME_NOUN: Final = "(?:date|day|month|year|time|week|weekend|weekday|season|decade|hour)"
 _AUXILIARY: Final = "(?:did|do|does|is|are|was|were|am|will|would|have|has|had|should|shall|can|could|'s|’s|exactly)"
@@ -271,7 +271,7 @@ WHEN_CUE: Final = _build_cue(
     r"いつ(?:から|まで|頃)|いつ(?![もか])|何[時日月年](?!間前)|何曜日|どのくらいの(?:期間|時間)|どれくらい前",
 )
 
-# ---------------------------------------------------------------------------------------------------------------- reply
+# Replies of the assistant
 
 _SAID_VERBS: Final = """(?:recommended|told|suggested|said|mentioned|advised|gave|given|provided|listed|explained|described|
     shared|showed|shown|proposed|wrote|written|named|created|generated|came up with|helped|offered|pointed out|
@@ -315,7 +315,7 @@ REPLY_CUE: Final = _build_cue(
     r"あなた(?:が|は)[^。？?]{0,12}(?:言った|勧めた|提案した|おすすめした|言いました|教えた|答えた)",
 )
 
-# ----------------------------------------------------------------------------------------------------------------- past
+# Past states
 
 PAST_CUE: Final = _build_cue(
     _not_preceded_by("days weeks months years", "before")
@@ -348,10 +348,10 @@ PAST_CUE: Final = _build_cue(
     r"(?<![日週月年間時分か])前[にの]|昔|元の|もともと|かつて|当時|従来|初めて|前回",
 )
 
-# "Have I ever been there before?" asks for nothing that has changed.
+# "Have I ever been there before?" does not ask about a past state.
 EVER_BEFORE_PATTERN: Final = lazy_regex(r"^(?:have|has|did|had) .*\b(?:ever|any)\b.* before\W*$")
 
-# --------------------------------------------------------------------------------------------------------------- intent
+# Intents
 
 DECISION_CUE: Final = _build_cue(
     r"decid(?:e|ed|es|ing)|decisions?|agreed|agreement|settled on|conclu(?:de|ded|sion|sions)|opted|went with|"
@@ -426,7 +426,7 @@ RELATION_CUE: Final = _build_cue(
     compile_pattern=lazy_regex,
 )
 
-# ----------------------------------------------------------------------------------------------------------------- sort
+# Resource types
 
 SKILL_CUE: Final = _build_cue(
     r"(?:which|what|any|do (?:you|we) have(?: an?)?|is there(?: an?)?|find|use|load|list|show|your|the|"
@@ -463,9 +463,9 @@ RESOURCE_CUE: Final = _build_cue(
     r"ファイル|ドキュメント|資料|文書|マニュアル|リンク",
 )
 
-# ---------------------------------------------------------------------------------------------------------------- names
+# Names
 
-# Words that begin a question with a capital and are nobody's name.
+# Words that may be capitalised at the start of a question but are no names.
 COMMON_WORDS: Final = frozenset(
     """i i'm i've i'd i'll ok okay tv pm am hi hello hey thanks thank please yes no not also so and or but if because
     who whom whose what what's which when where why how who's how's when's where's that's it's there's let's can could
@@ -497,14 +497,14 @@ COMMON_WORDS: Final = frozenset(
     hoe welke heb heeft de het een ik jij hij zij кто что где когда почему как какой какая какие сколько я ты он она
     мы вы они мой моя это в на с и""".split()
 )
-# Those of them that may be part of a name inside a sentence: "New York", "Will".
+# Common words that may be part of a name inside a sentence: "New York", "Will".
 NAME_PART_WORDS: Final = frozenset(
     "new old long well right back first second last next will may one two three four five six seven eight nine ten day "
     "night morning family friend friends people man woman mother father time work".split()
 )
-# And those that are one when all their letters are capitals.
+# Common words that are names in all capitals.
 ACRONYMS: Final = frozenset(("us", "it", "who"))
-# German writes every noun with a capital; one that follows these is no name.
+# German capitalises every noun; one that follows these words is no name.
 GERMAN_ARTICLES: Final = frozenset(
     """der die das den dem des ein eine einen einem einer eines mein meine meinen meinem meiner dein deine deinen sein
     seine seinen ihr ihre ihren ihrem ihrer unser unsere unseren kein keine keinen diese dieser dieses diesen jede

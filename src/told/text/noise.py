@@ -1,7 +1,7 @@
-"""Texts that say nothing worth remembering, told by their words alone: greetings, machine chatter, prompts for models.
+"""Detection of texts not worth remembering: greetings, machine output and prompts.
 
-Each test is narrow on purpose. A short text that means something ("Call Bob", "likes tea") is none of these, and a text
-of several lines is noise only if every line of it is.
+Each test is deliberately narrow. A short meaningful text ("Call Bob", "likes tea") passes none of
+them, and a text of several lines is noise only if every line is.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any, Final
 from told.runtime import lazy_regex
 from told.text.tokens import STOP_WORDS, normalise_text
 
-# --------------------------------------------------------------------------------------------------------------- filler
+# Filler
 
 _FILLER_WORDS: Final = frozenset(
     """hello hi hey hiya heya howdy yo greetings goodbye bye byebye cheers thanks thank thx thankyou ty tysm please pls
@@ -31,7 +31,7 @@ _FILLER_WORDS: Final = frozenset(
     你好 您好 嗨 谢谢 謝謝 好的 好 再见 再見 嗯 哈哈 明白 こんにちは こんばんは おはよう おはようございます ありがとう
     ありがとうございます さようなら はい わかりました 안녕 안녕하세요 감사합니다 고마워 네""".split()
 )
-"""Words that say nothing even alone."""
+"""Words without content."""
 
 _FILLER_COMPANIONS: Final = STOP_WORDS | frozenset(
     """yes yeah yep yup ya no nope nah not morning afternoon evening night day dear much many lot bunch everyone
@@ -45,25 +45,28 @@ _FILLER_COMPANIONS: Final = STOP_WORDS | frozenset(
     beaucoup bien comment allez vous ça ca va à bientôt plus tard s'il plaît monsieur madame et toi tout très
     come stai bene molto e tu dia noite tarde muito tudo bem goed goede dank je wel""".split()
 )
-"""Words that say nothing beside one of those."""
+"""Words without content beside a filler word."""
 
 _BARE_QUESTIONS: Final = frozenset("what why how who where when so and but".split())
 _VERBS: Final = frozenset(
     "am are be been can could did do does had has have is shall should was were will would".split()
 )
-"""What makes a sentence of stop-words; without one they may be a title, such as "The Who"."""
+"""Verbs that make a sentence of stop words; without one they may be a title ("The Who")."""
 
 _REACTIONS: Final = frozenset(
     "👍👎👌🙏👏🙌💪🤝❤💕😀😁😂🤣😃😄😅😆😉😊😋😎😍🥰😘🙂🤗🤔😐😢😭😡🎉🔥💯✅✨🤷\ufe0f\u200d"
 )
 _MAX_FILLER_LENGTH: Final = 80
-"""Who says this much says something."""
+"""Longer texts are never filler."""
 
 _WORD: Final = re.compile(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 def is_short(text: str, minimum: int) -> bool:
-    """Whether less is written: a letter or a digit counts one, a picture and a character that is a word three."""
+    """Return True if a text has fewer letters and digits than a minimum.
+
+    A pictograph or an ideographic character counts as three.
+    """
     for char in text:
         if minimum <= 0:
             return False
@@ -73,7 +76,7 @@ def is_short(text: str, minimum: int) -> bool:
 
 
 def is_filler(text: str) -> bool:
-    """Whether a text is a greeting, a thank-you, an "ok", a thumb that is up, or a sentence of stop-words only."""
+    """Return True for a greeting, thanks, an "ok", a reaction or a sentence of stop words."""
     if len(text) > _MAX_FILLER_LENGTH:
         return False
     words = []
@@ -89,7 +92,7 @@ def is_filler(text: str) -> bool:
 
 
 def _is_empty_sentence(words: list[str], text: str) -> bool:
-    """Whether stop-words make a sentence ("it is what it is") or a question ("and you?")."""
+    """Return True if stop words form a sentence or a question ("and you?")."""
     if len(words) == 1:
         return words[0] in _BARE_QUESTIONS
     return ("?" in text or not _VERBS.isdisjoint(words)) and all(
@@ -101,11 +104,11 @@ _CAPITAL: Final = lazy_regex(r"(?<=[a-z,;] )[A-Z][a-z]+|\b[A-Z]{2,}\b")
 
 
 def _has_capitalised_name(text: str) -> bool:
-    """Whether a stop-word inside is written as a name is: "I saw The Who", "I do IT"; shouting names nobody."""
+    """Return True if a stop word is written as a name ("I saw The Who", "I do IT")."""
     return not text.isupper() and any(word.lower() in STOP_WORDS for word in _CAPITAL.findall(text))
 
 
-# ---------------------------------------------------------------------------------------------------------------- noise
+# Noise
 
 _LOG_LEVEL: Final = r"(?:TRACE|DEBUG|INFO|NOTICE|WARN(?:ING)?|ERROR|ERR|FATAL|CRITICAL|SEVERE)"
 _LOG_TIMESTAMP: Final = r"\[?\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(?::\d\d)?[\d.,Z+:-]*\]?"
@@ -196,7 +199,7 @@ _NUMERIC_STATUS_KEYS: Final = frozenset("status ok success code".split())
 
 
 def is_noise(text: str) -> bool:
-    """Whether machines talk to each other here: every line is a log, a sign of life, an error, a frame of a stack."""
+    """Return True if every line is machine output: a log, heartbeat, error or stack frame."""
     stripped = text.strip()
     if stripped.startswith(("{", "[")) and _is_ping(text):
         return True
@@ -215,7 +218,7 @@ def is_noise(text: str) -> bool:
 
 
 def _is_ping(text: str) -> bool:
-    """Whether a JSON text says no more than that somebody is alive."""
+    """Return True if a JSON text is only a heartbeat."""
     if len(text) > 2000:
         return False
     try:
@@ -230,7 +233,7 @@ def _is_ping(text: str) -> bool:
 
 
 def _is_alive_member(name: str, value: Any) -> bool:
-    """Whether a member of an object says "alive", or is a number where one means that."""
+    """Return True if a JSON member reports "alive", as text or as a status number."""
     is_alive = (
         value is None
         or value is True
@@ -241,7 +244,7 @@ def _is_alive_member(name: str, value: Any) -> bool:
     )
 
 
-# ------------------------------------------------------------------------------------------------ prompts for models
+# Prompts
 
 _BOOT_FILE: Final = lazy_regex(
     r"""(?ix)\A\s*(?:
@@ -268,9 +271,9 @@ _FIRST_PERSON: Final = lazy_regex(
 
 
 def is_prompt(text: str) -> bool:
-    """Whether a text is a system prompt or a boot file, such as AGENTS.md, whoever is said to have said it.
+    """Return True for a system prompt or a boot file such as AGENTS.md, whatever its role.
 
-    "You are a great assistant, I owe you one" is not: a prompt does not speak of itself.
+    A prompt never speaks in the first person ("You are a great assistant, I owe you one").
     """
     if _BOOT_FILE.match(text) or _GUIDANCE_PHRASE in text[:_GUIDANCE_SEARCH_LENGTH].lower():
         return True

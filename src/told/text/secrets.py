@@ -1,7 +1,8 @@
-"""Secrets in a text: keys, tokens and passwords by their shape, payment cards by Luhn, bank accounts by mod 97.
+"""Detection of secrets: keys, tokens and passwords by pattern, cards by Luhn, IBANs by mod 97.
 
-A shape is anchored by what its issuer puts in front, so a UUID, a hash, a commit or a telephone number is none. A text
-that holds no anchor costs a few substring searches; every pattern takes linear time, whatever it is given.
+Patterns are anchored to prefixes of their issuers, so UUIDs, hashes, commits and phone numbers do
+not match. A text without such a prefix costs a few substring searches; every pattern runs in linear
+time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from told.runtime import lazy_regex
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """What sort of secret stands where in a text."""
+    """A detected secret and its span."""
 
     kind: str
     start: int
@@ -27,7 +28,7 @@ class Secret:
 
 
 def find_secrets(text: str) -> tuple[Secret, ...]:
-    """The secrets of a text in order; of two that overlap, the one that begins first."""
+    """Return the secrets of a text in order; of overlapping ones, the first."""
     lowered = text.lower()
     longest = max(map(len, text.split()), default=0)
     secrets: list[Secret] = []
@@ -46,12 +47,12 @@ def find_secrets(text: str) -> tuple[Secret, ...]:
 
 
 def format_redaction(secret: Secret, _: str) -> str:
-    """What stands in the place of a secret: a note of its sort."""
+    """Return the text that replaces a secret."""
     return f"[redacted: {secret.kind}]"
 
 
 def redact(text: str, replacement: Callable[[Secret, str], str] = format_redaction) -> str:
-    """The text with a note in the place of each secret, or with what `hide` makes of it."""
+    """Replace every secret in a text, by default with a note of its kind."""
     parts: list[str] = []
     end = 0
     for secret in find_secrets(text):
@@ -61,7 +62,7 @@ def redact(text: str, replacement: Callable[[Secret, str], str] = format_redacti
 
 
 def list_secret_kinds(secrets: Iterable[Secret]) -> tuple[str, ...]:
-    """The sorts of secrets there are, each once."""
+    """Return the distinct kinds of secrets."""
     return tuple(dict.fromkeys(secret.kind for secret in secrets))
 
 
@@ -73,7 +74,7 @@ def _drop_overlaps(secrets: Iterable[Secret]) -> Iterator[Secret]:
             end = secret.end
 
 
-# ----------------------------------------------------------------------------------------------- is it random or chosen
+# Randomness
 
 _PLACEHOLDER: Final = lazy_regex(
     r"(?i)^(?:[<{$%*]|x{3,}|\.{3})|^(?:your|my|the|some|a)[_-]|placeholder|example|change_?me|redacted|^(?:password|passwd"
@@ -84,17 +85,17 @@ _JOINED_WORDS: Final = lazy_regex(r"(?:[A-Za-z]++|\d{1,8}+)(?:[-_./:](?:[A-Za-z]
 _SIZE_LIKE: Final = lazy_regex(r"\d{1,3}[-+]?[a-z]*")
 _NOT_IN_WORDS: Final = lazy_regex(r"[^\w\-'.,/:]")
 RANDOM_BITS: Final = 3.0
-"""How many bits a character of a random key has at least; English prose has more, but no digits inside its words."""
+"""The minimum entropy per character of a random key; prose has more, but no digits in words."""
 
 
 def compute_entropy(text: str) -> float:
-    """Bits for each character, given how often each occurs."""
+    """Return the entropy of a text in bits per character."""
     size = len(text)
     return -sum(count / size * log2(count / size) for count in Counter(text).values())
 
 
 def _is_random(value: str) -> bool:
-    """Whether a machine made it: letters and digits mixed, and no words joined together."""
+    """Return True for mixed letters and digits that are not joined words."""
     is_mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     return (
         is_mixed
@@ -104,7 +105,7 @@ def _is_random(value: str) -> bool:
 
 
 def _is_password(value: str) -> bool:
-    """Whether somebody chose it: digits, or letters with digits or signs that no word has."""
+    """Return True for digits, or letters with digits or symbols."""
     if _PLACEHOLDER.search(value) or (not value.isdigit() and _SIZE_LIKE.fullmatch(value)):
         return False
     letters, digits = any(map(str.isalpha, value)), any(map(str.isdigit, value))
@@ -115,22 +116,22 @@ def _is_not_placeholder(value: str) -> bool:
     return not _PLACEHOLDER.search(value)
 
 
-# --------------------------------------------------------------------------------------------------------------- shapes
+# Patterns
 
 
 @dataclass(frozen=True, slots=True)
 class _SecretPattern:
-    """A sort of secret: what a text must contain to be looked at, and the pattern; `secret` names the part to hide."""
+    """A kind of secret: required substrings and a pattern, whose group `secret` is redacted."""
 
     kind: str
     hints: tuple[str, ...]
     pattern: re.Pattern[str]
     check: Callable[[str], bool] | None = None
     min_word_length: int = 0
-    """How long the longest word must be."""
+    """The minimum length of the text's longest word."""
 
     def find_matches(self, text: str) -> Iterator[Secret]:
-        """Every secret of this sort."""
+        """Yield every secret of this kind."""
         group = "secret" if "secret" in self.pattern.groupindex else 0
         for match in self.pattern.finditer(text):
             if self.check is None or self.check(match[group]):
@@ -138,7 +139,7 @@ class _SecretPattern:
 
 
 MIN_KEY_LENGTH: Final = 20
-"""How long a key is at least that its issuer begins in a way of its own; words of prose are shorter."""
+"""The minimum length of a prefixed key; words of prose are shorter."""
 
 _NOT_AFTER_ALNUM: Final = r"(?<![A-Za-z0-9])"
 _NOT_BEFORE_ALNUM: Final = r"(?![A-Za-z0-9])"
@@ -195,7 +196,7 @@ _KEY_NAME: Final = (
 )
 _LOGIN_NAME: Final = r"(?:password|passwd|passphrase|passcode|passwort|kennwort|contrase\u00f1a|mot de passe|(?<![a-z])pwd)"
 _ASSIGNMENT: Final = r"[\"'`*]{0,3}(?:\s{0,3}(?:={1,2}>?|:=?)|\s{1,3}(?:is|ist|lautet|es|est)\s?:?(?=\s))\*{0,2}\s{0,3}[\"'`]?"
-# A name with a bracket after it is a call that gives the password, not the password.
+# A name followed by a bracket is a call that returns the password.
 _PASSWORD_VALUE: Final = (
     r"(?P<secret>(?![\w.]{1,128}\()[^\s\"'`,;<>()\[\]{}]{3,128}[^\s\"'`,;<>()\[\]{}.!?:*])"
 )
@@ -278,7 +279,7 @@ _MAX_MIN_WORD_LENGTH: Final = max(shape.min_word_length for shape in _PATTERNS)
 
 @lru_cache(maxsize=_MAX_MIN_WORD_LENGTH + 1)
 def _list_hints(longest: int) -> tuple[tuple[str, _SecretPattern], ...]:
-    """What hints at which shape in a text whose longest word is so long."""
+    """Return the required substrings and patterns for a longest word of this length."""
     return tuple(
         (hint, shape)
         for shape in _PATTERNS
@@ -287,14 +288,14 @@ def _list_hints(longest: int) -> tuple[tuple[str, _SecretPattern], ...]:
     )
 
 
-# ------------------------------------------------------------------------------------------- payment cards and accounts
+# Payment cards and bank accounts
 
 _CARD_OR_IBAN_START: Final = re.compile(
     "[0-9][0-9](?:[0-9][0-9][ -]?[0-9]{4}[0-9 -]{4}|(?<=[A-Z][A-Z]..))"
 )
-"""What every card begins with, or every account: twelve digits but for what parts them, or two behind two letters."""
+"""The start of every card number (twelve digits) or IBAN (two letters, two digits)."""
 
-# A pattern that begins with a set of characters is skipped through faster than one that begins by looking back.
+# A pattern that begins with a character set scans faster than one with a lookbehind.
 _CARD: Final = re.compile(
     r"[2-6](?<![\w.,+/#-].)\d{3}(?:(?P<four>[ -]?)\d{4}(?P=four)\d{4}(?P=four)\d{4}|(?P<six>[ -]?)\d{6}(?P=six)\d{4,5})"
     r"(?![\w/-]|[.,]\d)"
@@ -313,7 +314,7 @@ def _find_cards(text: str) -> Iterator[Secret]:
 
 
 def is_luhn_valid(digits: str) -> bool:
-    """Whether the last digit is the check digit of the others."""
+    """Return True if the Luhn check digit is correct."""
     doubled = (int(digit) * (2 if place % 2 else 1) for place, digit in enumerate(reversed(digits)))
     return sum(sum(divmod(value, 10)) for value in doubled) % 10 == 0
 
@@ -339,7 +340,7 @@ def _find_ibans(text: str) -> Iterator[Secret]:
 
 
 def _find_iban_end(text: str, length: int) -> int:
-    """Where an account number of so many characters ends, spaces not counted; 0 if they make none."""
+    """Return the end of a valid IBAN, spaces included, or 0."""
     positions = [i for i, char in enumerate(text) if char != " "][:length]
     number = "".join(text[i] for i in positions)
     return (
@@ -348,5 +349,5 @@ def _find_iban_end(text: str, length: int) -> int:
 
 
 def is_mod97_valid(number: str) -> bool:
-    """Whether the two check digits of an account number belong to the rest."""
+    """Return True if the IBAN check digits are correct."""
     return int("".join(str(int(char, 36)) for char in number[4:] + number[:4])) % 97 == 1
