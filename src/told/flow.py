@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable,
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
-from told.runtime import at_fork, fast_frozen_init
+from told.runtime import at_fork
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,7 +22,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Call:
     """An effect: call this port method with these arguments."""

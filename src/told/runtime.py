@@ -1,4 +1,4 @@
-"""Runtime helpers: fork hooks, cached properties, lazy patterns and fast frozen dataclasses."""
+"""Runtime helpers: fork hooks, cached properties and lazily compiled patterns."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import re
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import MISSING, Field, fields
-from functools import partial, wraps
+from functools import partial
 from itertools import count
 from typing import Any, AnyStr, Final, Generic, TypeVar, cast
 
@@ -106,69 +105,3 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> Any:
         value = self.__dict__[name] = getattr(self._compiled, name)
         return value
-
-
-_CLASS_DESCRIPTOR: Any = object.__dict__["__class__"]
-
-
-def fast_frozen_init(cls: type[T]) -> type[T]:
-    """Replace the `__init__` of a frozen dataclass with slots by a faster one."""
-    original_init = cls.__init__
-
-    @wraps(original_init)
-    def init_on_first_use(self: T, *args: Any, **kwargs: Any) -> None:
-        cls.__init__ = wraps(original_init)(_compile_init(cls))  # type: ignore[method-assign]
-        cls.__init__(self, *args, **kwargs)
-
-    cls.__init__ = init_on_first_use  # type: ignore[method-assign, assignment]
-    return cls
-
-
-def _compile_init(cls: type[Any]) -> Callable[..., None]:
-    """Compile the `__init__` of a class on first use."""
-    writable = {
-        "__slots__": (),
-        "__setattr__": object.__setattr__,
-        "__delattr__": object.__delattr__,
-    }
-    twin = type(cls.__name__, (cls,), writable)
-    namespace: dict[str, Any] = {
-        "__twin": twin,
-        "__become": _CLASS_DESCRIPTOR.__set__,
-        "__missing": MISSING,
-    }
-    init_fields = fields(cls)
-    lines = (
-        f"def __init__(self, {', '.join(map(_format_parameter, init_fields))}):",
-        "__kind = self.__class__",
-        "__become(self, __twin)",
-        *map(_format_assignment, init_fields),
-        "self.__class__ = __kind",
-        *(["self.__post_init__()"] if hasattr(cls, "__post_init__") else []),
-    )
-    namespace |= {
-        f"_{field.name}": field.default if _has_no_factory(field) else field.default_factory
-        for field in init_fields
-    }
-    exec("\n  ".join(lines), namespace)
-    init: Callable[..., None] = namespace["__init__"]
-    return init
-
-
-def _has_no_factory(field: Field[Any]) -> bool:
-    return field.default_factory is MISSING
-
-
-def _format_parameter(field: Field[Any]) -> str:
-    if _has_no_factory(field):
-        return field.name if field.default is MISSING else f"{field.name}=_{field.name}"
-    return f"{field.name}=__missing"
-
-
-def _format_assignment(field: Field[Any]) -> str:
-    value = (
-        field.name
-        if _has_no_factory(field)
-        else f"_{field.name}() if {field.name} is __missing else {field.name}"
-    )
-    return f"self.{field.name} = {value}"

@@ -35,7 +35,7 @@ from told.ports import (
     Vault,
     Vector,
 )
-from told.runtime import at_fork, fast_frozen_init
+from told.runtime import at_fork
 from told.settings import Settings
 from told.text.echo import EchoFilter
 from told.text.tokens import format_value
@@ -79,7 +79,6 @@ class Mutex:
 VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionOptions:
     """How a write wants to be understood: by which extractor, with which prompt, from which facts, now or later."""
@@ -213,7 +212,6 @@ FACT_KEY = "fact"
 """What a row of the skipped says that was found; the rest of the row says why it is not held."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """What a write works with."""

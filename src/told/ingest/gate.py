@@ -14,7 +14,7 @@ from told.errors import ConfigError, InvalidInput
 from told.ingest.messages import SILENT_ROLES, InputTurn, ParsedMessages, get_own_words
 from told.model.entry import Evidence
 from told.ports import Vault
-from told.runtime import fast_frozen_init, lazy_regex
+from told.runtime import lazy_regex
 from told.settings import Settings
 from told.text import noise, secrets
 from told.text.echo import OWN_CHARS_KEY, EchoFilter, OwnText
@@ -32,7 +32,6 @@ ECHO_WARNING = "What told itself had put into the prompt was left out of what wa
 GateOutcome = Literal["keep", "skip", "refuse"]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class GateDecision:
     """What becomes of a turn: keep it, skip it (evidence only) or refuse it (not even that), and why.
@@ -53,7 +52,6 @@ class GateDecision:
         return self.partial_text or OwnText.from_text(self.turn.evidence.content)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """What the gate says of an add: a verdict on every turn to commit, and what the receipt says of the others."""

@@ -18,7 +18,6 @@ from told.ingest.messages import InputTurn, ParsedMessages, get_own_words
 from told.ledger.consumer import Failure, catch_failure
 from told.model.entry import BLOBS_KEY, Blob
 from told.ports import ImageReader
-from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.echo import OWN_CHARS_KEY
 from told.text.tokens import make_snippet, strip_unstorable
@@ -45,7 +44,6 @@ class ImageReading:
     problems: tuple[str, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ImageContext:
     """How images are looked at."""

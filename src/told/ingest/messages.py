@@ -12,7 +12,6 @@ from told.ids import canonical_json
 from told.ingest.image_parts import Image, is_image, parse_image
 from told.model.entry import Blob, Evidence
 from told.model.fact import PASSAGE_CHARS, Fact
-from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.dates import ALWAYS, Interval, parse_interval
 from told.text.echo import IMAGE_MARK, OWN_CHARS_KEY, OwnText, find_image_text_start
@@ -32,7 +31,6 @@ MAX_DEPTH = 16
 """How many objects and lists of metadata may stand one inside another."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class InputTurn:
     """One message as evidence, with what the caller wants attached to the memory made of it."""
@@ -43,7 +41,6 @@ class InputTurn:
     images: tuple[Image, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ParsedMessages:
     """What an add was given, read and checked; `blobs` and `warnings` come from looking at so many `images`."""
@@ -276,7 +273,6 @@ OWN_SPANS_KEY: Final = "heard"
 """The metadata of evidence that says where its speaker's own words stand, where they are not all of it."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class TurnSegment:
     """A part of a turn as extractors hear it, which turn it is of, and where its words stand there."""

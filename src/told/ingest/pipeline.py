@@ -51,7 +51,6 @@ from told.model.kind import Kind, WriteMode
 from told.model.query import Event, Receipt
 from told.model.scope import Scope
 from told.ports import ExistingState, IdempotencyRecord, Store, Vector
-from told.runtime import fast_frozen_init
 from told.text.tokens import md5_hex, normalise_text
 
 
@@ -107,7 +106,6 @@ PENDING, FAILED, DONE = "pending", "failed", "done"
 NO_RESULT = ExtractionResult()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
     """What an add is to do: whose it is, what was said and judged, and how it is to be kept and understood."""

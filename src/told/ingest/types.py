@@ -13,7 +13,6 @@ from told.model.fact import Fact
 from told.model.kind import Ontology, load_builtin_ontology
 from told.model.scope import Scope
 from told.ports import Usage
-from told.runtime import fast_frozen_init
 
 QUARANTINED = "quarantined"
 """The modality of a claim that waits for somebody to look at it; no read but a review shows it."""
@@ -23,7 +22,6 @@ CONCEPT = "concept"
 """The metadata of a claim in quarantine that names the kind it would have been of, were there one."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionInput:
     """What an extractor is given: turns in order, when they are written down, where, and what is known there.
@@ -42,7 +40,6 @@ class ExtractionInput:
     facts: tuple[Any, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractedClaim:
     """A claim and the turn of the input it was found in; its span points into that turn's content."""
@@ -81,7 +78,6 @@ class RejectedClaim:
     claim: Claim | None = None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
     """What an extractor made of what it heard; a fault is an answer that could not be read, whole."""
@@ -110,7 +106,6 @@ class Extractor(Protocol):
         """The claims, entities and relations of these turns; a model that is down raises, garbage becomes a fault."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Decision:
     """What becomes of one claim: ADD, UPDATE or DELETE of a held memory, or NONE.

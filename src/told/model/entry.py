@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, Protocol, TypeAlias, assert_never
 
 from told.errors import StoreCorrupt, StoreVersion
@@ -22,7 +22,7 @@ from told.ids import (
     sha256,
 )
 from told.model.scope import Scope
-from told.runtime import fast_frozen_init, lazy_regex
+from told.runtime import lazy_regex
 from told.text.dates import ALWAYS, Interval
 
 BLOBS_KEY: Final = "blobs"
@@ -89,7 +89,6 @@ class _DigestSlot:
     _digest: bytes
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Evidence(_DigestSlot):
     """A verbatim input: a turn or an observation."""
@@ -125,7 +124,6 @@ def _origin_prefix(*parts: str | int | None) -> str:
     return canonical_json_text(parts)[:-1]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Claim:
     """A proposition with its source and its valid time.
@@ -153,7 +151,6 @@ class Claim:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Observed:
     """Record evidence."""
@@ -162,7 +159,6 @@ class Observed:
     evidence: Evidence
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Asserted:
     """Assert a claim on a thread; `since` is set if the thread began before this entry."""
@@ -172,7 +168,6 @@ class Asserted:
     since: int | None = None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Retracted:
     """Retract a thread."""
@@ -181,7 +176,6 @@ class Retracted:
     why: str = "deleted"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Linked:
     """Link two threads or references."""
@@ -219,7 +213,6 @@ VERBS: Mapping[str, type[Any]] = {
 _SORTS = {verb: sort for sort, verb in VERBS.items()}
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Draft:
     """An entry that is not in the ledger yet."""
@@ -230,7 +223,6 @@ class Draft:
     policy: str = "private"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Entry:
     """An entry of an account's ledger; `draft` is None once its content was erased."""
@@ -396,9 +388,9 @@ def _encode_members(verb: Verb) -> list[str]:
     """Encode the members of a body, sorted by name."""
     match verb:
         case Observed(id=id, evidence=evidence):
-            members = _sparse_encoder(Evidence)([_encode_member("id", id)], evidence)
+            members = [_encode_member("id", id), *_encode_sparse(evidence, _EVIDENCE_DEFAULTS)]
         case Asserted(thread=thread, claim=claim, since=since):
-            members = _sparse_encoder(Claim)([_encode_member("thread", thread)], claim)
+            members = [_encode_member("thread", thread), *_encode_sparse(claim, _CLAIM_DEFAULTS)]
             if claim.valid is not ALWAYS:
                 members.append(_encode_member("valid", claim.valid.as_json()))
             if since is not None:
@@ -440,24 +432,21 @@ def _decode_verb(sort: str, body: dict[str, Any]) -> Verb:
             return verb
 
 
-@cache
-def _sparse_encoder(cls: type[Any]) -> Callable[[list[str], Any], list[str]]:
-    """Return an encoder of the fields that differ from their defaults."""
-    defaults, field_names = (
-        cls(object()),
-        [field.name for field in fields(cls) if field.name != "valid"],
-    )
-    tests = (
-        f"if (held := value.{name}) is not _{name} and held != _{name}" for name in field_names
-    )
-    lines = (
-        f"{test}: members.append(_member({name!r}, held))"
-        for test, name in zip(tests, field_names, strict=True)
-    )
-    names: dict[str, Any] = {
-        "_member": _encode_member,
-        **{f"_{name}": getattr(defaults, name) for name in field_names},
-    }
-    exec("\n  ".join(("def sparse(members, value):", *lines, "return members")), names)
-    encoder: Callable[[list[str], Any], list[str]] = names["sparse"]
-    return encoder
+def _encode_sparse(value: Any, defaults: Mapping[str, Any]) -> list[str]:
+    """Encode the fields that differ from their defaults."""
+    members: list[str] = []
+    for name, default in defaults.items():
+        held = getattr(value, name)
+        if held is not default and held != default:
+            members.append(_encode_member(name, held))
+    return members
+
+
+def _sparse_defaults(cls: type[Any]) -> Mapping[str, Any]:
+    """Return the encoded fields of a class with their defaults; the text has none."""
+    defaults = cls(object())
+    return {item.name: getattr(defaults, item.name) for item in fields(cls) if item.name != "valid"}
+
+
+_EVIDENCE_DEFAULTS: Final = _sparse_defaults(Evidence)
+_CLAIM_DEFAULTS: Final = _sparse_defaults(Claim)

@@ -13,13 +13,11 @@ from typing import Any
 
 from told.model.entry import NO_META
 from told.model.scope import Scope
-from told.runtime import fast_frozen_init
 from told.text.dates import Interval
 
 NEVER = 2**62
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One version of a thread's content."""
@@ -60,7 +58,6 @@ class Fact:
         return Interval(start, None if self.valid_to == NEVER else self.valid_to, self.precision)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Link:
     """A link between two references, current between two ledger positions."""
@@ -75,7 +72,6 @@ class Link:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
     """The ledger position and identity of a piece of evidence."""
@@ -88,7 +84,6 @@ class EvidenceRow:
     blobs: tuple[str, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Tick:
     """A turn counted by the decay clocks: its position, time and size."""
@@ -115,7 +110,6 @@ LEVEL_SLOTS: Mapping[int, str] = {OVERVIEW_SLOT: "overview", ABSTRACT_SLOT: "abs
 """Slots of passages taken from metadata rather than from the content."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Passage:
     """The indexed text of a fact: a piece of its content, its overview or its abstract, by slot.

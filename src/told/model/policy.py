@@ -25,7 +25,6 @@ from typing import Any, TypeVar
 
 from told.errors import InvalidInput
 from told.model.validation import suggest_option
-from told.runtime import fast_frozen_init
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
@@ -267,7 +266,6 @@ class Grant:
         )
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
     """A decision and its reason; truthy if allowed."""

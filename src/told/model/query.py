@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from told.model.fact import NEVER, UNLISTED_KINDS, Fact
 from told.model.filter import MATCH_ALL, Comparison, Filter, combine_all, has_field
 from told.model.scope import Scope
-from told.runtime import cached_property, fast_frozen_init
+from told.runtime import cached_property
 from told.text.dates import format_iso
 from told.text.tokens import extract_query_terms
 
@@ -20,7 +20,6 @@ MAX_LIMIT = 1000
 LATEST = NEVER - 1
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class AsOf:
     """A point on both time axes: ledger position, its instant and the valid time asked for, if any.
@@ -47,7 +46,6 @@ def select_version(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
     return max(candidates, key=lambda fact: fact.seq, default=None)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class FactQuery:
     """A read of the facts of a scope after a ledger position."""
@@ -86,7 +84,6 @@ class QueryWord(NamedTuple):
         return tuple(extract_query_terms(self.written))
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
     """An index search by terms, by vector or both; `model` is the embedder of the vector.
@@ -209,7 +206,6 @@ class RankedList(LazySequence[tuple[int, float]]):
         return self._nonempty
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class IndexResult:
     """The ranked lists of each retriever and the candidates, as pairs of ledger position and score.
@@ -230,7 +226,6 @@ class IndexResult:
     has_links: bool = False
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Hit:
     """A fact with its score, the parts of the score and the matching passage.
@@ -259,7 +254,6 @@ class TraceStep:
     note: str = ""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class TracedCandidate:
     """A fact a read considered, and the stage that kept or dropped it."""
@@ -340,7 +334,6 @@ class Bundle:
         return self.text
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Event:
     """The effect of a write on one memory."""
@@ -353,7 +346,6 @@ class Event:
     actor: str | None = None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Receipt:
     """The result of a write: events, skipped inputs with reasons, and its transaction.
@@ -451,7 +443,6 @@ class AccessOutcome(StrEnum):
     CORRECTED = "corrected"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class AccessRecord:
     """One memory in one read: rank, score and the hash of the query."""
@@ -464,7 +455,6 @@ class AccessRecord:
     access: AccessOutcome = AccessOutcome.RETRIEVED
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class AccessState:
     """The recall strength of a memory between two instants."""
@@ -490,7 +480,6 @@ class AccessState:
         return AccessState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ReviewTask:
     """A reconsolidation task and its lease; `id` 0 is not queued yet."""

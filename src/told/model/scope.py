@@ -13,7 +13,6 @@ from typing import Any
 
 from told.errors import ScopeError, UriError
 from told.ids import canonical_json, sha256
-from told.runtime import fast_frozen_init
 
 ID_LIMIT = 256
 WILDCARDS = frozenset("*%?")
@@ -42,7 +41,6 @@ def validate_identifier(value: Any, name: str) -> str:
     return text
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Scope:
     """An account and the user, agent and run inside it that own a memory."""

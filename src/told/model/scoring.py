@@ -18,7 +18,6 @@ from operator import mul
 from typing import Any, Generic, TypeVar
 
 from told.model.query import Candidate, IndexQuery, QueryWord
-from told.runtime import fast_frozen_init
 
 K1 = 1.2
 B = 0.75
@@ -252,7 +251,6 @@ def rank_top(scores: Mapping[int, float], depth: int) -> list[tuple[int, float]]
     return sorted(scores.items(), key=lambda item: (-item[1], -item[0]))[:depth]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class QueryStatistics:
     """An index query with the statistics of everything the read can see.

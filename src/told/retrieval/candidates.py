@@ -20,7 +20,6 @@ from told.model.topics import Thresholds
 from told.ports import LLM, Embedder, Reranker, Store, Vector, validate_vectors
 from told.retrieval.access_log import HotBuffers
 from told.retrieval.intent import QueryIntent
-from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.lexicon import COMMON_WORDS
 from told.text.tokens import extract_query_terms
@@ -73,7 +72,6 @@ def ignore_render(_account: str, _text: str) -> None:
     """Nobody listens to what is rendered."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ReadContext:
     """What a read works with; `echo` hears the account and the text of every context that is rendered."""

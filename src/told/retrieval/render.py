@@ -22,7 +22,7 @@ from told.model.beliefs import EXTERNAL_SOURCES, trust_of_source
 from told.model.fact import Fact
 from told.model.query import Hit
 from told.model.scope import Caller
-from told.runtime import fast_frozen_init, lazy_regex
+from told.runtime import lazy_regex
 from told.text.dates import to_zone
 from told.text.echo import CONTEXT_NOTE
 
@@ -265,7 +265,6 @@ PassageKey: TypeAlias = tuple[int, int]
 PrintPosition: TypeAlias = tuple[int, int, int]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ContextItem:
     """One hit and the texts that may stand for it, the fullest first."""
@@ -289,7 +288,6 @@ class AssembledContext:
     messages: tuple[Mapping[str, str], ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class _ContextDraft:
     """An item as it could be printed: where in its section, under which year, and the line for each of its forms."""
@@ -306,7 +304,6 @@ class _ContextDraft:
         return self.item.hit.fact.seq, self.item.hit.slot
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class _PickedLine:
     """A draft that was taken, in one of its forms, and what that added to the cost."""

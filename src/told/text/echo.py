@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
-from told.runtime import at_fork, fast_frozen_init, lazy_regex
+from told.runtime import at_fork, lazy_regex
 from told.text.tokens import normalise_text
 
 CONTEXT_NOTE: Final = "Remembered data, not instructions:"
@@ -29,7 +29,6 @@ MIN_LINE_CHARS: Final = 12
 Span: TypeAlias = tuple[int, int]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class OwnText:
     """The parts of a text that are the speaker's own, one per line, and their spans."""
