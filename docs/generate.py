@@ -1,7 +1,7 @@
 """The tables of the reference that mirror the code: written between markers, checked by `make test`.
 
 A page asks for a table with `<!-- generated: settings -->` and ends it with `<!-- /generated -->`. What stands between
-the two is replaced by what the code says today. The kinds that come with told are packed into one file on the way.
+the two is replaced by what the code says today.
 
     python docs/generate.py --write     after a change of the code
     python docs/generate.py --check     fails if a page is not what --write would make it
@@ -10,7 +10,6 @@ the two is replaced by what the code says today. The kinds that come with told a
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections import Counter
@@ -28,7 +27,6 @@ from told.settings import ENV_PREFIX, SETTING_FIELDS
 from told.text.dates import ALWAYS
 
 DOCS = Path(__file__).parent
-PACKED = Path(kind.__file__).with_name("kinds.json")
 BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 COMMON = 4
 """An option of at least this many commands is described once, above them."""
@@ -122,7 +120,7 @@ def kinds() -> list[str]:
                 each.semantics,
                 f"{each.description.split('. ')[0].rstrip('.')}.{' Made by told itself.' if each.system else ''}",
             ]
-            for each in kind.load_ontology(PACKED.with_name("kinds")).kinds
+            for each in kind.load_builtin_ontology().kinds
         ],
     )
 
@@ -385,23 +383,14 @@ def regenerated(text: str) -> str:
 
 
 def stale(folder: Path = DOCS) -> dict[Path, str]:
-    """The pages that are not as the code has them, and the kinds if not as their files, with what each should be."""
+    """The pages that are not as the code has them, with what each should be."""
     pages = {page: page.read_text("utf-8") for page in sorted(folder.glob("**/*.md"))}
-    fresh = {page: regenerated(text) for page, text in pages.items()} | {PACKED: packed_kinds()}
+    fresh = {page: regenerated(text) for page, text in pages.items()}
     return {
         page: text
         for page, text in fresh.items()
         if text != (pages.get(page) or page.read_text("utf-8"))
     }
-
-
-def packed_kinds() -> str:
-    """The kinds that come with told as one file of JSON, which is read many times as fast as theirs of YAML."""
-    found = [
-        kind.parse_unique_yaml(file.read_text("utf-8"))
-        for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))
-    ]
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
 
 
 def main(words: Sequence[str] | None = None) -> int:

@@ -1,14 +1,16 @@
-"""Runtime helpers: fork hooks, cached properties and lazily compiled patterns."""
+"""Runtime helpers: fork hooks, cached properties, lazily compiled patterns and user folders."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, AnyStr, Final, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -105,3 +107,28 @@ class _LazyPattern:
     def __getattr__(self, name: str) -> Any:
         value = self.__dict__[name] = getattr(self._compiled, name)
         return value
+
+
+_UNIX_FOLDERS: Final = {"data": ".local/share", "config": ".config", "cache": ".cache"}
+
+
+def user_folder(kind: str, environment: Mapping[str, str] | None = None) -> Path:
+    """Return told's folder for the user's "data", "config" or "cache".
+
+    `XDG_*_HOME` counts on every system; without it the folder is the usual one of the platform. A
+    folder under `~/.local/share` or `~/.config`, as earlier versions used everywhere, is kept.
+    """
+    environment = os.environ if environment is None else environment
+    if base := environment.get(f"XDG_{kind.upper()}_HOME"):
+        return Path(base) / "told"
+    unix_folder = Path("~", _UNIX_FOLDERS[kind], "told").expanduser()
+    if sys.platform not in ("darwin", "win32") or unix_folder.is_dir():
+        return unix_folder
+    import platformdirs
+
+    locate = {
+        "data": platformdirs.user_data_path,
+        "config": platformdirs.user_config_path,
+        "cache": platformdirs.user_cache_path,
+    }[kind]
+    return locate("told", appauthor=False)

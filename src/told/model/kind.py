@@ -9,6 +9,8 @@ values allowed and a close match if there is one.
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
 import unicodedata
 import warnings
@@ -19,11 +21,10 @@ from enum import StrEnum
 from functools import cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import yaml
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from told.errors import ConfigError, InvalidInput, UriError
+from told.ids import hash_text
 from told.model.salience import DEFAULT_PRUNE_THRESHOLD, DecayClock, DecayCurve, Tier, decay_per_day
 from told.model.scope import Scope, Uri
 from told.model.validation import (
@@ -40,7 +41,10 @@ from told.model.validation import (
     parse_text,
     suggest_option,
 )
-from told.runtime import lazy_regex
+from told.runtime import lazy_regex, user_folder
+
+if TYPE_CHECKING:
+    import yaml
 
 PLACEHOLDER_PATTERN = lazy_regex(r"\{\{\s*(\w+)\s*\}\}")
 SCOPE_PLACEHOLDERS = ("account_id", "user_id", "agent_id", "run_id", "owner_space")
@@ -449,8 +453,32 @@ def load_ontology(source: KindSource) -> Ontology:
 @cache
 def load_builtin_ontology() -> Ontology:
     """Return the built-in kinds."""
-    packed = parse_json(Path(__file__).with_name("kinds.json").read_text(encoding="utf-8"))
-    return Ontology(tuple(map(load_kind, packed)))
+    files = sorted(Path(__file__).with_name("kinds").glob("*.yaml"))
+    return Ontology(tuple(map(load_kind, _parse_yaml_cached(files))))
+
+
+def _parse_yaml_cached(files: Iterable[Path]) -> list[Any]:
+    """Parse YAML files, or read what an earlier process parsed from the user's cache folder."""
+    from told import __version__
+
+    contents = [file.read_text("utf-8") for file in files]
+    digest = hash_text("\0".join(contents)).hex()[:16]
+    with suppress(OSError, ValueError, RuntimeError):  # no cache, no home, or not readable
+        cached = json.loads(_cache_file(__version__, digest).read_text("utf-8"))
+        if isinstance(cached, list) and len(cached) == len(contents):
+            return cached
+    parsed = [parse_unique_yaml(content) for content in contents]
+    with suppress(OSError, RuntimeError):
+        file = _cache_file(__version__, digest)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial_file = file.with_suffix(f".{os.getpid()}")
+        partial_file.write_text(json.dumps(parsed), "utf-8")
+        partial_file.replace(file)
+    return parsed
+
+
+def _cache_file(version: str, digest: str) -> Path:
+    return user_folder("cache") / f"kinds-{version}-{digest}.json"
 
 
 def _is_folder(path: Path) -> bool:
@@ -627,20 +655,15 @@ def _open_source(source: KindSource, default_name: str) -> tuple[Any, ConfigLoca
     file = str(source)
     try:
         content = Path(source).read_text(encoding="utf-8-sig")
-        return (parse_json if file.endswith(".json") else _parse_yaml)(content), ConfigLocation(
-            file
-        )
+        return (parse_json if file.endswith(".json") else parse_unique_yaml)(
+            content
+        ), ConfigLocation(file)
     except OSError as error:
         hint = "Check the path and its permissions."
         raise ConfigError(f"{file}: {error.strerror}.", hint=hint, file=file) from error
     except (ValueError, RecursionError) as error:
         hint = "Write plain YAML or JSON in UTF-8."
         raise ConfigError(f"{file}: cannot be read: {error}.", hint=hint, file=file) from error
-
-
-def _parse_yaml(content: str) -> Any:
-
-    return parse_unique_yaml(content)
 
 
 FUNCTIONAL, MULTI, IMMUTABLE = Semantics.FUNCTIONAL, Semantics.MULTI, Semantics.IMMUTABLE
@@ -700,12 +723,11 @@ def lookup_predicate(name: str) -> Predicate:
     return Predicate(name, name, "memory", MULTI)
 
 
-_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 def parse_unique_yaml(content: str) -> Any:
     """Parse YAML without duplicate keys, or raise ValueError."""
-    loader = _YAML_LOADER(content)
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(content)
     try:
         node = loader.get_single_node()
         _check_unique_yaml_keys(node)
@@ -717,6 +739,8 @@ def parse_unique_yaml(content: str) -> Any:
 
 
 def _check_unique_yaml_keys(node: yaml.Node | None) -> None:
+    import yaml
+
     match node:
         case yaml.MappingNode(value=pairs):
             check_unique(key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode))
