@@ -132,3 +132,8 @@ def user_folder(kind: str, environment: Mapping[str, str] | None = None) -> Path
         "cache": platformdirs.user_cache_path,
     }[kind]
     return locate("told", appauthor=False)
+
+
+def config_folders(environment: Mapping[str, str] | None = None) -> tuple[Path, Path]:
+    """Return the configuration folders: the project's, then the user's."""
+    return Path(".told"), user_folder("config", environment)

@@ -17,7 +17,7 @@ from typing import Any
 
 from told.errors import ConfigError
 from told.model.salience import DEFAULT_PRUNE_THRESHOLD
-from told.runtime import lazy_regex
+from told.runtime import config_folders, lazy_regex, user_folder
 from told.text.tokens import format_value
 
 ENV_PREFIX = "TOLD_"
@@ -625,20 +625,13 @@ def find_config_file(environment: Mapping[str, str]) -> Path | None:
                 hint="Create it, or unset it.",
             )
         return Path(configured)
-    config_home = Path(environment.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    candidates = (Path(".told/config.yaml"), config_home / "told" / "config.yaml")
+    candidates = (folder / "config.yaml" for folder in config_folders(environment))
     return next((candidate for candidate in candidates if candidate.is_file()), None)
-
-
-def get_data_folder(environment: Mapping[str, str] | None = None) -> Path:
-    """Return the folder of the default store."""
-    environment = os.environ if environment is None else environment
-    return Path(environment.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "told"
 
 
 def resolve_store_url(settings: Settings) -> str:
     """Return the URL of the configured store."""
-    return settings.store or f"sqlite:///{get_data_folder() / 'told.db'}"
+    return settings.store or f"sqlite:///{user_folder('data') / 'told.db'}"
 
 
 def resolve_store_file(settings: Settings) -> Path | None:
