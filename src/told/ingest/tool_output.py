@@ -51,7 +51,8 @@ class OutputRow(NamedTuple):
 
 def is_large(text: str, settings: Settings) -> bool:
     """Whether an output is long enough to be shortened."""
-    return len(text) >= settings.tool_chars or text.count("\n") + 1 >= settings.tool_lines
+    limits = settings.ingestion
+    return len(text) >= limits.tool_chars or text.count("\n") + 1 >= limits.tool_lines
 
 
 def compress_output(text: str, uri: str, *, keep: int = DEFAULT_KEEP_CHARS) -> CompressedOutput:

@@ -275,15 +275,17 @@ def _build_denial_note(state: SearchState) -> StageNote:
 
 def _count_required(state: SearchState, settings: Settings) -> int:
     """How many answers there must be: as many as asked for, and all that a later step looks at."""
-    rerank_count = settings.rerank_depth if state.request.rerank else 0
-    diversity_count = ranking.DIVERSITY_DEPTH if settings.diversity else 0
-    return max(state.request.limit, settings.newest_among, rerank_count, diversity_count)
+    rerank_count = settings.ranking.rerank_depth if state.request.rerank else 0
+    diversity_count = ranking.DIVERSITY_DEPTH if settings.ranking.diversity else 0
+    return max(state.request.limit, settings.ranking.newest_among, rerank_count, diversity_count)
 
 
 def _count_to_fetch(state: SearchState, settings: Settings) -> int:
     """How many facts are fetched: some more than needed, for some of them may be one."""
-    expand_count = settings.expand_from if state.index_result.has_links else 0
-    return max(state.request.limit + settings.spare, _count_required(state, settings), expand_count)
+    expand_count = settings.ranking.expand_from if state.index_result.has_links else 0
+    return max(
+        state.request.limit + settings.ranking.spare, _count_required(state, settings), expand_count
+    )
 
 
 def _filter_by_score(state: SearchState, settings: Settings) -> list[ScoredCandidate]:
