@@ -118,7 +118,7 @@ class ConfigError(InvalidInput):
 
 
 class Unsupported(ToldError):
-    """This build of told does not do that."""
+    """This version of told does not support that."""
 
     code, status = "E110", 501
 
@@ -130,7 +130,7 @@ class NotFoundError(ToldError, LookupError):
 
 
 class Conflict(ToldError):
-    """Somebody else wrote first; read again and retry."""
+    """Another writer committed first; read again and retry."""
 
     code, status = "E300", 409
 
@@ -143,7 +143,7 @@ class IdempotencyConflict(Conflict):
 
 
 class Diverged(Conflict):
-    """The two ledgers share no common continuation."""
+    """The two ledgers have diverged."""
 
     code = "E302"
     default_hint = "Import into an empty store or another account."
@@ -235,13 +235,13 @@ class MediaError(ToldError):
 
 
 class FetchError(MediaError):
-    """What the URL names cannot be fetched."""
+    """The URL cannot be fetched."""
 
     code = "E801"
 
 
 class ReaderMissing(MediaError):
-    """What reads this is not installed."""
+    """The required reader is not installed."""
 
     code, status = "E802", 503
 
@@ -258,5 +258,5 @@ def format_rebuild_command(accounts: Sequence[str]) -> str:
     ] or ["`told rebuild`"]
     remaining = len(accounts) - MAX_NAMED_ACCOUNTS
     return " and ".join(
-        [*commands, *([f"so for {remaining} more accounts"] if remaining > 0 else [])]
+        [*commands, *([f"the same for {remaining} more accounts"] if remaining > 0 else [])]
     )

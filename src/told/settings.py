@@ -723,7 +723,7 @@ def resolve_store_file(settings: Settings) -> Path | None:
         return Path(path).expanduser() if mark and scheme == "sqlite" else None
     except RuntimeError as error:
         raise ConfigError(
-            f"{resolve_store_url(settings)!r} names a home that is not there.", hint="Write it out."
+            f"{resolve_store_url(settings)!r} names an unknown home folder.", hint="Use an absolute path."
         ) from error
 
 
@@ -741,13 +741,13 @@ def _load_file(path: Path) -> Mapping[str, Any]:
     except yaml.YAMLError as error:
         raise _unreadable_error(path, error) from error
     if not isinstance(data, dict):
-        raise ConfigError(f"{path} must hold `name: value` lines.")
+        raise ConfigError(f"{path} must contain `name: value` lines.")
     return data
 
 
 def _unreadable_error(path: Path, error: Exception) -> ConfigError:
     return ConfigError(
-        f"{path} cannot be read: {' '.join(str(error).split())}.", hint="Mend or remove the file."
+        f"{path} cannot be read: {' '.join(str(error).split())}.", hint="Fix or remove the file."
     )
 
 
@@ -797,7 +797,7 @@ def _coerce_value(name: str, value: Any, expected_type: type, source: str) -> An
         return float(value)
     if isinstance(value, str) and _UNWRITABLE.search(value):
         raise ConfigError(
-            f"{source}: {name} holds a NUL or half a character: {format_value(value)}."
+            f"{source}: {name} contains a NUL or a lone surrogate: {format_value(value)}."
         )
     if type(value) is expected_type:
         return value

@@ -621,7 +621,7 @@ def test_a_file_that_is_not_utf8_is_an_error_of_ours(tmp_path):
 
 
 def test_a_folder_without_kinds_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="holds no kind"):
+    with pytest.raises(ConfigError, match="contains no kinds"):
         load_ontology(tmp_path)
 
 

@@ -196,7 +196,7 @@ def select_believed(
     """
     if belief not in BELIEFS:
         raise InvalidInput(
-            f"There is no belief {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}."
+            f"Unknown belief mode {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}."
         )
     rivals = _map_rivals(facts, links)
     if belief == "all" or not rivals:

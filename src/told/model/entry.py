@@ -374,7 +374,7 @@ def upcast_envelope(sort: str, data: dict[str, Any]) -> dict[str, Any]:
     while data["v"] < VERSION:
         step = UPCASTS.get(data["v"])
         if step is None:
-            raise StoreVersion(f"No reader for entries of version {data['v']}.")
+            raise StoreVersion(f"Entries of version {data['v']} are not supported.")
         data = {**step(sort, data), "v": data["v"] + 1}
     if data["v"] > VERSION:
         raise StoreVersion(

@@ -295,7 +295,7 @@ class _FilterParser:
             return self.parse_comparison(field, "eq", value)
         if not value:
             raise FilterError(
-                f"The field {field!r} has an empty object for its test.", hint=_EXAMPLE
+                f"The field {field!r} has an empty condition.", hint=_EXAMPLE
             )
         return combine_all(
             [self.parse_comparison(field, op, operand) for op, operand in value.items()]
@@ -373,7 +373,7 @@ def _parse_field_name(name: Any) -> str:
     if not 1 <= len(key) <= MAX_FIELD:
         raise FilterError(f"A field name has 1 to {MAX_FIELD} characters, not {len(key)}.")
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in key):
-        raise FilterError(f"The field name {name!r} holds a control character.")
+        raise FilterError(f"The field name {name!r} contains a control character.")
     return METADATA_PREFIX + key
 
 
@@ -416,7 +416,7 @@ def _reject_operand(field: str, op: str, expected: str, raw: Any) -> NoReturn:
 def _parse_time(field: str, op: str, raw: Any) -> int:
     if op in ("contains", "icontains"):
         raise FilterError(
-            f"{field} is an instant and cannot {op}.", hint="Use gte and lt for a stretch of time."
+            f"{field} is an instant; {op} does not apply.", hint="Use gte and lt for a time range."
         )
     if isinstance(raw, bool) or not isinstance(raw, str | int | float | date):
         _reject_operand(field, op, "a time, such as 2026-03-01", raw)
@@ -428,7 +428,7 @@ def _parse_time(field: str, op: str, raw: Any) -> int:
 
 def _parse_scope_id(field: str, op: str, raw: str) -> str:
     if raw.strip() == "*":
-        hint = "Values are compared literally; leave the field out, and name another id, to read every one."
+        hint = "Values are compared literally; omit the field and filter by another id."
         raise FilterError(f"{field} cannot be a wildcard.", hint=hint)
     if op not in ("eq", "ne"):
         return raw
@@ -466,7 +466,7 @@ def _copy_literal(raw: Any, budget: Iterator[int], depth: int = 1) -> JSON:
 
 def _check_text(raw: str) -> str:
     if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise FilterError("A value holds half of a surrogate pair, which is not text.")
+        raise FilterError("A value contains a lone surrogate.")
     return raw
 
 

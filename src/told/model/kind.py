@@ -326,7 +326,7 @@ class Ontology(Mapping[str, Kind]):
         object.__setattr__(self, "_named", {kind.name: kind for kind in self.kinds})
         if len(self._named) < len(self.kinds):
             raise ConfigError(
-                "Two kinds of an ontology have the same name.", hint="Use plus() to replace a kind."
+                "Two kinds of an ontology have the same name.", hint="Use with_kinds() to replace a kind."
             )
 
     def __getitem__(self, name: str) -> Kind:
@@ -372,7 +372,7 @@ def _validate_kind(kind: Kind) -> None:
         )
     names = [item.name for item in kind.fields]
     if duplicates := {name for name in names if names.count(name) > 1}:
-        raise spot.child("fields").value_error(sorted(duplicates), "each name once")
+        raise spot.child("fields").value_error(sorted(duplicates), "unique names")
     if kind.key is None and kind.is_keyed:
         raise spot.missing_key_error(
             "key", f"the field that routes a memory to its thread, because write is {kind.write}"
@@ -498,8 +498,8 @@ def _load_folder(folder: Path) -> Ontology:
         kinds[kind.name] = kind
     if not kinds:
         raise ConfigError(
-            f"{folder}: holds no kind.",
-            hint="Put one YAML file for each kind there.",
+            f"{folder}: contains no kinds.",
+            hint="Add one YAML file per kind.",
             file=str(folder),
         )
     return Ontology(tuple(kinds.values()))
@@ -550,7 +550,7 @@ def _build_kind(values: Mapping[str, Any], spot: ConfigLocation) -> Kind:
 
 def _warn_deprecated(keys: list[str], spot: ConfigLocation) -> None:
     if keys:
-        advice = "say cardinality and eviction instead: superseded is 1 and recency, the others unlimited and salience"
+        advice = "use cardinality and eviction instead"
         warnings.warn(
             f"{spot.file}: {', '.join(keys)}: deprecated; {advice}.",
             DeprecationWarning,

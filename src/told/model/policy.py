@@ -167,7 +167,7 @@ class Policy:
     def __post_init__(self) -> None:
         if not self.name.strip() or ("+" in self.name and not self.parts):
             raise InvalidInput(
-                f"A policy cannot be called {self.name!r}.", hint="Use a name without '+'."
+                f"{self.name!r} is not a valid policy name.", hint="Use a name without '+'."
             )
         if not_forbiddable := self.forbids & UNDENIABLE_ACTIONS:
             listed = ", ".join(sorted(not_forbiddable))
@@ -223,7 +223,7 @@ class Grant:
         for name in ("holder", "issuer", "policy", "rationale"):
             if not getattr(self, name).strip():
                 raise InvalidInput(
-                    f"A grant needs a {name}.", hint="Say who may do what, who says so, and why."
+                    f"A grant needs a {name}.", hint="Give holder, issuer, policy and rationale."
                 )
         if not self.actions:
             raise InvalidInput(

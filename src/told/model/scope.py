@@ -37,7 +37,7 @@ def validate_identifier(value: Any, name: str) -> str:
     if not is_plain and any(
         unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text
     ):
-        raise ScopeError(f"{name} holds a control or invisible character: {text!r}.")
+        raise ScopeError(f"{name} contains a control or invisible character: {text!r}.")
     return text
 
 
@@ -131,7 +131,7 @@ class Uri:
     def parse(cls, text: Any) -> Uri:
         """Parse an address strictly: no empty, dotted, encoded or invisible segment."""
         if not isinstance(text, str) or not text.startswith("ctx://"):
-            raise UriError(f"An address starts with ctx://, unlike {text!r}.")
+            raise UriError(f"The address {text!r} does not start with ctx://.")
         account, *path = text.removeprefix("ctx://").split("/")
         return cls(
             _check_segment(account, text), tuple(_check_segment(part, text) for part in path)
@@ -159,11 +159,11 @@ def _check_segment(part: str, address: str) -> str:
         )
     folded = unicodedata.normalize("NFKC", part)
     if folded in (".", "..") or any(char in "/\\%" for char in part + folded):
-        raise UriError(f"The segment {part!r} of {address!r} hides a separator.")
+        raise UriError(f"The segment {part!r} of {address!r} contains an encoded separator.")
     if part != part.strip() or any(
         unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in part
     ):
-        raise UriError(f"The segment {part!r} of {address!r} holds an invisible character.")
+        raise UriError(f"The segment {part!r} of {address!r} contains an invisible character.")
     if len(part) > ID_LIMIT:
         raise UriError(f"A segment of {address[:40]!r}… is longer than {ID_LIMIT} characters.")
     return part

@@ -61,7 +61,7 @@ ValueParser: TypeAlias = Callable[[Any, ConfigLocation], Any]
 def parse_text(value: Any, location: ConfigLocation) -> str:
     """Return a trimmed, non-empty text."""
     if not isinstance(value, str) or not value.strip():
-        raise location.value_error(value, "a text that is not empty")
+        raise location.value_error(value, "a non-empty text")
     return value.strip()
 
 

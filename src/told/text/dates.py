@@ -82,7 +82,7 @@ def parse_instant(
     """
     start = parse_interval(value, zone=zone, now=now).start
     if start is None:
-        raise TimeError(f"{value!r} has no beginning.", hint="Name one instant.")
+        raise TimeError(f"{value!r} has no start.", hint="Name one instant.")
     return start
 
 
@@ -100,11 +100,11 @@ class Interval:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise TimeError(
-                f"{self.precision!r} is no precision.", hint=f"Use one of {', '.join(PRECISIONS)}."
+                f"{self.precision!r} is not a precision.", hint=f"Use one of {', '.join(PRECISIONS)}."
             )
         if self.start is not None and self.end is not None and self.start >= self.end:
             raise TimeError(
-                "The interval ends before it begins.", hint="Write the earlier time first."
+                "The interval ends before it starts.", hint="Write the earlier time first."
             )
 
     def contains(self, us: int) -> bool:
@@ -178,7 +178,7 @@ def parse_interval(
         case Interval():
             return value
         case bool():
-            raise TimeError("A truth value is no time.")
+            raise TimeError("A boolean is not a time.")
         case int() | float():
             return _instant_interval(_epoch_to_us(value))
         case datetime():
@@ -187,7 +187,7 @@ def parse_interval(
             return _calendar_interval(value, "day", _resolve_zone(zone) or UTC)
         case str():
             return _parse_interval_text(value, zone, now)
-    raise TimeError(f"{type(value).__name__} is no time.")
+    raise TimeError(f"{type(value).__name__} is not a time.")
 
 
 def _parse_interval_text(text: str, zone: str | tzinfo | None, now: datetime | None) -> Interval:
@@ -195,7 +195,7 @@ def _parse_interval_text(text: str, zone: str | tzinfo | None, now: datetime | N
         return parsed
     if now is not None and (parsed := parse_relative(text, now=now, zone=zone)):
         return parsed
-    raise TimeError(f"{_quote(text)} cannot be read as a time.")
+    raise TimeError(f"{_quote(text)} cannot be parsed as a time.")
 
 
 def _quote(text: str) -> str:
@@ -238,7 +238,7 @@ def _load_zone(name: str) -> tzinfo:
         )
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise TimeError(
-            f"{_quote(name)} is no time zone.", hint="Use one such as Europe/Berlin or +01:00."
+            f"{_quote(name)} is not a time zone.", hint="Use one such as Europe/Berlin or +01:00."
         ) from None
 
 
@@ -270,7 +270,7 @@ def _parse_iso_interval(text: str, tz: tzinfo | None) -> Interval | None:
     except TimeError:
         raise
     except (ValueError, OverflowError) as problem:
-        raise TimeError(f"{_quote(text)} is no time: {problem}.") from None
+        raise TimeError(f"{_quote(text)} is not a time: {problem}.") from None
     if first is None or last is None:
         return None
     precision = min(first.precision, last.precision, key=PRECISIONS.index)
@@ -327,7 +327,7 @@ def _calendar_interval(first: date, unit: str, tz: tzinfo) -> Interval:
         end = None
     if start == end:
         raise TimeError(
-            f"There was no {first} in {tz}: clocks were put past it.",
+            f"{first} does not exist in {tz}: the clocks skipped it.",
             hint="Name the day before or after.",
         )
     return Interval(start, end, _PRECISION_BY_UNIT.get(unit, unit))
@@ -392,7 +392,7 @@ def parse_relative(
 
 
 def _unparsable_error(text: str) -> TimeError:
-    return TimeError(f"{_quote(text)} is not understood as a time.", hint=_EXAMPLES_HINT)
+    return TimeError(f"{_quote(text)} cannot be parsed as a time.", hint=_EXAMPLES_HINT)
 
 
 def localise(now: datetime, zone: str | tzinfo | None) -> datetime:

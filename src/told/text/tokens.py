@@ -415,7 +415,7 @@ _COMBINING: Final = lazy_regex(
 def validate_text(text: str, *, limit: int) -> str:
     """Return a text that every store can keep, or raise an error that says what to change."""
     if not isinstance(text, str):
-        raise InvalidInput(f"Text is expected, not {type(text).__name__}.", hint="Pass a str.")
+        raise InvalidInput(f"The text must be a str, not {type(text).__name__}.", hint="Pass a str.")
     if len(text) > limit:
         raise TooLarge(
             f"The text has {len(text):,} characters; at most {limit:,} are accepted.",
@@ -522,7 +522,7 @@ def parse_reply(text: str) -> JsonReply:
         if spans := list(_find_json_spans(part)):
             return _choose_reply(spans, part)
     raise InvalidInput(
-        "The reply holds no JSON.",
+        "The reply contains no JSON.",
         hint="Ask the model again for JSON only.",
         reply=make_snippet(text, 200),
     )
