@@ -81,7 +81,7 @@ class InvalidInput(ToldError, ValueError):
 
 
 class ScopeError(InvalidInput):
-    """At least one of user_id, agent_id, or run_id must be provided"""
+    """At least one of user_id, agent_id, or run_id must be provided"""  # noqa: D415
 
     code = "E101"
 
@@ -96,7 +96,10 @@ class TimeError(InvalidInput):
     """The time cannot be read."""
 
     code = "E103"
-    default_hint = "Use ISO 8601 with an offset, such as 2026-03-01T09:00:00+00:00, or a date such as 2026-03-01."
+    default_hint = (
+        "Use ISO 8601 with an offset, such as 2026-03-01T09:00:00+00:00, or a date such as "
+        "2026-03-01."
+    )
 
 
 class UriError(InvalidInput):

@@ -96,7 +96,10 @@ _TIMESTAMP_MASK = (1 << 48) - 1
 def uuid7(milliseconds: int, random: bytes) -> str:
     """Format a version 7 UUID from 48 bits of time and 74 of the ten random bytes."""
     random_hex = random.hex()
-    return f"{_uuid7_prefix(milliseconds)}{random_hex[1:4]}-{'89ab'[random[2] >> 4 & 3]}{random_hex[5:8]}-{random_hex[8:20]}"
+    return (
+        f"{_uuid7_prefix(milliseconds)}{random_hex[1:4]}-{'89ab'[random[2] >> 4 & 3]}"
+        f"{random_hex[5:8]}-{random_hex[8:20]}"
+    )
 
 
 @lru_cache(maxsize=16)

@@ -71,7 +71,7 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-class cached_property(Generic[T]):
+class cached_property(Generic[T]):  # noqa: N801
     """A property computed once per object; concurrent threads may compute it more than once.
 
     Before Python 3.12, functools.cached_property holds one lock per class, and a child forked

@@ -723,7 +723,8 @@ def resolve_store_file(settings: Settings) -> Path | None:
         return Path(path).expanduser() if mark and scheme == "sqlite" else None
     except RuntimeError as error:
         raise ConfigError(
-            f"{resolve_store_url(settings)!r} names an unknown home folder.", hint="Use an absolute path."
+            f"{resolve_store_url(settings)!r} names an unknown home folder.",
+            hint="Use an absolute path.",
         ) from error
 
 

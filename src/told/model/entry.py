@@ -104,7 +104,10 @@ class Evidence(_DigestSlot):
     def digest(self) -> bytes:
         """Return the identity of this evidence within its scope, computed once."""
         if not hasattr(self, "_digest"):
-            prefix = f"{_origin_prefix(self.sort, self.role, self.name, self.said_at, self.source)},{quote_json(self.content)}"
+            prefix = (
+                f"{_origin_prefix(self.sort, self.role, self.name, self.said_at, self.source)},"
+                f"{quote_json(self.content)}"
+            )
             blobs = list_blob_hashes(self.meta) if self.meta else ()
             object.__setattr__(
                 self,
@@ -207,9 +210,13 @@ class Erased:
 
 Verb: TypeAlias = Observed | Asserted | Retracted | Linked | Ruled | Erased
 VERBS: Mapping[str, type[Any]] = {
-    "observed": Observed, "asserted": Asserted, "retracted": Retracted,
-    "linked": Linked, "ruled": Ruled, "erased": Erased,
-}  # fmt: skip
+    "observed": Observed,
+    "asserted": Asserted,
+    "retracted": Retracted,
+    "linked": Linked,
+    "ruled": Ruled,
+    "erased": Erased,
+}
 _SORTS = {verb: sort for sort, verb in VERBS.items()}
 
 
@@ -342,15 +349,32 @@ def decode_envelope(sort: str, account: str, envelope: bytes) -> Draft:
 _MAYBE_TEXT = (str, type(None))
 _MAYBE_INT = (int, type(None))
 BODY_SHAPES: Mapping[str, Mapping[str, Any]] = {
-    "observed": {"id": str, "content": str, "role": str, "name": _MAYBE_TEXT, "said_at": _MAYBE_INT, "meta": dict},
-    "asserted": {"thread": str, "text": str, "kind": str, "meta": dict, "since": _MAYBE_INT, "expires": _MAYBE_INT,
-                 "said_at": _MAYBE_INT, "confidence": (int, float), "evidence": _MAYBE_TEXT, "actor": _MAYBE_TEXT,
-                 "after": _MAYBE_TEXT},
+    "observed": {
+        "id": str,
+        "content": str,
+        "role": str,
+        "name": _MAYBE_TEXT,
+        "said_at": _MAYBE_INT,
+        "meta": dict,
+    },
+    "asserted": {
+        "thread": str,
+        "text": str,
+        "kind": str,
+        "meta": dict,
+        "since": _MAYBE_INT,
+        "expires": _MAYBE_INT,
+        "said_at": _MAYBE_INT,
+        "confidence": (int, float),
+        "evidence": _MAYBE_TEXT,
+        "actor": _MAYBE_TEXT,
+        "after": _MAYBE_TEXT,
+    },
     "retracted": {"thread": str, "why": str},
     "linked": {"src": str, "rel": str, "dst": str, "weight": (int, float), "meta": dict},
     "ruled": {"sort": str, "name": str, "rule": dict},
     "erased": {"seqs": list, "why": str, "was": dict},
-}  # fmt: skip
+}
 
 
 def _check_shape(body: Any, shape: Mapping[str, Any]) -> dict[str, Any]:

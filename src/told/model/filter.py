@@ -294,9 +294,7 @@ class _FilterParser:
         if not isinstance(value, Mapping):
             return self.parse_comparison(field, "eq", value)
         if not value:
-            raise FilterError(
-                f"The field {field!r} has an empty condition.", hint=_EXAMPLE
-            )
+            raise FilterError(f"The field {field!r} has an empty condition.", hint=_EXAMPLE)
         return combine_all(
             [self.parse_comparison(field, op, operand) for op, operand in value.items()]
         )
@@ -346,7 +344,10 @@ def _parse_connective(key: Any) -> str | None:
         return _CONNECTIVES.get(key)
     if key.startswith("$") or key.upper() in _CONNECTIVES:
         nearest = difflib.get_close_matches(key.lower(), ["$and", "$or", "$not"], n=1, cutoff=0)[0]
-        hint = f"Did you mean {_CONNECTIVES[nearest]!r}? A metadata key of that name is {METADATA_PREFIX + key!r}."
+        hint = (
+            f"Did you mean {_CONNECTIVES[nearest]!r}? A metadata key of that name is "
+            f"{METADATA_PREFIX + key!r}."
+        )
         raise FilterError(f"{key!r} is not a connective.", hint=hint)
     return None
 
@@ -460,7 +461,8 @@ def _copy_literal(raw: Any, budget: Iterator[int], depth: int = 1) -> JSON:
             }
         case _:
             raise FilterError(
-                f"A value is a string, number, boolean, null, list or object, not {_type_name(raw)}."
+                f"A value is a string, number, boolean, null, list or object, not "
+                f"{_type_name(raw)}."
             )
 
 

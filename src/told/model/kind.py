@@ -214,8 +214,11 @@ class FieldType(StrEnum):
 
 
 _PYTHON_TYPES: Mapping[FieldType, tuple[type, ...]] = {
-    FieldType.STRING: (str,), FieldType.NUMBER: (int, float), FieldType.INTEGER: (int,), FieldType.BOOLEAN: (),
-}  # fmt: skip
+    FieldType.STRING: (str,),
+    FieldType.NUMBER: (int, float),
+    FieldType.INTEGER: (int,),
+    FieldType.BOOLEAN: (),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,7 +329,8 @@ class Ontology(Mapping[str, Kind]):
         object.__setattr__(self, "_named", {kind.name: kind for kind in self.kinds})
         if len(self._named) < len(self.kinds):
             raise ConfigError(
-                "Two kinds of an ontology have the same name.", hint="Use with_kinds() to replace a kind."
+                "Two kinds of an ontology have the same name.",
+                hint="Use with_kinds() to replace a kind.",
             )
 
     def __getitem__(self, name: str) -> Kind:
@@ -625,20 +629,44 @@ _UPDATE_POLICIES = {
     "monotonic": _ACCUMULATING,
 }
 _FIELD_READERS: Mapping[str, ValueParser] = {
-    "name": parse_text, "type": choice_parser(FieldType), "required": parse_flag, "description": parse_text, "default": _accept_any, "enum": list_parser(_accept_any),
-}  # fmt: skip
+    "name": parse_text,
+    "type": choice_parser(FieldType),
+    "required": parse_flag,
+    "description": parse_text,
+    "default": _accept_any,
+    "enum": list_parser(_accept_any),
+}
 _KIND_READERS: Mapping[str, ValueParser] = {
-    "name": parse_text, "label": parse_text, "description": parse_text, "write": choice_parser(WriteMode), "key": parse_text, "owner": choice_parser(Owner),
-    "directory": parse_text, "filename": parse_text, "fields": list_parser(_parse_field), "levels": _parse_levels, "tier": choice_parser(Tier),
-    "weight": parse_fraction, "cardinality": _parse_cardinality, "eviction": choice_parser(Eviction), "half_life_days": _parse_days,
-    "semantics": choice_parser(Semantics), "examples": list_parser(parse_text), "enabled": parse_flag, "system": parse_flag,
+    "name": parse_text,
+    "label": parse_text,
+    "description": parse_text,
+    "write": choice_parser(WriteMode),
+    "key": parse_text,
+    "owner": choice_parser(Owner),
+    "directory": parse_text,
+    "filename": parse_text,
+    "fields": list_parser(_parse_field),
+    "levels": _parse_levels,
+    "tier": choice_parser(Tier),
+    "weight": parse_fraction,
+    "cardinality": _parse_cardinality,
+    "eviction": choice_parser(Eviction),
+    "half_life_days": _parse_days,
+    "semantics": choice_parser(Semantics),
+    "examples": list_parser(parse_text),
+    "enabled": parse_flag,
+    "system": parse_flag,
     "clock": choice_parser(DecayClock),
-    "operation_mode": choice_parser(_OPERATION_MODES), "update_policy": choice_parser(_UPDATE_POLICIES),
-}  # fmt: skip
+    "operation_mode": choice_parser(_OPERATION_MODES),
+    "update_policy": choice_parser(_UPDATE_POLICIES),
+}
 _KEY_ALIASES = {
-    "memory_type": "name", "filename_template": "filename", "owner_scope": "owner",
-    "persistence_class": "tier", "salience_weight": "weight",
-}  # fmt: skip
+    "memory_type": "name",
+    "filename_template": "filename",
+    "owner_scope": "owner",
+    "persistence_class": "tier",
+    "salience_weight": "weight",
+}
 _ONTOLOGY_READERS: Mapping[str, ValueParser] = {
     "version": _parse_version,
     "description": parse_text,
@@ -690,23 +718,96 @@ PREDICATES: Mapping[str, Predicate] = {
     row.name: row
     for row in (
         *_build_predicates(
-            "profile", FUNCTIONAL, "name", "nickname", "pronouns", "age", "lives_in", "timezone", "email", "phone",
-            "work:works_in", "work:works_at", "work:works_as", "study:studies_at", "study:studies", "married_to",
-            "relationship_status", "diet", "height", "weight", "budget", "team", "manager",
+            "profile",
+            FUNCTIONAL,
+            "name",
+            "nickname",
+            "pronouns",
+            "age",
+            "lives_in",
+            "timezone",
+            "email",
+            "phone",
+            "work:works_in",
+            "work:works_at",
+            "work:works_as",
+            "study:studies_at",
+            "study:studies",
+            "married_to",
+            "relationship_status",
+            "diet",
+            "height",
+            "weight",
+            "budget",
+            "team",
+            "manager",
         ),
-        *_build_predicates("profile", IMMUTABLE, "born_on", "birthday", "born_in", "comes_from", "native_language"),
         *_build_predicates(
-            "profile", MULTI, "speaks", "allergic_to", "has_condition", "takes", "has_partner", "has_child",
-            "has_sibling", "has_parent", "has_relative", "has_friend", "has_colleague", "has_pet", "owns", "drives",
-            "plays", "knows", "skilled_in", "graduated_from", "believes", "is", "has", "member_of",
+            "profile", IMMUTABLE, "born_on", "birthday", "born_in", "comes_from", "native_language"
         ),
-        *_build_predicates("preference", MULTI, "likes", "dislikes", "prefers", "wants", "avoids", "interested_in", "habit"),
+        *_build_predicates(
+            "profile",
+            MULTI,
+            "speaks",
+            "allergic_to",
+            "has_condition",
+            "takes",
+            "has_partner",
+            "has_child",
+            "has_sibling",
+            "has_parent",
+            "has_relative",
+            "has_friend",
+            "has_colleague",
+            "has_pet",
+            "owns",
+            "drives",
+            "plays",
+            "knows",
+            "skilled_in",
+            "graduated_from",
+            "believes",
+            "is",
+            "has",
+            "member_of",
+        ),
+        *_build_predicates(
+            "preference",
+            MULTI,
+            "likes",
+            "dislikes",
+            "prefers",
+            "wants",
+            "avoids",
+            "interested_in",
+            "habit",
+        ),
         *_build_predicates("preference", FUNCTIONAL, "reply_style"),
-        *_build_predicates("event", MULTI, "plans", "did", "attended", "visited", "bought", "started", "finished", "happened"),
+        *_build_predicates(
+            "event",
+            MULTI,
+            "plans",
+            "did",
+            "attended",
+            "visited",
+            "bought",
+            "started",
+            "finished",
+            "happened",
+        ),
         *_build_predicates("pattern", FUNCTIONAL, "deadline"),
-        *_build_predicates("pattern", MULTI, "goal", "learning", "works_on", "uses", "project_uses", "project_needs"),
+        *_build_predicates(
+            "pattern",
+            MULTI,
+            "goal",
+            "learning",
+            "works_on",
+            "uses",
+            "project_uses",
+            "project_needs",
+        ),
     )
-}  # fmt: skip
+}
 
 
 SAFETY_PREDICATES = frozenset({"allergic_to", "has_condition", "takes"})

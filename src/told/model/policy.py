@@ -108,10 +108,15 @@ MUTATING_ACTIONS = frozenset({Action.REQUEST_DELETION, Action.WRITE, Action.ADMI
 USE_ACTIONS = ALL_ACTIONS - MUTATING_ACTIONS
 GRANTABLE_ACTIONS = USE_ACTIONS | {Action.REQUEST_DELETION}
 """The meaning of "all" in a grant; `write` and `administer` must be granted by name."""
-EXPORTING_ACTIONS = frozenset({
-    Action.EXPORT_CLAIMS, Action.TRAIN_MODEL, Action.PUBLISH_RELEASE,
-    Action.SHARE_WITH_THIRD_PARTY, Action.FEDERATED_QUERY,
-})  # fmt: skip
+EXPORTING_ACTIONS = frozenset(
+    {
+        Action.EXPORT_CLAIMS,
+        Action.TRAIN_MODEL,
+        Action.PUBLISH_RELEASE,
+        Action.SHARE_WITH_THIRD_PARTY,
+        Action.FEDERATED_QUERY,
+    }
+)
 """Actions that carry content out of the account."""
 UNDENIABLE_ACTIONS = frozenset({Action.READ_METADATA, Action.REQUEST_DELETION, Action.ADMINISTER})
 
@@ -342,9 +347,14 @@ def inherit_policy(source: Policy, *others: Policy) -> Policy:
 
 
 METADATA_ONLY_KINDS = (
-    PolicyKind.OPEN_METADATA, PolicyKind.LICENSED, PolicyKind.COMMUNITY, PolicyKind.PRIVATE,
-    PolicyKind.EMBARGOED, PolicyKind.REGULATED, PolicyKind.UNKNOWN,
-)  # fmt: skip
+    PolicyKind.OPEN_METADATA,
+    PolicyKind.LICENSED,
+    PolicyKind.COMMUNITY,
+    PolicyKind.PRIVATE,
+    PolicyKind.EMBARGOED,
+    PolicyKind.REGULATED,
+    PolicyKind.UNKNOWN,
+)
 
 DEFAULT_POLICIES: Mapping[str, Policy] = MappingProxyType(
     {

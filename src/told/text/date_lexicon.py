@@ -140,7 +140,8 @@ ORDINAL_WORDS: Final = _build_word_table(
 )
 UNIT_WORDS: Final = _build_word_table(
     {
-        "second": "second seconds sec secs segundo segundos sekunde sekunden seconde secondes 秒 秒钟",
+        "second": "second seconds sec secs segundo segundos sekunde sekunden seconde secondes 秒 "
+        "秒钟",
         "minute": "minute minutes min mins minuto minutos minuten 分 分钟 分鐘",
         "hour": "hour hours hr hrs hora horas stunde stunden heure heures 小时 小時 个小时 時間",
         "day": "day days día días tag tage tagen jour jours 天 日",
@@ -148,16 +149,18 @@ UNIT_WORDS: Final = _build_word_table(
         "month": "month months mes meses monat monate monaten mois 月 个月 個月 か月 ヶ月",
         "quarter": "quarter quarters trimestre trimestres quartal quartale quartalen 季度 个季度",
         "year": "year years año años jahr jahre jahren an ans année années 年",
-        "decade": "decade decades década décadas jahrzehnt jahrzehnte jahrzehnten décennie décennies",
+        "decade": "decade decades década décadas jahrzehnt jahrzehnte jahrzehnten décennie "
+        "décennies",
     }
 )
 RELATIVE_MODIFIERS: Final = _build_word_table(
     {
-        -1: """last previous past this_past letzte letzten letztes letzter vergangene vergangenen vergangenes
-            vergangener pasado pasada dernier dernière 上 上个 上個 上一 上一个 先""",
+        -1: """last previous past this_past letzte letzten letztes letzter vergangene vergangenen
+            vergangenes vergangener pasado pasada dernier dernière 上 上个 上個 上一 上一个 先""",
         0: "this current diese diesen dieses dieser este esta ce cet cette 这 这个 這 這個 本 今",
-        1: """next coming this_coming nächste nächsten nächstes nächster kommende kommenden kommendes kommender
-            próximo próxima que_viene prochain prochaine 下 下个 下個 下一 下一个 来""",
+        1: """next coming this_coming nächste nächsten nächstes nächster kommende kommenden
+            kommendes kommender próximo próxima que_viene prochain prochaine 下 下个 下個 下一
+            下一个 来""",
     }
 )
 RELATIVE_DATE_WORDS: Final = _build_word_table(
@@ -165,7 +168,8 @@ RELATIVE_DATE_WORDS: Final = _build_word_table(
         (
             "day",
             -2,
-        ): "day_before_yesterday the_day_before_yesterday vorgestern anteayer avant-hier 前天 一昨日 おととい",
+        ): "day_before_yesterday the_day_before_yesterday vorgestern anteayer avant-hier 前天 "
+        "一昨日 おととい",
         ("day", -1): "yesterday gestern ayer anoche hier 昨天 昨日 昨晚 昨夜 きのう",
         ("day", 0): "today tonight heute hoy aujourd'hui 今天 今日 今晚 今夜 きょう",
         ("day", 1): "tomorrow morgen mañana demain 明天 明日",
@@ -279,16 +283,30 @@ def _filter_by_initial(letters: str, words: Mapping[str, _T]) -> dict[str, _T]:
 
 
 SLOT_DIGITS: Final[Mapping[str, tuple[str, ...]]] = {
-    "n": (r"\d{1,6}",), "year": (r"\d{4}",), "day": (r"\d{1,2}(?:st|nd|rd|th|er|\.)?",), "digits": (r"\d{1,2}",),
+    "n": (r"\d{1,6}",),
+    "year": (r"\d{4}",),
+    "day": (r"\d{1,2}(?:st|nd|rd|th|er|\.)?",),
+    "digits": (r"\d{1,2}",),
     "clock": (r"\d{1,2}(?::\d\d)? ?[ap]\.?m", r"\d{1,2}:\d\d"),
-}  # fmt: skip
+}
 """Digit patterns of the slots."""
 SLOT_WORDS: Final[Mapping[str, Mapping[str, object]]] = {
-    "n": NUMBER_WORDS, "nth": ORDINAL_WORDS, "unit": UNIT_WORDS, "turn": RELATIVE_MODIFIERS, "word": RELATIVE_DATE_WORDS, "name": CALENDAR_NAMES,
-    "thing": {**CALENDAR_NAMES, **UNIT_WORDS}, "weekday": _WEEKDAYS, "month": _MONTHS, "yearly": _MONTHS | _SEASONS, "edge": EDGE_WORDS,
-    "clock": CLOCK_WORDS, "part": DAY_PART_WORDS,
-    "weekday_zh": _filter_by_initial("周星礼", _WEEKDAYS), "part_zh": _filter_by_initial("早上下晚", DAY_PART_WORDS),
-}  # fmt: skip
+    "n": NUMBER_WORDS,
+    "nth": ORDINAL_WORDS,
+    "unit": UNIT_WORDS,
+    "turn": RELATIVE_MODIFIERS,
+    "word": RELATIVE_DATE_WORDS,
+    "name": CALENDAR_NAMES,
+    "thing": {**CALENDAR_NAMES, **UNIT_WORDS},
+    "weekday": _WEEKDAYS,
+    "month": _MONTHS,
+    "yearly": _MONTHS | _SEASONS,
+    "edge": EDGE_WORDS,
+    "clock": CLOCK_WORDS,
+    "part": DAY_PART_WORDS,
+    "weekday_zh": _filter_by_initial("周星礼", _WEEKDAYS),
+    "part_zh": _filter_by_initial("早上下晚", DAY_PART_WORDS),
+}
 """Words of the slots; a suffix after an underscore narrows a slot."""
 # Modifiers that may follow their noun: "la semana pasada", but not "May this".
 _POSTPOSED_MODIFIERS: Final = "last|next|pasad[oa]|derniere|dernier|que viene|proxim[oa]|prochaine?"

@@ -100,7 +100,8 @@ class Interval:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise TimeError(
-                f"{self.precision!r} is not a precision.", hint=f"Use one of {', '.join(PRECISIONS)}."
+                f"{self.precision!r} is not a precision.",
+                hint=f"Use one of {', '.join(PRECISIONS)}.",
             )
         if self.start is not None and self.end is not None and self.start >= self.end:
             raise TimeError(
@@ -252,7 +253,8 @@ _DATE_WIDTH: Final = {"year": 4, "month": 7, "day": 10}
 _TIME_WIDTH: Final = {"hour": 13, "minute": 16}
 _ISO_DATE: Final = lazy_regex(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?|(\d{4})(\d\d)(\d\d)", re.ASCII)
 _ISO_TIME: Final = lazy_regex(
-    r"(\d{4}-?\d\d-?\d\d)[T ](\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d{1,9})?))?)? ?(Z|[+-]\d\d(?::?\d\d)?)?",
+    r"(\d{4}-?\d\d-?\d\d)[T ](\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d{1,9})?))?)? ?(Z|"
+    r"[+-]\d\d(?::?\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )
 _EPOCH_TEXT: Final = lazy_regex(r"-?\d{9,16}(\.\d{1,9})?", re.ASCII)
@@ -571,10 +573,22 @@ def _read_inner(slots: _Slots, now: datetime) -> _ParsedTime | None:
 
 
 _READERS: Final[Mapping[str, Callable[[_Slots, datetime], _ParsedTime | None]]] = {
-    "now": _read_now, "word": _read_word, "ago": _read_ago, "ahead": partial(_read_ago, sign=1), "window": _read_window,
-    "weekday_of_week": _read_weekday_of_week, "turn": _read_turn, "name": _read_name,
-    "name_of_year": _read_name_of_year, "month_of_year": _read_month_of_year, "date": _read_date,
-    "numbered_date": _read_numbered_date, "year": partial(_read_years, unit="year"),
-    "decade": partial(_read_years, unit="decade"), "edge": _read_edge, "clock": _read_clock, "part": _read_part,
+    "now": _read_now,
+    "word": _read_word,
+    "ago": _read_ago,
+    "ahead": partial(_read_ago, sign=1),
+    "window": _read_window,
+    "weekday_of_week": _read_weekday_of_week,
+    "turn": _read_turn,
+    "name": _read_name,
+    "name_of_year": _read_name_of_year,
+    "month_of_year": _read_month_of_year,
+    "date": _read_date,
+    "numbered_date": _read_numbered_date,
+    "year": partial(_read_years, unit="year"),
+    "decade": partial(_read_years, unit="decade"),
+    "edge": _read_edge,
+    "clock": _read_clock,
+    "part": _read_part,
     "inner": _read_inner,
-}  # fmt: skip
+}

@@ -88,7 +88,8 @@ _SECTION_HEADING: Final = r"[^\S\n]*### (?:Profile|Retrieved memories|Recent)[^\
 _BLOCK_OPENING: Final = lazy_regex(
     rf"<memory (?P<mark>[0-9a-f]{{4,8}})>\s*{re.escape(CONTEXT_NOTE)}"
     rf'|(?P<xml><memories note="{re.escape(_CONTEXT_NOTE_TEXT)}">)'
-    rf"|(?P<list>## What is remembered{_EOL}\*{re.escape(CONTEXT_NOTE)}\*(?:{_EOL}(?:{_SECTION_HEADING}|[^\S\n]*- \*\*[^\n]*))*)"
+    rf"|(?P<list>## What is remembered{_EOL}\*{re.escape(CONTEXT_NOTE)}\*(?:{_EOL}(?:"
+    rf"{_SECTION_HEADING}|[^\S\n]*- \*\*[^\n]*))*)"
     r"|^[^\S\n]*<(?P<tag>memory|memories)>",
     re.MULTILINE,
 )
@@ -216,7 +217,8 @@ _IMAGE_HEADING: Final = lazy_regex(
     rf"^[^\S\n]*\[(?:{OCR_SOURCE}|{DESCRIPTION_SOURCE}) image #\d+\]", re.MULTILINE
 )
 _QUOTED_BLOCK: Final = lazy_regex(
-    r"^[^\S\n]*(?P<fence>```|~~~)(?![^\n]*(?P=fence)).*?(?:^[^\S\n]*(?P=fence)[^\S\n]*$|\Z)|^[^\S\n]*>[^\n]*",
+    r"^[^\S\n]*(?P<fence>```|~~~)(?![^\n]*(?P=fence)).*?(?:^[^\S\n]*(?P=fence)[^\S\n]*$|\Z)|"
+    r"^[^\S\n]*>[^\n]*",
     re.MULTILINE | re.DOTALL,
 )
 

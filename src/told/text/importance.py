@@ -73,44 +73,58 @@ def is_question(text: str) -> bool:
 
 _SMALL_TALK_PHRASES: Final = lazy_regex(
     r"""(?x)\b(?:
-        how(?:'s|\ is|\ are|\ was|\ were)\ (?:you|it|things|life|your\ (?:day|weekend|morning|evening)|everything)
+        how(?:'s|\ is|\ are|\ was|\ were)\ (?:you|it|things|life|your\ (?:day|weekend|morning
+            |evening)|everything)
             (?:\ (?:going|doing|today|so\ far|all))*
       | what(?:'s|\ is)\ (?:up|new|going\ on|cooking)
-      | (?:have|enjoy)\ (?:a|an|your|the)\ (?:(?:very\ )?(?:nice|good|great|lovely|wonderful|fantastic|safe)\ )?
-            (?:day|evening|night|weekend|morning|afternoon|one|trip|rest\ of\ (?:your|the)\ (?:day|week))
-      | (?:nice|good|great|lovely)\ (?:to\ (?:meet|see|hear\ from|talk\ to|chat\ with)\ you|chatting|talking|weather)
+      | (?:have|enjoy)\ (?:a|an|your|the)\ (?:(?:very\ )?(?:nice|good|great|lovely|wonderful
+          |fantastic|safe)\ )?
+            (?:day|evening|night|weekend|morning|afternoon|one|trip|rest\ of\ (?:your
+                |the)\ (?:day|week))
+      | (?:nice|good|great|lovely)\ (?:to\ (?:meet|see|hear\ from|talk\ to|chat\ with)\ you
+          |chatting|talking|weather)
       | (?:see|talk\ to|catch|speak\ to)\ you\ (?:later|soon|tomorrow|then|around|again)
-      | (?:long\ time\ no\ see|no\ (?:problem|worries|rush|thanks)|not\ (?:much|a\ lot|bad|at\ all)|my\ pleasure)
-      | you(?:'re|\ are)\ (?:(?:very|so|most)\ )?(?:welcome|funny|kind|nice|sweet|the\ best|awesome|great|right)
+      | (?:long\ time\ no\ see|no\ (?:problem|worries|rush|thanks)|not\ (?:much|a\ lot|bad
+          |at\ all)|my\ pleasure)
+      | you(?:'re|\ are)\ (?:(?:very|so|most)\ )?(?:welcome|funny|kind|nice|sweet|the\ best
+          |awesome|great|right)
       | (?:happy|glad|here|pleased|delighted|ready)\ to\ (?:help|hear(?:\ (?:that|it))?|assist)
       | (?:let\ me\ know|feel\ free\ to\ ask)(?:\ if\ (?:you\ (?:need|have|want)|there(?:'s|\ is))
             \ (?:anything|any|more)(?:\ (?:else|questions|help|more))*)?
       | (?:is\ there\ )?anything\ else
             (?:\ (?:i\ can|you|to)\ (?:do|need|want|help|add)(?:\ (?:for|with)\ (?:you|that))*)?
-      | (?:how|what)\ (?:can|may|could)\ i\ (?:help|do|assist)(?:\ (?:for\ )?you)?(?:\ (?:today|with|now))*
+      | (?:how|what)\ (?:can|may|could)\ i\ (?:help|do|assist)(?:\ (?:for\ )?you)?(?:\ (?:today
+          |with|now))*
       | tell\ me\ (?:more|(?:a|another|one\ more)\ (?:joke|story))
-      | (?:that|this|it)(?:'s|\ is|\ was|\ sounds|\ looks)\ (?:so\ |very\ |really\ |pretty\ |quite\ |too\ )?
-            (?:funny|hilarious|nice|great|cool|awesome|interesting|good|fine|amazing|sad|crazy|weird|true|right|fun|
+      | (?:that|this|it)(?:'s|\ is|\ was|\ sounds|\ looks)\ (?:
+            so\ |very\ |really\ |pretty\ |quite\ |too\ )?
+            (?:funny|hilarious|nice|great|cool|awesome|interesting|good|fine|amazing|sad|crazy
+                |weird|true|right|fun|
             okay|ok)
-      | (?:i\ |we\ )?(?:(?:am|are)\ |i'm\ |we're\ )?(?:doing|feeling)?\ ?(?:fine|good|great|well|okay|ok),?
+      | (?:i\ |we\ )?(?:(?:am|are)\ |i'm\ |we're\ )?(?:doing|feeling)?\ ?(?:fine|good|great|well
+          |okay|ok),?
             \ (?:thanks|thank\ you)
       | what\ a\ (?:day|week|night|joke|beautiful\ day|nice\ day|lovely\ day)
       | (?:just\ )?(?:checking\ in|saying\ (?:hi|hello)|kidding|chilling|hanging\ out|bored)
-      | got\ (?:it|you|ya)|makes\ sense|sounds\ (?:good|great|like\ a\ plan|fun)|never\ ?mind|same\ here|me\ too
+      | got\ (?:it|you|ya)|makes\ sense|sounds\ (?:good|great|like\ a\ plan|fun)|never\ ?mind
+          |same\ here|me\ too
       | fair\ enough
-      | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see|i\ know|you\ know|i\ guess
+      | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see
+          |i\ know|you\ know|i\ guess
     )(?:\b|(?=\W|$))"""
 )
 _SMALL_TALK_WORDS: Final = STOP_WORDS | frozenset(
-    """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright sure cool nice
-        great awesome perfect amazing wonderful lovely fantastic good fine funny hilarious interesting boring bored
-        wow haha hahaha lol lmao rofl hehe hmm hm uh um ah aha oh ooh huh ugh meh well anyway anyways yes yeah yep yup
-        no nope nah today tonight morning afternoon evening night day again really pretty super quite kinda sorta maybe
-        perhaps guess buddy bro dude mate man guys friend folks there here later soon then now still much lot bit
-        glad happy joke jokes laugh laughing weather sunny rainy chat chatting talk talking wonder say saying said
-        i'm i'll i'd i've you're you'll you've it's that's there's what's how's let's we're they're don't didn't can't
-        won't isn't wasn't thing things something anything nothing stuff like love feel feeling going go come back
-        getting get got let see look looks sound sounds seem seems true right fun""".split()
+    """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright
+        sure cool nice great awesome perfect amazing wonderful lovely fantastic good fine funny
+        hilarious interesting boring bored wow haha hahaha lol lmao rofl hehe hmm hm uh um ah aha oh
+        ooh huh ugh meh well anyway anyways yes yeah yep yup no nope nah today tonight morning
+        afternoon evening night day again really pretty super quite kinda sorta maybe perhaps guess
+        buddy bro dude mate man guys friend folks there here later soon then now still much lot bit
+        glad happy joke jokes laugh laughing weather sunny rainy chat chatting talk talking wonder
+        say saying said i'm i'll i'd i've you're you'll you've it's that's there's what's how's
+        let's we're they're don't didn't can't won't isn't wasn't thing things something anything
+        nothing stuff like love feel feeling going go come back getting get got let see look looks
+        sound sounds seem seems true right fun""".split()
 )
 _MAX_SMALL_TALK_CHARS: Final = 160
 _WORD: Final = lazy_regex(r"[^\W_]+(?:['-][^\W_]+)*")
@@ -141,32 +155,46 @@ def _has_chat_marker(words: list[str]) -> bool:
 # Signals
 
 _RULE_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|forbidden|not allowed|rules?|"
-    r"polic(?:y|ies)|from now on|do(?:n't| not) (?:ever|use|push|commit|deploy|call|mention|share|send)|make sure|"
+    r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|"
+    r"forbidden|not allowed|rules?|"
+    r"polic(?:y|ies)|from now on|do(?:n't| not) (?:ever|use|push|commit|deploy|call|mention|"
+    r"share|send)|make sure|"
     r"immer|niemals?|muss|müssen|darf|siempre|nunca|debe|toujours|jamais|doit)\b"
 )
 _CHOICE_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:we(?:'re| are| will|'ll)? (?:us(?:e|ing)|run(?:ning)?|switch(?:ed|ing)?|mov(?:ed|ing)|migrat\w+|"
-    r"deploy(?:ed|ing)?|ship(?:ped|ping)?|stor(?:e|ing)|host(?:ed|ing)?|cach(?:e|ing)|target(?:ing)?|support)|"
-    r"switched (?:to|from)|migrat(?:ed|ing|e) (?:to|from)|moved? (?:to|from)|upgraded? to|replaced? \S+ (?:with|by)|"
+    r"(?i)\b(?:we(?:'re| are| will|'ll)? (?:us(?:e|ing)|run(?:ning)?|switch(?:ed|ing)?|mov(?:ed|"
+    r"ing)|migrat\w+|"
+    r"deploy(?:ed|ing)?|ship(?:ped|ping)?|stor(?:e|ing)|host(?:ed|ing)?|cach(?:e|ing)|"
+    r"target(?:ing)?|support)|"
+    r"switched (?:to|from)|migrat(?:ed|ing|e) (?:to|from)|moved? (?:to|from)|upgraded? to|"
+    r"replaced? \S+ (?:with|by)|"
     r"(?:is|are) (?:stored|hosted|deployed|written|built|configured|cached) (?:in|on|with|by|at)|"
     r"instead of|prefer(?:s|red)?|default(?:s)? to|root cause|fix(?:ed)? by|caused by|because of)\b"
 )
 _FACT_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:my (?:full |first |last |new |old )?(?:name|wife|husband|partner|son|daughter|sister|brother|mother|"
-    r"father|mom|dad|boss|manager|team|dog|cat|birthday|address|email|phone|job|company|favou?rite|doctor|password|"
+    r"(?i)\b(?:my (?:full |first |last |new |old )?(?:name|wife|husband|partner|son|daughter|"
+    r"sister|brother|mother|"
+    r"father|mom|dad|boss|manager|team|dog|cat|birthday|address|email|phone|job|company|"
+    r"favou?rite|doctor|password|"
     r"project|budget|goal|plan|flight|car|house|apartment|allergy)|"
-    r"i(?:'m| am) (?:an?|from|allergic|vegan|vegetarian|deaf|blind|married|divorced|single|pregnant|learning|living|"
+    r"i(?:'m| am) (?:an?|from|allergic|vegan|vegetarian|deaf|blind|married|divorced|single|"
+    r"pregnant|learning|living|"
     r"working|based|called|named|moving|planning|responsible)|"
-    r"i (?:live|work|study|studied|moved|grew up|was born|graduated|own|bought|have (?:an?|two|three|four|five)|hate|"
-    r"(?:like|love|enjoy|need|want)(?! (?:it|that|this|them|you)\b)|speak|play|drive|take|use|started|stopped|quit|"
-    r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|moving|planning))|call me|"
+    r"i (?:live|work|study|studied|moved|grew up|was born|graduated|own|bought|have (?:an?|two|"
+    r"three|four|five)|hate|"
+    r"(?:like|love|enjoy|need|want)(?! (?:it|that|this|them|you)\b)|speak|play|drive|take|use|"
+    r"started|stopped|quit|"
+    r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|"
+    r"moving|planning))|call me|"
     r"remember that|for the record|note that|important)\b"
 )
 _DEADLINE_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|noon|eod|next|monday|"
-    r"tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|"
-    r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|"
+    r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|"
+    r"noon|eod|next|monday|"
+    r"tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|"
+    r"july|august|september|"
+    r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|"
+    r"thursday|friday|"
     r"saturday|sunday)|appointment|meeting (?:is|at|on)|scheduled|release(?:d)? on)\b"
 )
 _NUMBER_SIGNAL: Final = lazy_regex(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")

@@ -32,7 +32,10 @@ _BREAKS: Final = frozenset(",;:(")
 _CONTINUATIONS: Final = frozenset(
     (
         _BREAK,
-        *"named called with who that which in at from for of as on and since because when near by".split(),
+        *(
+            "named called with who that which in at from for of as on and since because when "
+            "near by"
+        ).split(),
     )
 )
 """Words that introduce more detail about the same thing."""
@@ -258,12 +261,15 @@ def _lcs_ratio(left: str, right: str) -> float:
 
 
 _FILLER_WORDS: Final = {
-    "en": """a an the really very quite just actually basically simply honestly definitely certainly oh please also
-        indeed truly absolutely literally totally btw that anyway yes yeah hey hi hello""",
-    "de": """der die das den dem des ein eine einen einem einer eines wirklich sehr eigentlich halt ja doch mal auch
-        also ach bitte übrigens nämlich natürlich dass""",
-    "es": "el la los las un una unos unas realmente muy simplemente pues también ya que verdaderamente oye",
-    "fr": "le la les un une des vraiment très assez simplement alors aussi voilà donc franchement que",
+    "en": """a an the really very quite just actually basically simply honestly definitely certainly
+        oh please also indeed truly absolutely literally totally btw that anyway yes yeah hey hi
+        hello""",
+    "de": """der die das den dem des ein eine einen einem einer eines wirklich sehr eigentlich halt
+        ja doch mal auch also ach bitte übrigens nämlich natürlich dass""",
+    "es": "el la los las un una unos unas realmente muy simplemente pues también ya que "
+    "verdaderamente oye",
+    "fr": "le la les un une des vraiment très assez simplement alors aussi voilà donc "
+    "franchement que",
 }
 """Words without effect on the meaning, by language."""
 
@@ -295,7 +301,8 @@ _NEGATIVE_CONTRACTIONS: Final = {
 # Punctuation, except symbols with a meaning beside a word or number: currencies, %, +, #, &, @,
 # minus.
 _PUNCTUATION: Final = lazy_regex(
-    r"[\s!\"()*,./:;<=>?\[\\\]^_`{|}~\u00a1\u00ab\u00b7\u00bb\u00bf\u2010-\u2027\u2030-\u205e\u3000-\u3004\u3008-\u3020"
+    r"[\s!\"()*,./:;<=>?\[\\\]^_`{|}~\u00a1\u00ab\u00b7\u00bb\u00bf\u2010-\u2027\u2030-\u205e"
+    r"\u3000-\u3004\u3008-\u3020"
     r"\u30fb\uff01-\uff0f\uff1a-\uff20\uff5e\ufe0f]+"
 )
 _DECIMAL: Final = lazy_regex(r"(?<=\d)[.,:/](?=\d)")
@@ -469,13 +476,16 @@ def _load_number_words(lang: str) -> dict[str, str]:
 # Words that depend on the date
 
 _DEICTIC: Final = lazy_regex(
-    r"(?i)\b(?:today|tonight|tomorrow|yesterday|now|currently|ago|recently|lately|just|right now|at the moment"
-    r"|(?:this|last|next) (?:morning|afternoon|evening|night|week|weekend|month|year|summer|winter|spring|autumn|fall"
+    r"(?i)\b(?:today|tonight|tomorrow|yesterday|now|currently|ago|recently|lately|just|right now|"
+    r"at the moment"
+    r"|(?:this|last|next) (?:morning|afternoon|evening|night|week|weekend|month|year|summer|"
+    r"winter|spring|autumn|fall"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|heute|gestern|morgen|jetzt|gerade|neulich|vorhin|(?:letzte|n\u00e4chste|diese)[nrsm]? \w+"
     r"|hoy|ayer|ma\u00f1ana|ahora|anoche|hace|pasad[oa]|pr\u00f3xim[oa]"
     r"|aujourd'hui|hier|demain|maintenant|derni[e\u00e8]re?|prochaine?)\b"
-    r"|\u4eca\u5929|\u6628\u5929|\u660e\u5929|\u73b0\u5728|\u4eca\u65e5|\u6628\u65e5|\u660e\u65e5|\u4eca|\u5148\u9031|\u6765\u9031"
+    r"|\u4eca\u5929|\u6628\u5929|\u660e\u5929|\u73b0\u5728|\u4eca\u65e5|\u6628\u65e5|"
+    r"\u660e\u65e5|\u4eca|\u5148\u9031|\u6765\u9031"
 )
 
 

@@ -31,17 +31,17 @@ def estimate_fractional_tokens(text: str) -> float:
     return wide / 1.5 + (len(text) - wide) / 4
 
 
-_IRREGULAR_FORMS: Final = """
-agree agreed; become became; begin began begun; bite bitten; break broke broken; bring brought; build built; bus buses;
-buy bought; catch caught; child children; choose chose chosen; come came; draw drew drawn; drink drank drunk;
-drive drove driven; eat ate eaten; fall fell fallen; feel felt; fight fought; find found; fly flew flown; foot feet;
-forget forgot forgotten; get got gotten; give gave given; go goes went gone; grow grew grown; hear heard;
-hide hid hidden; hold held; keep kept; knife knives; know knew known; learn learnt; leave left; lend lent; lose lost;
-make made; man men; meet met; mouse mice; pay paid; person people; ride rode ridden; ring rang rung; run ran; sell sold;
-send sent; sing sang sung; sit sat; ski skis skied; sleep slept; speak spoke spoken; spend spent; steal stole stolen;
-swim swam swum; take took taken; teach taught; tell told; think thought; throw threw thrown; tooth teeth;
-wake woke woken; wear wore worn; wife wives; win won; woman women; write wrote written
-"""
+_IRREGULAR_FORMS: Final = """agree agreed; become became; begin began begun; bite bitten; break
+    broke broken; bring brought; build built; bus buses; buy bought; catch caught; child children;
+    choose chose chosen; come came; draw drew drawn; drink drank drunk; drive drove driven; eat ate
+    eaten; fall fell fallen; feel felt; fight fought; find found; fly flew flown; foot feet; forget
+    forgot forgotten; get got gotten; give gave given; go goes went gone; grow grew grown; hear
+    heard; hide hid hidden; hold held; keep kept; knife knives; know knew known; learn learnt; leave
+    left; lend lent; lose lost; make made; man men; meet met; mouse mice; pay paid; person people;
+    ride rode ridden; ring rang rung; run ran; sell sold; send sent; sing sang sung; sit sat; ski
+    skis skied; sleep slept; speak spoke spoken; spend spent; steal stole stolen; swim swam swum;
+    take took taken; teach taught; tell told; think thought; throw threw thrown; tooth teeth; wake
+    woke woken; wear wore worn; wife wives; win won; woman women; write wrote written"""
 IRREGULAR_STEMS: Final = {
     form: base for base, *forms in map(str.split, _IRREGULAR_FORMS.split(";")) for form in forms
 }
@@ -130,12 +130,13 @@ MAX_CACHED_WORD_LENGTH: Final = 64
 """The maximum length of words in the term cache."""
 
 STOP_WORDS: Final = frozenset(
-    """a about after all also am an and any are as at be because been before being both but by can could did do does
-    doing during each even for from had has have having he her here hers herself him himself his how i if in into is it
-    its itself just me more most my myself no nor not of off on once only or other our ours ourselves out over own per
-    shall she should so some such than that the their theirs them themselves then there these they this those through
-    to too under until up upon us very was we were what when where which while who whom whose why will with would you
-    your yours yourself yourselves""".split()
+    """a about after all also am an and any are as at be because been before being both but by can
+        could did do does doing during each even for from had has have having he her here hers
+        herself him himself his how i if in into is it its itself just me more most my myself no nor
+        not of off on once only or other our ours ourselves out over own per shall she should so
+        some such than that the their theirs them themselves then there these they this those
+        through to too under until up upon us very was we were what when where which while who whom
+        whose why will with would you your yours yourself yourselves""".split()
 )
 
 # Ordered to test the following character first and to avoid backtracking.
@@ -147,9 +148,12 @@ _ASCII_TOKEN: Final = re.compile(
 
 # `\w` excludes combining marks, which would split Indic, Arabic and Hebrew words.
 _MARKS: Final = (
-    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
-    r"\u06d6-\u06ed\u0711-\u074a\u07a6-\u07f3\u0816-\u0963\u0966-\u0df3\u0f18-\u0f39\u0f71-\u0fbc\u1712-\u1734"
-    r"\u18a9\u1920-\u193b\u1a17-\u1a7f\u1ab0-\u1bf3\u1c24-\u1c37\u1cd0-\u1cf9\u1dc0-\u1dff\u20d0-\u20f0\ua66f"
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05c7\u0610-\u061a\u064b-"
+    r"\u065f\u0670"
+    r"\u06d6-\u06ed\u0711-\u074a\u07a6-\u07f3\u0816-\u0963\u0966-\u0df3\u0f18-\u0f39\u0f71-\u0fbc"
+    r"\u1712-\u1734"
+    r"\u18a9\u1920-\u193b\u1a17-\u1a7f\u1ab0-\u1bf3\u1c24-\u1c37\u1cd0-\u1cf9\u1dc0-\u1dff\u20d0-"
+    r"\u20f0\ua66f"
     r"\ua802-\ua827\ua880-\ua8c5\ua8e0-\ua953\ua980-\ua9c0\uaa29-\uaa4d\uabe3-\uabed\ufe20-\ufe2f"
     r"\U00011000-\U00011fff"
 )
@@ -158,8 +162,10 @@ _TOKEN: Final = lazy_regex(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}{_SHARP_SUFFIX}")
 
 # Scripts without spaces (Han, kana, Thai, Lao, Burmese, Khmer), and Hangul with its particles.
 _UNSPACED: Final = (
-    r"\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf"
-    r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\u1100-\u11ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
+    r"\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    r"\u3400-\u4dbf"
+    r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\u1100-\u11ff\uf900-\ufaff\U0001b000-\U0001b16f"
+    r"\U00020000-\U000323af"
     r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
 _UNSPACED_RUN: Final = lazy_regex(f"([{_UNSPACED}]+)")
@@ -311,14 +317,18 @@ def normalise_text(text: str) -> str:
 # Sentences and snippets
 
 _ABBREVIATION: Final = lazy_regex(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|cf|vol|fig|approx|dept|inc|ltd|co|bzw|ca|usw|z\.b|sra"
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|cf|vol|fig|approx|dept|inc|ltd|co|bzw|"
+    r"ca|usw|z\.b|sra"
     r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[a-z]|\b(?:[a-z]\.)+[a-z])\.$",
     re.IGNORECASE,
 )
 _BOUNDARY: Final = lazy_regex(
-    r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]++[\"')\]\u201d\u2019\u00bb]*(?=\s)"  # a full stop and a space
-    r"|[\u3002\uff01\uff1f\uff0e]+[\"')\]\u201d\u2019\u300d\u300f\uff09]*"  # full-width stops need no space
-    r"|\n(?=[^\S\n]*(?:\n|(?:[-*#>\u2022]|\d{1,3}[.)])\s|[^\sa-z]))"  # a line break before a list item, heading or capital
+    # A full stop and a space
+    r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]++[\"')\]\u201d\u2019\u00bb]*(?=\s)"
+    # Full-width stops need no space
+    r"|[\u3002\uff01\uff1f\uff0e]+[\"')\]\u201d\u2019\u300d\u300f\uff09]*"
+    # A line break before a list item, heading or capital
+    r"|\n(?=[^\S\n]*(?:\n|(?:[-*#>\u2022]|\d{1,3}[.)])\s|[^\sa-z]))"
 )
 
 
@@ -415,7 +425,9 @@ _COMBINING: Final = lazy_regex(
 def validate_text(text: str, *, limit: int) -> str:
     """Return a text that every store can keep, or raise an error that says what to change."""
     if not isinstance(text, str):
-        raise InvalidInput(f"The text must be a str, not {type(text).__name__}.", hint="Pass a str.")
+        raise InvalidInput(
+            f"The text must be a str, not {type(text).__name__}.", hint="Pass a str."
+        )
     if len(text) > limit:
         raise TooLarge(
             f"The text has {len(text):,} characters; at most {limit:,} are accepted.",
@@ -475,8 +487,10 @@ def _refuse_surrogates(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as problem:
         raise InvalidInput(
-            f"The text has a lone surrogate (U+{ord(text[problem.start]):04X}) at offset {problem.start}.",
-            hint='Decode the original bytes as UTF-8, or repair it with text.encode("utf-16", "surrogatepass")'
+            f"The text has a lone surrogate (U+{ord(text[problem.start]):04X}) at offset "
+            f"{problem.start}.",
+            hint='Decode the original bytes as UTF-8, or repair it with text.encode("utf-16", '
+            '"surrogatepass")'
             '.decode("utf-16", "replace").',
             offset=problem.start,
         ) from None
@@ -636,29 +650,32 @@ _SCRIPTS: Final = {
     "ka": "\u10a0-\u10ff",
 }
 _COMMON_WORDS: Final = {
-    "en": """a about after am an and any are as at be been before but by can could did do does for from had has have
-        he her him his how i i'm i've in is it its just last me my of on or our she should so than that the their
-        them then there they this to us was we were what what's when where which who whose why will with would you
-        your""",
-    "es": """a al algo antes cómo como con cuál cuales cuándo cuando cuánto de del desde dijo dije donde dónde el
-        ella en es esta está este fue hace hasta hay la las le lo los me mi mis para pero por porque que qué quién se
-        ser si sobre son su sus también tengo tiene tu un una y ya yo hizo""",
-    "de": """aber als am an auf aus bei bin bis das dass dem den der des die du ein eine einem einen einer er es für
-        gab gibt habe haben hast hat hatte ich im in ist kann mein meine mich mir mit nach nicht oder sein sich sie
-        sind um und uns vom von vor wann war waren warum was welche wem wer wie wir wo wurde zu zum zur letzten
-        gemacht gestern heute geschah passiert ende anfang""",
-    "fr": """a ai as au aux avec avez avons c'est ce cette comment d'un d'une dans de depuis des du elle en est et
-        été était il ils j'ai je la le les leur lui ma mais me mes moi mon ne nous on ont ou où par pas pour pourquoi
-        quand que quel quelle qu'est qui quoi sa se ses son sont sur ta ton tu un une votre vous y qu'ai""",
-    "it": """a al alla anche che chi ci come con cosa da dal de del della di dopo dove e è era gli ha hai hanno ho i
-        il in io la le lo ma mi mia mio nel nella non o per perché più quale quando quanto questo sono su sua suo ti
-        tu un una fatto""",
-    "pt": """a ao aos as com como da das de do dos e é ela ele em era está eu fez foi isso lhe mais mas me meu minha
-        na não nas no nos o onde os ou para pela pelo por porque qual quando quanto que quem se sem ser seu sua tem
-        um uma você fiz""",
-    "nl": """aan als bij dan dat de deze die dit door een en er had heb hebben heeft het hij hoe ik in is je kan maar
-        met mij mijn naar niet nog of om ons op over te tot uit van voor waar waarom was wat we wel welke werd wie
-        wij ze zich zijn gedaan""",
+    "en": """a about after am an and any are as at be been before but by can could did do does for
+        from had has have he her him his how i i'm i've in is it its just last me my of on or our
+        she should so than that the their them then there they this to us was we were what what's
+        when where which who whose why will with would you your""",
+    "es": """a al algo antes cómo como con cuál cuales cuándo cuando cuánto de del desde dijo dije
+        donde dónde el ella en es esta está este fue hace hasta hay la las le lo los me mi mis para
+        pero por porque que qué quién se ser si sobre son su sus también tengo tiene tu un una y ya
+        yo hizo""",
+    "de": """aber als am an auf aus bei bin bis das dass dem den der des die du ein eine einem einen
+        einer er es für gab gibt habe haben hast hat hatte ich im in ist kann mein meine mich mir
+        mit nach nicht oder sein sich sie sind um und uns vom von vor wann war waren warum was
+        welche wem wer wie wir wo wurde zu zum zur letzten gemacht gestern heute geschah passiert
+        ende anfang""",
+    "fr": """a ai as au aux avec avez avons c'est ce cette comment d'un d'une dans de depuis des du
+        elle en est et été était il ils j'ai je la le les leur lui ma mais me mes moi mon ne nous on
+        ont ou où par pas pour pourquoi quand que quel quelle qu'est qui quoi sa se ses son sont sur
+        ta ton tu un une votre vous y qu'ai""",
+    "it": """a al alla anche che chi ci come con cosa da dal de del della di dopo dove e è era gli
+        ha hai hanno ho i il in io la le lo ma mi mia mio nel nella non o per perché più quale
+        quando quanto questo sono su sua suo ti tu un una fatto""",
+    "pt": """a ao aos as com como da das de do dos e é ela ele em era está eu fez foi isso lhe mais
+        mas me meu minha na não nas no nos o onde os ou para pela pelo por porque qual quando quanto
+        que quem se sem ser seu sua tem um uma você fiz""",
+    "nl": """aan als bij dan dat de deze die dit door een en er had heb hebben heeft het hij hoe ik
+        in is je kan maar met mij mijn naar niet nog of om ons op over te tot uit van voor waar
+        waarom was wat we wel welke werd wie wij ze zich zijn gedaan""",
 }
 _ACCENTS: Final = {"es": "ñ¿¡", "de": "ßäöü", "fr": "êèœàù", "pt": "ãõ"}
 # Looked up, not compiled: a pattern of all Chinese letters takes milliseconds to compile.
