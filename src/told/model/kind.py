@@ -708,104 +708,34 @@ class Predicate:
     semantics: Semantics
 
 
-def _build_predicates(kind: str, semantics: Semantics, *names: str) -> list[Predicate]:
+def _build_predicates(kind: str, semantics: Semantics, names: str) -> list[Predicate]:
     """Build predicates of one kind; `slot:name` puts several into one slot."""
-    pairs = (name.rpartition(":") for name in names)
+    pairs = (name.rpartition(":") for name in names.split())
     return [Predicate(name, slot or name, kind, semantics) for slot, _, name in pairs]
 
+
+_PROFILE_VALUES = """name nickname pronouns age lives_in timezone email phone work:works_in
+    work:works_at work:works_as study:studies_at study:studies married_to relationship_status diet
+    height weight budget team manager"""
+_PROFILE_CONSTANTS = "born_on birthday born_in comes_from native_language"
+_PROFILE_LISTS = """speaks allergic_to has_condition takes has_partner has_child has_sibling
+    has_parent has_relative has_friend has_colleague has_pet owns drives plays knows skilled_in
+    graduated_from believes is has member_of"""
+_PREFERENCES = "likes dislikes prefers wants avoids interested_in habit"
+_EVENTS = "plans did attended visited bought started finished happened"
+_PATTERNS = "goal learning works_on uses project_uses project_needs"
 
 PREDICATES: Mapping[str, Predicate] = {
     row.name: row
     for row in (
-        *_build_predicates(
-            "profile",
-            FUNCTIONAL,
-            "name",
-            "nickname",
-            "pronouns",
-            "age",
-            "lives_in",
-            "timezone",
-            "email",
-            "phone",
-            "work:works_in",
-            "work:works_at",
-            "work:works_as",
-            "study:studies_at",
-            "study:studies",
-            "married_to",
-            "relationship_status",
-            "diet",
-            "height",
-            "weight",
-            "budget",
-            "team",
-            "manager",
-        ),
-        *_build_predicates(
-            "profile", IMMUTABLE, "born_on", "birthday", "born_in", "comes_from", "native_language"
-        ),
-        *_build_predicates(
-            "profile",
-            MULTI,
-            "speaks",
-            "allergic_to",
-            "has_condition",
-            "takes",
-            "has_partner",
-            "has_child",
-            "has_sibling",
-            "has_parent",
-            "has_relative",
-            "has_friend",
-            "has_colleague",
-            "has_pet",
-            "owns",
-            "drives",
-            "plays",
-            "knows",
-            "skilled_in",
-            "graduated_from",
-            "believes",
-            "is",
-            "has",
-            "member_of",
-        ),
-        *_build_predicates(
-            "preference",
-            MULTI,
-            "likes",
-            "dislikes",
-            "prefers",
-            "wants",
-            "avoids",
-            "interested_in",
-            "habit",
-        ),
+        *_build_predicates("profile", FUNCTIONAL, _PROFILE_VALUES),
+        *_build_predicates("profile", IMMUTABLE, _PROFILE_CONSTANTS),
+        *_build_predicates("profile", MULTI, _PROFILE_LISTS),
+        *_build_predicates("preference", MULTI, _PREFERENCES),
         *_build_predicates("preference", FUNCTIONAL, "reply_style"),
-        *_build_predicates(
-            "event",
-            MULTI,
-            "plans",
-            "did",
-            "attended",
-            "visited",
-            "bought",
-            "started",
-            "finished",
-            "happened",
-        ),
+        *_build_predicates("event", MULTI, _EVENTS),
         *_build_predicates("pattern", FUNCTIONAL, "deadline"),
-        *_build_predicates(
-            "pattern",
-            MULTI,
-            "goal",
-            "learning",
-            "works_on",
-            "uses",
-            "project_uses",
-            "project_needs",
-        ),
+        *_build_predicates("pattern", MULTI, _PATTERNS),
     )
 }
 
