@@ -24,7 +24,6 @@ from told.model.query import (
     ReviewTask,
 )
 from told.model.scope import Scope
-from told.runtime import fast_frozen_init
 
 
 class Overlay(Protocol):
@@ -182,7 +181,6 @@ class ThreadAt:
     seq: int | None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class NoFact:
     """No held fact in exactly this scope has any of these texts."""
@@ -191,7 +189,6 @@ class NoFact:
     md5s: tuple[str, ...]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
     """None of this evidence is in exactly this scope yet."""
@@ -271,7 +268,6 @@ class CursorStep:
     after: int
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Drafts that commit together or not at all, and with them the step of the consumer that drafted them.
@@ -309,7 +305,6 @@ class Head:
     hash: bytes
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExistingState:
     """What a writer needs to know before it decides: the head it read at and what is already there.
