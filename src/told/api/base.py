@@ -97,16 +97,9 @@ class BaseMemory:
         readers = open_readers(
             resolved.reader if reader is None else reader, model, timeout=resolved.read_timeout
         )
-        opened_store = open_store(resolved, mint)
-        try:
-            opened_embedder = open_embedder(
-                resolved.embedder if embedder is None else embedder, opened_store
-            )
-            if opened_embedder is not None:
-                opened_store.bind_model(opened_embedder.model, opened_embedder.dim)
-        except BaseException:
-            opened_store.close()
-            raise
+        opened_store, opened_embedder = _open_store_and_embedder(
+            resolved, resolved.embedder if embedder is None else embedder, mint
+        )
         access_log = AccessBuffer(
             resolved.maintenance.recalls_kept,
             resolved.maintenance.reconsolidate_window,
@@ -226,6 +219,21 @@ def call_verb(engine: Engine, verb: Verb, arguments: Mapping[str, Any]) -> Flow[
     if verb.is_scoped:
         options["ids"] = {name: options.pop(name, None) for name in SCOPE_NAMES}
     return verb.serialize((yield from getattr(engine, verb.name)(**options)))
+
+
+def _open_store_and_embedder(
+    settings: Settings, embedder: Any, mint: IdGenerator | None
+) -> tuple[Store, Embedder | None]:
+    """Open the store and bind it to an embedder; close it again if that fails."""
+    store = open_store(settings, mint)
+    try:
+        opened = open_embedder(embedder, store)
+        if opened is not None:
+            store.bind_model(opened.model, opened.dim)
+    except BaseException:
+        store.close()
+        raise
+    return store, opened
 
 
 def _raise_if_corrupt(store: Store, error: Exception) -> Flow[None]:

@@ -26,7 +26,6 @@ from told.model.scope import ID_LIMIT, Scope
 from told.ports import VIEWS, Store, View
 from told.retrieval import request
 from told.retrieval.candidates import ReadContext
-from told.retrieval.context import estimate_max_items
 from told.retrieval.render import ContextRequest
 from told.retrieval.request import parse_flag
 from told.retrieval.state import SearchRequest
@@ -159,7 +158,7 @@ def parse_update(
     """Check the arguments of `update` and return the change with its warnings."""
     is_same_text = isinstance(text, str) and isinstance(data, str) and text == data
     if text is not None and data is not None and not is_same_text:
-        raise InvalidInput("text and data are two names of one thing; give one of them.")
+        raise InvalidInput("text and data are the same option; pass only one of them.")
     new_text = data if text is None else text
     warnings: Sequence[str] = ()
     set_expiry = expiration_date is not UNCHANGED
@@ -280,6 +279,8 @@ def parse_context_request(
     **options: Any,
 ) -> Flow[tuple[SearchRequest | None, FactQuery, ContextRequest]]:
     """Check the arguments of `context`; without a query there is no search."""
+    from told.retrieval.context import estimate_max_items
+
     form = request.parse_context_request(budget, format, tail, ctx.settings)
     size = (
         estimate_max_items(form.budget)

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from told.ingest.queue import DrainResult
-from told.ledger.erase import ErasureClosure
-from told.maintenance.importance import JudgeResult
-from told.model.beliefs import BeliefConflicts
-from told.model.fact import Fact
-from told.model.query import Bundle, Receipt, ReviewTask
-from told.retrieval.listing import MemoryDetail
-from told.retrieval.state import SearchResult
+if TYPE_CHECKING:
+    from told.ingest.queue import DrainResult
+    from told.ledger.erase import ErasureClosure
+    from told.maintenance.importance import JudgeResult
+    from told.model.beliefs import BeliefConflicts
+    from told.model.fact import Fact
+    from told.model.query import Bundle, Receipt, ReviewTask
+    from told.retrieval.listing import MemoryDetail
+    from told.retrieval.state import SearchResult
 
-W = TypeVar("W", SearchResult, Bundle, Receipt)
+W = TypeVar("W", "SearchResult", "Bundle", "Receipt")
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from told.curation.decisions import PlanContext, get_bounded_kinds, plan_claims
-from told.curation.rules import RuleCurator
 from told.errors import InvalidInput, NotFoundError
 from told.flow import Flow, call
 from told.ingest.context import WriteContext, WritePlan, commit_plan, parse_sentence
@@ -192,6 +191,8 @@ def review_quarantined(
 
 def _accept_claim(ctx: WriteContext, plan: WritePlan, fact: Fact) -> Flow[None]:
     """Curate an accepted claim by the rules."""
+    from told.curation.rules import RuleCurator
+
     now = ctx.id_generator.now()
     inputs = ExtractionInput(
         (InputTurn(Evidence(fact.text), {}),), now, fact.scope, ctx.extraction.ontology
