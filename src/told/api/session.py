@@ -274,7 +274,7 @@ class Opened:
 
 def _raise_if_corrupt(store: Store, error: Exception) -> Flow[None]:
     """Raise that the store is damaged, if a verb failed because a row holds what cannot be there."""
-    type_errors = yield from call(store.find_type_errors)
+    type_errors = yield from call(store.check_integrity, types_only=True)
     if type_errors:
         raise StoreCorrupt(
             f"The store's file is damaged: {type_errors[0]}.", hint="`told verify` says more."

@@ -48,7 +48,7 @@ def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]
                     fact.evidence in closure.evidence
                 )  # what was derived has no earlier state of its own
                 entries = (
-                    (yield from call(ctx.store.thread_entries, account, thread))
+                    (yield from call(ctx.store.scan_entries, account, thread=thread))
                     if is_direct
                     else ()
                 )

@@ -251,7 +251,8 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         scope = self.resolve_scope(ids)
         holders = yield from keeping.map_blob_evidence(self.store, scope)
         is_named = is_blob_hash(hash) and hash in holders
-        content = (yield from call(self.store.get_blob, self.account, hash)) if is_named else None
+        blobs = (yield from call(self.store.get_blobs, self.account, [hash])) if is_named else {}
+        content = blobs.get(hash)
         if content is None or not (yield from self._is_evidence_visible(holders[hash])):
             raise NotFoundError(
                 f"There is no blob {format_value(hash)} here.", hint="List them with blobs()."
@@ -366,9 +367,9 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
             self.store, self.account, check_memory_id(id), self.resolve_optional_scope(ids)
         )
         versions = yield from call(
-            self.store.facts_by_seq, self.account, [change.seq for change in changes]
+            self.store.find_versions, self.account, seqs=[change.seq for change in changes]
         )
-        return [] if find_denials(versions.values(), self.read_context.guards) else changes
+        return [] if find_denials(versions, self.read_context.guards) else changes
 
     @requires_action(Action.READ_CONTENT)
     def timeline(
@@ -574,7 +575,11 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
     def _find_hidden_ids(self, scope: Scope) -> Flow[frozenset[str]]:
         """The memories of a scope of which some version may not be shown."""
         guards = self.read_context.guards
-        versions = (yield from call(self.store.all_versions, scope)) if guards else ()
+        versions = (
+            (yield from call(self.store.find_versions, scope.account, scope=scope))
+            if guards
+            else ()
+        )
         denied = find_denials(versions, guards)
         return frozenset(fact.id for fact in versions if fact.seq in denied)
 
@@ -584,8 +589,8 @@ class Engine(ConceptVerbs, TierVerbs, ReflectionVerbs):
         if not guards:
             return True
         for thread in (
-            yield from call(
-                self.store.threads_from_evidence, self.account, [row.id for row in evidence]
+            yield from past.load_threads_from_evidence(
+                self.store, self.account, [row.id for row in evidence]
             )
         ):
             fact = yield from call(self.store.get_fact, self.account, thread)

@@ -18,7 +18,7 @@ from told.maintenance.deltas import DeltaClock, parse_delta
 from told.maintenance.reconsolidation import ReconsolidationResult
 from told.model.fact import Fact
 from told.model.policy import Action
-from told.model.query import AccessRecord, AccessState, ReviewReason, ReviewTask
+from told.model.query import AccessBatch, AccessRecord, AccessState, ReviewReason, ReviewTask
 from told.retrieval import request
 from told.retrieval.candidates import find_denials
 from told.text.tokens import format_value
@@ -47,8 +47,7 @@ class ReflectionVerbs(ExtractionVerbs):
         """The recalls of a memory one by one, and how much it was in use from when until when."""
         fact = yield from self._get_visible_memory(check_memory_id(id), ids)
         yield from self.flush_accesses()
-        records = yield from call(self.store.access_records, self.account, fact.id)
-        return records, (yield from call(self.store.access_states, self.account, [fact.id]))
+        return (yield from call(self.store.access_history, self.account, fact.id))
 
     @requires_action(Action.DERIVE_CLAIMS)
     def enqueue(self, id: str, *, reason: Any, priority: Any, ids: Mapping[str, Any]) -> Flow[int]:
@@ -69,7 +68,8 @@ class ReflectionVerbs(ExtractionVerbs):
         fact = yield from self._get_visible_memory(check_memory_id(id), ids)
         task = ReviewTask(fact.id, ReviewReason(reason), float(priority), self.store.mint.now())
         window = self.settings.reconsolidate_window * SECOND_US
-        return (yield from call(self.store.enqueue_tasks, self.account, [task], window))
+        batch = AccessBatch(tasks=[task], window=window)
+        return (yield from call(self.store.record_accesses, self.account, batch))
 
     @requires_action(Action.READ_CONTENT)
     def queue(self, *, limit: Any = None) -> Flow[Sequence[QueuedReview]]:

@@ -24,6 +24,7 @@ from told.ingest.messages import (
     segment_turns,
 )
 from told.ledger.consumer import Failure, catch_failure
+from told.ledger.history import load_threads_from_evidence
 from told.model.entry import Asserted, Claim, Draft, Entry, Observed, Retracted
 from told.model.fact import UNLISTED_KINDS
 from told.model.query import Event
@@ -121,7 +122,7 @@ def _process_queue(
         job, after = yield from _load_next_job(store, account, before)
         if job is None:
             if after > before:
-                yield from call(store.advance_cursor, account, CONSUMER, after)
+                yield from call(store.update_consumer, account, CONSUMER, cursor=after)
             return DrainResult(outcomes, tuple(failed))
         outcome = yield from catch_failure(handle_job(job, CursorStep(CONSUMER, before, after)))
         if not (yield from is_job_intact(store, account, job)):
@@ -134,7 +135,7 @@ def _process_queue(
                 yield from _record_failure(store, account, job, outcome)
             ) < attempts and _is_transient(outcome):
                 return DrainResult(outcomes, tuple(failed), outcome)
-            yield from call(store.advance_cursor, account, CONSUMER, after)
+            yield from call(store.update_consumer, account, CONSUMER, cursor=after)
             failed.append(job.evidence_ids)
 
 
@@ -244,9 +245,9 @@ def _load_histories(store: Store, account: str, observed: Entry) -> Flow[list[Se
     """The entries of every memory that was taken from what was said."""
     histories: list[Sequence[Entry]] = []
     for thread in (
-        yield from call(store.threads_from_evidence, account, [_get_observation(observed).id])
+        yield from load_threads_from_evidence(store, account, [_get_observation(observed).id])
     ):
-        histories += [(yield from call(store.thread_entries, account, thread))]
+        histories += [(yield from call(store.scan_entries, account, thread=thread))]
     return histories
 
 

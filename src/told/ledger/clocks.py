@@ -42,10 +42,10 @@ def read_clocks(
     The store knows what was counted up to each, however long the conversation is.
     """
     now = min(as_of.seq, LATEST)
-    counts = yield from call(
-        store.tick_totals, scope, [*{min(position, now) for position in positions} | {now}]
+    seqs = [*{min(position, now) for position in positions} | {now}]
+    counts, recent = yield from call(
+        store.tick_totals, scope, seqs, PACE_WINDOW if with_pace else 0
     )
-    recent = (yield from call(store.list_ticks, scope, now, PACE_WINDOW)) if with_pace else ()
     return ClockReadings.from_counts(
         counts, as_of.at, recent, turn_events=settings.turn_events, turn_tokens=settings.turn_tokens
     )
@@ -107,7 +107,9 @@ def load_versions(
     """Every version of those facts that are not the first of their thread, by thread."""
     threads = [fact.id for fact in facts if has_earlier_versions(fact)]
     by_thread: dict[str, list[Fact]] = {}
-    for version in (yield from call(store.thread_versions, account, threads)) if threads else ():
+    for version in (
+        (yield from call(store.find_versions, account, threads=threads)) if threads else ()
+    ):
         by_thread.setdefault(version.id, []).append(version)
     return by_thread
 
@@ -119,7 +121,7 @@ def has_earlier_versions(fact: Fact) -> bool:
 
 def count_turns(store: Store, scope: Scope) -> Flow[int]:
     """How many turns have passed where a scope is at home."""
-    return (yield from call(store.tick_totals, scope, [LATEST]))[LATEST][0]
+    return (yield from call(store.tick_totals, scope, [LATEST])).totals[LATEST][0]
 
 
 def load_beliefs(
@@ -150,14 +152,14 @@ def load_archived_beliefs(
 ) -> Flow[list[ConceptBelief]]:
     """What was given up because it had faded, and was neither held again nor forgotten since."""
     names = frozenset(name for name in rules.ontology if concepts is None or name in concepts)
-    versions = yield from call(store.all_versions, scopes.lasting)
+    versions = yield from call(store.find_versions, scopes.lasting.account, scope=scopes.lasting)
     last_versions = {
         fact.id: fact for fact in versions if fact.kind in names and fact.scope in scopes.distinct
     }
     retracted = [fact for fact in last_versions.values() if fact.gone < NEVER]
     faded: list[Fact] = []
     for fact in retracted:
-        entries = yield from call(store.thread_entries, fact.scope.account, fact.id)
+        entries = yield from call(store.scan_entries, fact.scope.account, thread=fact.id)
         faded += [fact] if _last_retraction_reason(entries) == FADED else []
     return (yield from build_beliefs(store, scopes, rules, settings, faded))
 

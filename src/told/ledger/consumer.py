@@ -56,7 +56,7 @@ def drain_consumer(
             if failure is not None:
                 return failure
         if (yield from _is_in_ledger(store, account, entries[-1])):
-            yield from call(store.advance_cursor, account, consumer.name, entries[-1].seq)
+            yield from call(store.update_consumer, account, consumer.name, cursor=entries[-1].seq)
     return None
 
 

@@ -40,7 +40,7 @@ class ErasureClosure:
 
 def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[ErasureClosure]:
     """A memory, the evidence it was taken from or supported by, and whatever was taken or derived from either."""
-    if not (yield from call(store.thread_entries, account, thread)):
+    if not (yield from call(store.scan_entries, account, thread=thread)):
         raise NotFoundError(f"There is no memory {thread!r} here.")
     closure = ErasureClosure({thread: None})
     texts: set[str] = set()
@@ -59,7 +59,7 @@ def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[Eras
 
 def collect_scope_closure(store: Store, scope: Scope) -> Flow[ErasureClosure]:
     """Everything a scope holds, and whatever was derived from it anywhere in the account."""
-    versions = yield from call(store.all_versions, scope)
+    versions = yield from call(store.find_versions, scope.account, scope=scope)
     evidence_rows = yield from call(store.evidence_rows, scope.account, scope=scope)
     return (
         yield from _collect_closure(
@@ -88,7 +88,7 @@ def _collect_closure(
 
 def _add_derived(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
     """Follow what was taken from evidence and derived from memories, until nothing new is reached."""
-    facts = yield from call(store.facts_from_evidence, account, list(closure.evidence))
+    facts = yield from call(store.find_versions, account, evidence=list(closure.evidence))
     closure.threads.update({fact.id: None for fact in facts if fact.kind != NODE})
     fresh = [*closure.threads, *closure.evidence]
     while fresh:
@@ -101,7 +101,7 @@ def _add_derived(store: Store, account: str, closure: ErasureClosure) -> Flow[No
 
 def _add_orphaned_nodes(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
     """Put in whom and what the evidence spoke of: whoever else is said to be there stays, as a name and no more."""
-    facts = yield from call(store.facts_from_evidence, account, list(closure.evidence))
+    facts = yield from call(store.find_versions, account, evidence=list(closure.evidence))
     nodes = {
         fact.id: None for fact in facts if fact.kind == NODE and fact.id not in closure.threads
     }
@@ -137,7 +137,7 @@ def _add_thread_evidence(
     """Put the evidence of threads into the closure; what they say and ever said."""
     texts: set[str] = set()
     for thread in threads:
-        for entry in (yield from call(store.thread_entries, account, thread)):
+        for entry in (yield from call(store.scan_entries, account, thread=thread)):
             match entry.verb:
                 case Asserted(claim=claim):
                     texts.add(claim.text)
@@ -157,7 +157,7 @@ def _find_copies(
     """Which of these threads say the very same, such as an earlier one that was deleted: their evidence says it too."""
     copies: set[str] = set()
     for thread in threads:
-        entries = yield from call(store.thread_entries, account, thread)
+        entries = yield from call(store.scan_entries, account, thread=thread)
         if any(
             isinstance(entry.verb, Asserted) and entry.verb.claim.text in texts for entry in entries
         ):
@@ -168,7 +168,7 @@ def _find_copies(
 def _collect_positions(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
     """Every ledger entry that holds content of the closure, and none of what is no evidence after all."""
     for thread in closure.threads:
-        entries = yield from call(store.thread_entries, account, thread)
+        entries = yield from call(store.scan_entries, account, thread=thread)
         closure.seqs.update(entry.seq for entry in entries if entry.envelope is not None)
     evidence_rows = yield from call(store.evidence_rows, account, ids=list(closure.evidence))
     closure.evidence = {evidence_row.id: None for evidence_row in evidence_rows}
@@ -190,7 +190,7 @@ def _find_drawn_links(
     """The links that evidence of the closure drew between what stays."""
     seqs: set[int] = set()
     for scope in scopes:
-        versions = yield from call(store.all_versions, scope)
+        versions = yield from call(store.find_versions, scope.account, scope=scope)
         nodes = {fact.id: None for fact in versions if fact.kind == NODE}
         links = yield from call(store.find_links, account, list(nodes))
         seqs.update(link.seq for link in links if _is_drawn_from_evidence(link, closure))

@@ -235,7 +235,10 @@ def _ask_questions(
             if attempts < ctx.settings.consumer_attempts and _is_transient(outcome):
                 return total + JudgeResult(failure=outcome)
             yield from call(
-                ctx.store.advance_cursor, account, question.step.consumer, question.step.after
+                ctx.store.update_consumer,
+                account,
+                question.step.consumer,
+                cursor=question.step.after,
             )
     return total
 
@@ -247,7 +250,7 @@ def _advance_cursors(
     names = [CONSUMER] if scopes is None else [get_cursor_name(CONSUMER, scope) for scope in scopes]
     for name in names:
         if (yield from call(store.get_cursor, account, name)) < end:
-            yield from call(store.advance_cursor, account, name, end)
+            yield from call(store.update_consumer, account, name, cursor=end)
 
 
 def _parse_turns(entries: Sequence[Entry]) -> Iterator[UnjudgedTurn]:
@@ -375,7 +378,7 @@ def _load_turn_facts(
     A turn that the gate kept out has none, nor has one that was erased, nor one of which everything was given up.
     """
     versions = yield from call(
-        store.facts_from_evidence, account, [turn.evidence for turn in turns]
+        store.find_versions, account, evidence=[turn.evidence for turn in turns]
     )
     retracted = select_retracted_threads(versions)
     thread_by_evidence: dict[str, str] = {}
@@ -418,7 +421,9 @@ def _plan_scores(
         restore_draft = (
             None
             if current
-            else build_restore_draft((yield from call(ctx.store.thread_entries, account, fact.id)))
+            else build_restore_draft(
+                (yield from call(ctx.store.scan_entries, account, thread=fact.id))
+            )
         )
         if current is None and restore_draft is None:
             continue

@@ -97,7 +97,7 @@ def _summarise_pending(
                 yield from _record_failure(ctx, account, long_turn, outcome)
             ) < ctx.settings.consumer_attempts:
                 return count, (f"Not summarised yet: {outcome}",)
-            yield from call(store.advance_cursor, account, name, step.after)
+            yield from call(store.update_consumer, account, name, cursor=step.after)
         else:
             count += outcome
 
@@ -110,7 +110,7 @@ def _process_next(
         {} if turn is None else (yield from load_summaries(ctx.store, scope.account, [turn]))
     )
     if turn is None or turn.id in summaries:
-        yield from call(ctx.store.advance_cursor, scope.account, step.consumer, step.after)
+        yield from call(ctx.store.update_consumer, scope.account, step.consumer, cursor=step.after)
         return 0
     yield from _write_summary(ctx, llm, turn, step)
     return 1
@@ -131,7 +131,9 @@ def _write_summary(ctx: WriteContext, llm: LLM, turn: Fact, step: CursorStep | N
             and (yield from call(ctx.store.get_cursor, turn.scope.account, step.consumer))
             == step.before
         ):
-            yield from call(ctx.store.advance_cursor, turn.scope.account, step.consumer, step.after)
+            yield from call(
+                ctx.store.update_consumer, turn.scope.account, step.consumer, cursor=step.after
+            )
     yield from _resolve_faults(ctx.store, turn.scope.account, turn.seq)
 
 
@@ -184,8 +186,8 @@ def retry_faults(
     ]
     llm, unresolved = ctx.extraction.background_llm, 0
     for fault in selected:
-        turns = yield from call(ctx.store.facts_by_seq, account, [fault.seq])
-        turn = turns.get(fault.seq)
+        turns = yield from call(ctx.store.find_versions, account, seqs=[fault.seq])
+        turn = turns[0] if turns else None
         outcome = (
             None
             if turn is None or llm is None
@@ -451,7 +453,7 @@ def _load_exchanges(
     """Exchanges as their links tell them; what is no longer held is left out."""
     members: dict[str, list[Fact]] = {}
     for id_ in ids:
-        for entry in (yield from call(ctx.store.thread_entries, account, id_)):
+        for entry in (yield from call(ctx.store.scan_entries, account, thread=id_)):
             fact = (
                 (yield from call(ctx.store.get_fact, account, entry.verb.src))
                 if _is_exchange_link(entry.verb)

@@ -7,10 +7,10 @@ entry whose content was erased still verifies and says nothing.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache, lru_cache
-from typing import Any, Final, Protocol, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from told.errors import StoreCorrupt, StoreVersion
 from told.ids import (
@@ -59,22 +59,6 @@ def list_blob_hashes(meta: Mapping[str, Any]) -> tuple[str, ...]:
         if isinstance(values, list | tuple)
         else ()
     )
-
-
-class BlobStore(Protocol):
-    """Where blobs are kept: once in an account, and destroyed with the last evidence that names them."""
-
-    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
-        """Keep bytes that no evidence need name, and return their hash; what is there already stays as it is."""
-
-    def get_blob(self, account: str, hash: str) -> Blob | None:
-        """A blob with its bytes."""
-
-    def list_blobs(self, account: str) -> Sequence[Blob]:
-        """Every blob of an account without its bytes, by hash."""
-
-    def drop_blob(self, account: str, hash: str) -> bool:
-        """Destroy a blob, whoever names it; whether there was one."""
 
 
 VERSION = 1

@@ -32,7 +32,7 @@ KnownThreads: TypeAlias = frozenset[str]
 """Those of some threads that have a version in the account."""
 
 
-def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> None:
+def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> int:
     """Count recalls and topics that met, note recalls and queue tasks."""
     known_threads = _find_known_threads(
         db,
@@ -46,9 +46,10 @@ def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> None
     )
     _add_access_counts(db, account, batch.counts, known_threads)
     _record_cooccurrence(db, account, batch.cooccurrences, known_threads)
-    _enqueue_known(db, account, batch.tasks, batch.window, known_threads)
+    new_tasks = _enqueue_known(db, account, batch.tasks, batch.window, known_threads)
     if batch.keep_per_thread:
         _record_access_log(db, account, batch.records, batch.keep_per_thread, known_threads)
+    return new_tasks
 
 
 def _add_access_counts(
@@ -157,19 +158,6 @@ def _advance_states(
 
 
 # What is to be thought over -------------------------------------------------------------------------------------------
-
-
-def enqueue_tasks(
-    db: apsw.Connection, account: int, tasks: Sequence[ReviewTask], window: int
-) -> int:
-    """Queue tasks, each as one with the first that it can wait with; how many were new."""
-    return _enqueue_known(
-        db,
-        account,
-        tasks,
-        window,
-        _find_known_threads(db, account, {task.thread for task in tasks}),
-    )
 
 
 @dataclass(slots=True)

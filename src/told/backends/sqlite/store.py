@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from told.backends.sqlite import access, erase, integrity, rows, vectors, write
+from told.backends.sqlite import access, erase, integrity, rows, vectors
 from told.backends.sqlite.connection import Database, parse_url, run_named, run_query
 from told.backends.sqlite.group_commit import GroupCommitWriter
 from told.backends.sqlite.index import PartitionCache, SqliteIndex, find_facts
@@ -63,6 +63,7 @@ from told.model.query import (
 )
 from told.model.scope import Scope
 from told.ports import (
+    AccessHistory,
     Batch,
     ExistingState,
     Fault,
@@ -70,6 +71,7 @@ from told.ports import (
     Head,
     ScopeTally,
     StoredTurn,
+    TickTotals,
     View,
     ViewRow,
 )
@@ -100,48 +102,31 @@ class SqliteOverlay:
 
         return self._write(job, keeps_cache=True)
 
-    def list_ticks(
-        self, scope: Scope, upto: int | None = None, limit: int = 4096
-    ) -> Sequence[Tick]:
-        """The last turns at the home of a scope."""
-        with self._read_account(scope.account) as (db, account_id):
-            part = run_query(db, "part", account_id, scope.partition_key()).get
-            last_id = make_entry_id(account_id, LATEST if upto is None else upto)
-            rows = (
-                ()
-                if part is None
-                else run_query(db, "ticks", part, last_id, max(limit, 0)).fetchall()
-            )
-            scopes = ScopeLookup(db, scope.account)
-            return [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
-
-    def tick_totals(self, scope: Scope, seqs: Sequence[int]) -> Mapping[int, tuple[int, int]]:
-        """What the turns at the home of a scope come to up to some positions."""
+    def tick_totals(self, scope: Scope, seqs: Sequence[int], recent: int = 0) -> TickTotals:
+        """Return the turns and tokens up to each position, and the last ticks."""
         with self._read_account(scope.account) as (db, account_id):
             part = run_query(db, "part", account_id, scope.partition_key()).get
             entry_ids = [make_entry_id(account_id, seq) for seq in seqs]
-            rows = run_query(db, "ticked", part, to_json_list(entry_ids)).fetchall()
-        return {seq: (turns, tokens) for seq, (_, turns, tokens) in zip(seqs, rows, strict=True)}
+            sums = run_query(db, "ticked", part, to_json_list(entry_ids)).fetchall()
+            totals = {
+                seq: (turns, tokens) for seq, (_, turns, tokens) in zip(seqs, sums, strict=True)
+            }
+            if part is None or recent <= 0 or not entry_ids:
+                return TickTotals(totals)
+            scopes = ScopeLookup(db, scope.account)
+            rows = run_query(db, "ticks", part, max(entry_ids), recent).fetchall()
+            ticks = [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
+        return TickTotals(totals, ticks)
 
-    # What reads leave behind ------------------------------------------------------------------------------------------
+    # What reads leave behind
 
-    def record_accesses(self, account: str, batch: AccessBatch) -> None:
-        """Count recalls and topics that met, note recalls and queue tasks, in one transaction."""
-        self._write_account(
-            account, lambda db, account_id: access.record_access(db, account_id, batch)
-        )
-
-    # Topics that came up together -------------------------------------------------------------------------------------
-
-    def record_cooccurrence(
-        self, account: str, pairs: Mapping[tuple[str, str], AccessCount]
-    ) -> None:
-        """Count that topics came up together."""
-        self._write_account(
-            account,
-            lambda db, account_id: access.record_access(
-                db, account_id, AccessBatch(cooccurrences=pairs)
-            ),
+    def record_accesses(self, account: str, batch: AccessBatch) -> int:
+        """Apply a batch of accesses in one transaction; return how many tasks are new."""
+        return (
+            self._write_account(
+                account, lambda db, account_id: access.record_access(db, account_id, batch)
+            )
+            or 0
         )
 
     def cooccurrence(
@@ -152,35 +137,18 @@ class SqliteOverlay:
             rows = run_query(db, "met", account_id, to_json_list(topics)).fetchall()
         return {(one, other): AccessCount(count, last) for one, other, count, last in rows}
 
-    # Recalls one by one -----------------------------------------------------------------------------------------------
-
-    def access_records(self, account: str, thread: str) -> Sequence[AccessRecord]:
-        """The recalls of a thread, oldest first."""
+    def access_history(self, account: str, thread: str) -> AccessHistory:
+        """Return the logged accesses and the access states of a thread."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "recalls", account_id, thread).fetchall()
-        return [
+            states = run_query(db, "recall_states", account_id, to_json_list([thread])).fetchall()
+        records = [
             AccessRecord(thread, at, rank, score, query, AccessOutcome(access))
             for at, rank, score, query, access in rows
         ]
+        return AccessHistory(records, [AccessState(*row) for row in states])
 
-    def access_states(self, account: str, threads: Sequence[str]) -> Sequence[AccessState]:
-        """The states of threads, by thread and oldest first."""
-        with self._read_account(account) as (db, account_id):
-            return [
-                AccessState(*row)
-                for row in run_query(db, "recall_states", account_id, to_json_list(threads))
-            ]
-
-    # What is to be thought over ---------------------------------------------------------------------------------------
-
-    def enqueue_tasks(self, account: str, tasks: Sequence[ReviewTask], window: int) -> int:
-        """Queue tasks; how many were new."""
-        return (
-            self._write_account(
-                account, lambda db, account_id: access.enqueue_tasks(db, account_id, tasks, window)
-            )
-            or 0
-        )
+    # What is to be thought over
 
     def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
         """The open tasks, most urgent first."""
@@ -208,7 +176,7 @@ class SqliteOverlay:
             or 0
         )
 
-    # What consumers note for themselves -------------------------------------------------------------------------------
+    # What consumers note for themselves
 
     def read_notes(
         self, account: str, consumer: str, keys: Sequence[str] | None = None
@@ -221,13 +189,24 @@ class SqliteOverlay:
                 run_query(db, "notes_named", account_id, consumer, to_json_list(keys)).fetchall()
             )
 
-    def write_notes(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
-        """Note something outside a commit."""
-        self._write(
-            lambda db: access.write_notes(
-                db, write.get_or_create_account(db, account).id, consumer, notes
-            )
-        )
+    def update_consumer(
+        self,
+        account: str,
+        consumer: str,
+        *,
+        cursor: int | None = None,
+        notes: Mapping[str, bytes | None] | None = None,
+    ) -> None:
+        """Set a consumer's cursor and write its notes."""
+
+        def job(db: apsw.Connection) -> None:
+            if cursor is not None:
+                move_cursor(db, account, consumer, cursor)
+            if notes is not None:
+                account_id = get_or_create_account(db, account).id
+                access.write_notes(db, account_id, consumer, notes)
+
+        self._write(job)
 
 
 LATEST_AS_OF = AsOf(LATEST, 0)
@@ -285,7 +264,7 @@ class SqliteStore(SqliteOverlay):
         """Be told of each named step of a commit, as crash tests are."""
         self._write.watch = callback
 
-    # Writing ----------------------------------------------------------------------------------------------------------
+    # Writing
 
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
         """Seal, fold and make durable, together with whoever else is waiting."""
@@ -331,67 +310,63 @@ class SqliteStore(SqliteOverlay):
         self.index.cache.clear()
         return counts
 
-    def stale_views(self, account: str) -> Sequence[View]:
-        """The views that an account of an older file was never folded into."""
-        return tuple(
-            view
-            for (view,) in self._write.read_on_writer(
-                lambda db: run_query(db, "behind", account).fetchall()
-            )
-        )
+    # The ledger
 
-    # The ledger -------------------------------------------------------------------------------------------------------
+    def list_accounts(self) -> Mapping[str, Sequence[View]]:
+        """Return every account that has a ledger, with its stale views."""
 
-    def list_accounts(self) -> Sequence[str]:
-        """Every account that has a ledger."""
-        return [
-            name
-            for (name,) in self._write.read_on_writer(
-                lambda db: run_query(db, "accounts").fetchall()
-            )
-        ]
+        def load(db: apsw.Connection) -> dict[str, Sequence[View]]:
+            names = [name for (name,) in run_query(db, "accounts").fetchall()]
+            return {
+                name: [view for (view,) in run_query(db, "behind", name).fetchall()]
+                for name in names
+            }
 
-    def get_head(self, account: str) -> Head:
-        """The end of the account's ledger."""
+        return self._write.read_on_writer(load)
+
+    def get_head(self, account: str, at: int | None = None) -> Head:
+        """Return the last entry, or by bisection the last one at or before an instant."""
         with self._database.read_transaction() as db:
             row = run_query(db, "account", account).fetchone()
-        return EMPTY_HEAD if row is None else Head(*row[1:])
-
-    def position_at(self, account: str, at: int) -> int:
-        """The last position at or before an instant; instants only grow along the ledger, so halving finds it."""
-        with self._read_account(account) as (db, account_id):
-            row = run_query(db, "account", account).fetchone()
-            low, high = 0, 0 if row is None else row[1]
+            if row is None:
+                return EMPTY_HEAD
+            account_id, head = row[0], Head(*row[1:])
+            if at is None or head.at <= at:
+                return head
+            low, high = 0, head.seq - 1
             while low < high:
                 middle = (low + high + 1) // 2
                 if run_query(db, "entry_at", make_entry_id(account_id, middle)).get <= at:
                     low = middle
                 else:
                     high = middle - 1
-            return low
+            if low == 0:
+                return EMPTY_HEAD
+            first, last = make_entry_id(account_id, low - 1), get_id_range(account_id)[1]
+            [entry] = run_query(db, "scan", first, last, 1).fetchall()
+        return Head(low, entry[2], entry[6])
 
-    def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
-        """Entries in order."""
+    def scan_entries(
+        self, account: str, after: int = 0, limit: int | None = None, *, thread: str | None = None
+    ) -> Sequence[Entry]:
+        """Return entries in order."""
         with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "scan", make_entry_id(account_id, after), get_id_range(account_id)[1], limit
-            ).fetchall()
+            first, last = make_entry_id(account_id, after), get_id_range(account_id)[1]
+            count = -1 if limit is None else limit
+            if thread is None:
+                rows = run_query(db, "scan", first, last, count).fetchall()
+            else:
+                rows = run_query(db, "thread", thread, first, last).fetchall()[:limit]
         return [parse_entry(row, account) for row in rows]
 
-    def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
-        """The entries of one thread."""
-        with self._read_account(account) as (db, account_id):
-            rows = run_query(db, "thread", thread, *get_id_range(account_id)).fetchall()
-        return [parse_entry(row, account) for row in rows]
-
-    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
+    def tombstoned_digests(self, digests: Sequence[bytes]) -> frozenset[bytes]:
         """Which digests belong to erased content."""
-        with self._read_account(account) as (db, _):
+        with self._database.read_transaction() as db:
             return frozenset(
                 digest for (digest,) in run_query(db, "tombstoned", to_hex_list(digests))
             )
 
-    # The views --------------------------------------------------------------------------------------------------------
+    # The views
 
     def lookup_existing(
         self,
@@ -423,16 +398,6 @@ class SqliteStore(SqliteOverlay):
             lambda db: load_current_facts(db, scope, now, slots, kinds)
         )
 
-    def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
-        """What is embedded of the passages of these entries."""
-        with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "texts", to_json_list([make_entry_id(account_id, seq) for seq in seqs])
-            ).fetchall()
-        return {
-            digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows
-        }
-
     def find_facts(self, query: FactQuery) -> Sequence[Fact]:
         """The facts a scope held at a point in time, oldest first."""
         with self._read_account(query.scope.account) as (db, account_id):
@@ -455,27 +420,33 @@ class SqliteStore(SqliteOverlay):
             facts = ScopeLookup(db, account).parse_facts(rows)
         return facts[0] if facts else None
 
-    def facts_by_seq(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
-        """The fact versions asserted by these entries, oldest first."""
-        valid_seqs = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
-        return self._write.read_on_writer(
-            lambda db: load_versions(db, self._write.get_read_cache(db), account, valid_seqs)
-        )
-
-    def all_versions(self, scope: Scope) -> Sequence[Fact]:
-        """Every version of every fact the scope covers."""
-        with self._read_account(scope.account) as (db, account_id):
-            rows = run_query(
-                db, "lives", to_json_list(list(find_visible_spaces(db, account_id, scope)))
-            ).fetchall()
-            return ScopeLookup(db, scope.account).parse_facts(rows)
-
-    def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
-        """Every version of some threads."""
+    def find_versions(
+        self,
+        account: str,
+        *,
+        seqs: Sequence[int] | None = None,
+        threads: Sequence[str] | None = None,
+        evidence: Sequence[str] | None = None,
+        scope: Scope | None = None,
+    ) -> Sequence[Fact]:
+        """Return fact versions by position, thread, evidence or scope, in ledger order."""
+        if seqs is not None:
+            valid_seqs = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
+            versions = self._write.read_on_writer(
+                lambda db: load_versions(db, self._write.get_read_cache(db), account, valid_seqs)
+            )
+            return list(versions.values())
         with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "tellings", *get_id_range(account_id), to_json_list(threads)
-            ).fetchall()
+            bounds = get_id_range(account_id)
+            if threads is not None:
+                rows = run_query(db, "tellings", *bounds, to_json_list(threads)).fetchall()
+            elif evidence is not None:
+                rows = run_query(db, "taken", *bounds, to_json_list(evidence)).fetchall()
+            elif scope is not None:
+                spaces = list(find_visible_spaces(db, account_id, scope))
+                rows = run_query(db, "lives", to_json_list(spaces)).fetchall()
+            else:
+                rows = []
             return ScopeLookup(db, account).parse_facts(rows)
 
     def find_links(
@@ -494,24 +465,6 @@ class SqliteStore(SqliteOverlay):
             return [
                 parse_link(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()
             ]
-
-    def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
-        """The threads taken from this evidence."""
-        with self._read_account(account) as (db, account_id):
-            return [
-                thread
-                for (thread,) in run_query(
-                    db, "derived", *get_id_range(account_id), to_json_list(evidence)
-                )
-            ]
-
-    def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
-        """Every version of the threads taken from this evidence."""
-        with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "taken", *get_id_range(account_id), to_json_list(evidence)
-            ).fetchall()
-            return ScopeLookup(db, account).parse_facts(rows)
 
     def list_scopes(self, account: str) -> Sequence[Scope]:
         """Every exact scope that something is left of."""
@@ -588,7 +541,7 @@ class SqliteStore(SqliteOverlay):
         with self._read_account(account) as (db, account_id):
             return load_view_rows(db, account_id, account, after, upto)
 
-    # Vectors ----------------------------------------------------------------------------------------------------------
+    # Vectors
 
     def current_model(self) -> tuple[str, int] | None:
         """The embedder this store is indexed with."""
@@ -597,29 +550,46 @@ class SqliteStore(SqliteOverlay):
         )
         return None if model is None else (model.name, model.dim)
 
-    def bind_model(self, name: str, dim: int) -> None:
-        """Bind the store to an embedder."""
+    def bind_model(self, name: str, dim: int, *, switch: bool = False) -> None:
+        """Bind the store to its first model, or switch to another one."""
+        if switch:
+            self._write(lambda db: switch_model(db, name, dim))
+            self.index.cache.clear()
+            return
         bound = self.current_model()
         if bound is None:
             self._write(lambda db: bind_first_model(db, name, dim))
             bound = self.current_model()
         if bound != (name, dim) and bound is not None:
             raise ModelMismatch(
-                f"The store was indexed with {bound[0]} ({bound[1]} dimensions), not {name} ({dim}).",
-                hint=f"Open it with embedder={bound[0]!r}, or run `told reindex --embedder {name}` to embed it anew.",
+                f"The store was indexed with {bound[0]} ({bound[1]} dimensions), "
+                f"not {name} ({dim}).",
+                hint=f"Open it with embedder={bound[0]!r}, or run `told reindex --embedder {name}` "
+                "to embed it anew.",
             )
 
-    def embedded_hashes(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
-        """Which texts have a vector under the current model."""
-        return self._write.read_on_writer(lambda db: vectors.find_cached_hashes(db, hashes))
-
-    def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
-        """Texts without a vector under a model."""
+    def pending_texts(
+        self,
+        limit: int | None = 1000,
+        model: str | None = None,
+        *,
+        account: str | None = None,
+        seqs: Sequence[int] | None = None,
+    ) -> Mapping[bytes, str]:
+        """Return texts without a vector under a model."""
         with self._database.read_transaction() as db:
             chosen = (
                 vectors.load_current_model(db) if model is None else vectors.load_model(db, model)
             )
-            rows = run_query(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall()
+            model_id, count = 0 if chosen is None else chosen.id, -1 if limit is None else limit
+            if account is None or seqs is None:
+                rows = run_query(db, "pending", model_id, count).fetchall()
+            else:
+                row = run_query(db, "account", account).fetchone()
+                entry_ids = [] if row is None else [make_entry_id(row[0], seq) for seq in seqs]
+                rows = run_query(
+                    db, "pending_of", to_json_list(entry_ids), model_id, count
+                ).fetchall()
         return {
             digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows
         }
@@ -630,21 +600,12 @@ class SqliteStore(SqliteOverlay):
         """Remember vectors by text hash."""
         self._write(lambda db: put_vectors(db, vectors_, model))
 
-    def switch_model(self, name: str, dim: int) -> None:
-        """Search with another model from now on."""
-        self._write(lambda db: switch_model(db, name, dim))
-        self.index.cache.clear()
-
-    # Consumers --------------------------------------------------------------------------------------------------------
+    # Consumers
 
     def get_cursor(self, account: str, consumer: str) -> int:
         """How far a consumer has come."""
         with self._read_account(account) as (db, account_id):
             return run_query(db, "cursor", account_id, consumer).get or 0
-
-    def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
-        """Move a consumer's cursor."""
-        self._write(lambda db: move_cursor(db, account, consumer, seq))
 
     def record_fault(
         self, account: str, consumer: str, seq: int, error: str, raw: str = ""
@@ -662,31 +623,19 @@ class SqliteStore(SqliteOverlay):
         with self._read_account(account) as (db, account_id):
             return [Fault(row[0], account, *row[1:]) for row in run_query(db, "faults", account_id)]
 
-    # Blobs ------------------------------------------------------------------------------------------------------------
+    # Blobs
 
-    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
-        """Keep bytes under their hash, once."""
-        blob = Blob.from_bytes(data, media_type)
-        self._write(
-            lambda db: erase.insert_blobs(db, get_or_create_account(db, account).id, [blob])
-        )
-        return blob.hash
-
-    def get_blob(self, account: str, hash: str) -> Blob | None:
-        """A blob with its bytes."""
+    def get_blobs(self, account: str, hashes: Sequence[str] | None = None) -> Mapping[str, Blob]:
+        """Return some blobs, or all of them without their bytes."""
         with self._read_account(account) as (db, account_id):
-            return erase.load_blob(db, account_id, hash)
+            if hashes is None:
+                blobs = erase.list_blobs(db, account_id)
+            else:
+                loaded = [erase.load_blob(db, account_id, name) for name in hashes]
+                blobs = [blob for blob in loaded if blob is not None]
+        return {blob.hash: blob for blob in blobs}
 
-    def list_blobs(self, account: str) -> Sequence[Blob]:
-        """Every blob without its bytes."""
-        with self._read_account(account) as (db, account_id):
-            return erase.list_blobs(db, account_id)
-
-    def drop_blob(self, account: str, hash: str) -> bool:
-        """Destroy a blob."""
-        return self._write(lambda db: erase.delete_blob(db, account, hash))
-
-    # Recalls ----------------------------------------------------------------------------------------------------------
+    # Recalls
 
     def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
         """How often threads were recalled."""
@@ -694,17 +643,14 @@ class SqliteStore(SqliteOverlay):
             rows = run_query(db, "touched", account_id, to_json_list(threads)).fetchall()
         return {thread: AccessCount(count, last) for thread, count, last in rows}
 
-    # Care -------------------------------------------------------------------------------------------------------------
+    # Care
 
-    def check_integrity(self) -> Sequence[str]:
-        """Problems of the file and of the index."""
+    def check_integrity(self, *, types_only: bool = False) -> Sequence[str]:
+        """Return the problems of the file and of the index."""
         with self._database.read_transaction() as db:
+            if types_only:
+                return list(integrity.find_type_errors(db))
             return integrity.check_store(db)
-
-    def find_type_errors(self) -> Sequence[str]:
-        """The tables with values in them that no row of theirs can have."""
-        with self._database.read_transaction() as db:
-            return list(integrity.find_type_errors(db))
 
     def repair(self) -> int:
         """Make damaged parts of the index anew; return how many there were."""

@@ -66,7 +66,7 @@ class ErasureContract(ContractBase):
         assert [harness.list_texts(seq=seq) for seq in (2, 3)] == [[], ["harmless"]]
         assert harness.search_texts("xyzzy") == {}
         assert harness.store.get_fact(ACCOUNT, "t1", harness.build_query(seq=2).as_of) is None
-        assert dict(harness.store.facts_by_seq(ACCOUNT, [2])) == {}
+        assert list(harness.store.find_versions(ACCOUNT, seqs=[2])) == []
         assert list(harness.store.evidence_rows(ACCOUNT, scope=ALICE)) == []
         assert list(harness.store.evidence_rows(ACCOUNT, ids=["e1"])) == []
         assert list(harness.store.find_links(ACCOUNT, ["t1", "t2", "e1"])) == []
@@ -90,7 +90,7 @@ class ErasureContract(ContractBase):
         harness.assert_claim("one of Bob's", scope=BOB)
         names = [f"tail:{ALICE.digest()}", f"tail:{BOB.digest()}", "tail"]
         for name in names:
-            harness.store.advance_cursor(ACCOUNT, name, 3)
+            harness.store.update_consumer(ACCOUNT, name, cursor=3)
         erase_entries(harness, [1])
         assert [harness.store.get_cursor(ACCOUNT, name) for name in names] == [3, 3, 3]
         erase_entries(harness, [2])
@@ -112,11 +112,9 @@ class ErasureContract(ContractBase):
         harness.assert_claim("mate", "t3", BOB)
         harness.store.put_vectors({hash_text("tea"): [1.0, 0.0], hash_text("mate"): [0.0, 1.0]})
         erase_entries(harness, [1, 2])
-        assert harness.store.embedded_hashes([hash_text("tea"), hash_text("mate")]) == {
-            hash_text("mate")
-        }
+        assert harness.embedded_hashes([hash_text("tea"), hash_text("mate")]) == {hash_text("mate")}
         erase_entries(harness, [3])
-        assert harness.store.embedded_hashes([hash_text("mate")]) == frozenset()
+        assert harness.embedded_hashes([hash_text("mate")]) == frozenset()
 
     def test_a_vector_used_by_another_account_is_kept(self, harness: AccountHarness) -> None:
         harness.store.bind_model("m", 2)
@@ -126,7 +124,7 @@ class ErasureContract(ContractBase):
         )
         harness.store.put_vectors({hash_text("tea"): [1.0, 0.0]})
         erase_entries(harness, [1])
-        assert harness.store.embedded_hashes([hash_text("tea")]) == {hash_text("tea")}
+        assert harness.embedded_hashes([hash_text("tea")]) == {hash_text("tea")}
 
     def test_tickets_naming_erased_threads_are_deleted(self, harness: AccountHarness) -> None:
         thread = harness.store.mint.new_id()
@@ -158,14 +156,14 @@ class ErasureContract(ContractBase):
         harness.assert_claim(SECRET_TEXT)
         kept, erased = (entry.digest for entry in harness.list_entries())
         erase_entries(harness, [2])
-        assert harness.store.tombstoned_digests(ACCOUNT, [kept, erased, b"?"]) == {erased}
+        assert harness.store.tombstoned_digests([kept, erased, b"?"]) == {erased}
 
     def test_an_erased_thread_still_lists_its_entries(self, harness: AccountHarness) -> None:
         harness.assert_claim(SECRET_TEXT, "t1")
         harness.retract_thread("t1")
         erase_entries(harness, [1, 2])
         assert [
-            (entry.seq, entry.draft) for entry in harness.store.thread_entries(ACCOUNT, "t1")
+            (entry.seq, entry.draft) for entry in harness.store.scan_entries(ACCOUNT, thread="t1")
         ] == [(1, None), (2, None)]
 
     def test_erasure_counts_what_was_destroyed(self, harness: AccountHarness) -> None:
@@ -222,7 +220,7 @@ class ErasureContract(ContractBase):
         harness.add_evidence(SECRET_TEXT, "e2")
         harness.assert_claim(SECRET_TEXT, "t2", evidence="e2")
         assert harness.list_texts() == [SECRET_TEXT]
-        assert list(harness.store.threads_from_evidence(ACCOUNT, ["e2"])) == ["t2"]
+        assert list(harness.threads_from_evidence(ACCOUNT, ["e2"])) == ["t2"]
 
     def test_facts_are_still_found_by_their_erased_evidence(self, harness: AccountHarness) -> None:
         harness.add_evidence(SECRET_TEXT, "e1")
@@ -231,7 +229,7 @@ class ErasureContract(ContractBase):
         erase_entries(harness, [1])
         for _ in range(2):
             assert not harness.store.evidence_rows(ACCOUNT, ids=["e1"])
-            assert list(harness.store.threads_from_evidence(ACCOUNT, ["e1"])) == ["t1", "t2"]
+            assert list(harness.threads_from_evidence(ACCOUNT, ["e1"])) == ["t1", "t2"]
             harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
 
     def test_erasing_affects_no_other_account(self, harness: AccountHarness) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isclose
 from typing import Any, ClassVar
 
 import pytest
@@ -13,6 +14,7 @@ from told.ids import IdGenerator, sha256
 from told.model.entry import (
     GENESIS,
     Asserted,
+    Blob,
     Claim,
     Draft,
     Entry,
@@ -23,11 +25,19 @@ from told.model.entry import (
     Verb,
     is_next_in_chain,
 )
-from told.model.fact import Fact
+from told.model.fact import EvidenceRow, Fact, Link, Passage, Tick
 from told.model.filter import parse_filter
-from told.model.query import AsOf, FactQuery, IndexQuery
+from told.model.query import (
+    LATEST,
+    AccessBatch,
+    AccessCount,
+    AsOf,
+    FactQuery,
+    IndexQuery,
+    ReviewTask,
+)
 from told.model.scope import Scope
-from told.ports import VIEWS, Batch, Fold, Guard, IdempotencyRecord, Store, View
+from told.ports import VIEWS, Batch, Fold, Guard, IdempotencyRecord, Store, View, ViewRow
 from told.testing.fakes import ManualClock, seeded_mint
 from told.text.tokens import extract_terms
 
@@ -36,13 +46,40 @@ ALICE = Scope(ACCOUNT, user_id="alice")
 BOB = Scope(ACCOUNT, user_id="bob")
 
 
-@dataclass(frozen=True, slots=True)
+VIEW_ROWS: Mapping[View, type[ViewRow]] = {
+    "evidence": EvidenceRow,
+    "facts": Fact,
+    "links": Link,
+    "passages": Passage,
+    "ticks": Tick,
+}
+SCORE_TOLERANCE = 1e-6
+"""The difference of scores up to which two backends agree."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class RetrieverScores:
-    """One fact with what each retriever said of it; None when it was not in that list."""
+    """The scores of one fact, None where a retriever did not list it; equal within 1e-6."""
 
     seq: int
     cosine: float | None
     bm25: float | None
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, RetrieverScores)
+            and self.seq == other.seq
+            and _is_close(self.cosine, other.cosine)
+            and _is_close(self.bm25, other.bm25)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _is_close(score: float | None, other: float | None) -> bool:
+    if score is None or other is None:
+        return score is other
+    return isclose(score, other, rel_tol=0, abs_tol=SCORE_TOLERANCE)
 
 
 class AccountHarness:
@@ -84,7 +121,8 @@ class AccountHarness:
         [entry] = self.commit(
             Asserted(thread or self.store.mint.new_id(), Claim(text, **claim)), scope=scope
         )
-        return self.store.facts_by_seq(self.account, [entry.seq])[entry.seq]
+        [fact] = self.store.find_versions(self.account, seqs=[entry.seq])
+        return fact
 
     def add_evidence(
         self, content: str, id: str, scope: Scope = ALICE, source: str | None = None
@@ -102,6 +140,22 @@ class AccountHarness:
         """Link two things."""
         [entry] = self.commit(Linked(src, rel, dst))
         return entry
+
+    def record_cooccurrence(
+        self, account: str, pairs: Mapping[tuple[str, str], AccessCount]
+    ) -> None:
+        """Count that topics came up together."""
+        self.store.record_accesses(account, AccessBatch(cooccurrences=pairs))
+
+    def enqueue_tasks(self, account: str, tasks: Sequence[ReviewTask], window: int) -> int:
+        """Queue tasks; return how many are new."""
+        return self.store.record_accesses(account, AccessBatch(tasks=tasks, window=window))
+
+    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
+        """Store a blob that no evidence names; return its hash."""
+        blob = Blob.from_bytes(data, media_type)
+        self.store.commit(Batch(account, (), blobs=(blob,)), self.folding(VIEWS))
+        return blob.hash
 
     # Reading
 
@@ -142,15 +196,32 @@ class AccountHarness:
             )
         )
         near, words = dict(index_result.by_vector), dict(index_result.by_terms)
-        facts = self.store.facts_by_seq(self.account, list({**near, **words}))
+        facts = self.store.find_versions(self.account, seqs=list({**near, **words}))
         return {
-            fact.text: RetrieverScores(seq, near.get(seq), words.get(seq))
-            for seq, fact in facts.items()
+            fact.text: RetrieverScores(fact.seq, near.get(fact.seq), words.get(fact.seq))
+            for fact in facts
         }
 
-    def dump_views(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Every row of every view."""
-        return {view: list(self.store.view_rows(self.account, view)) for view in VIEWS}
+    def dump_views(self) -> dict[str, list[ViewRow]]:
+        """Return every row of every view."""
+        rows = self.store.rows_between(self.account, 0, self.head_seq)
+        return {view: [row for row in rows if isinstance(row, VIEW_ROWS[view])] for view in VIEWS}
+
+    def embedded_hashes(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
+        """Return the hashes that have a vector."""
+        scope = Scope(self.account)
+        return self.store.lookup_existing(scope, (), (), None, hashes).vectors
+
+    def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> list[str]:
+        """Return the threads with a version taken from any of this evidence."""
+        versions = self.store.find_versions(account, evidence=evidence)
+        return list(dict.fromkeys(fact.id for fact in versions if fact.evidence in evidence))
+
+    def list_ticks(
+        self, scope: Scope, upto: int | None = None, limit: int = 4096
+    ) -> Sequence[Tick]:
+        """Return the last ticks of a scope's partition up to a position."""
+        return self.store.tick_totals(scope, [LATEST if upto is None else upto], limit).recent
 
     def list_entries(self) -> Sequence[Entry]:
         """The whole ledger."""

@@ -45,53 +45,42 @@ STORE_CALLS: dict[str, Callable[[Store, AccountHarness], Any]] = {
     "rebuild": lambda s, b: s.rebuild(ACCOUNT, VIEWS, b.folding(VIEWS)),
     "accounts": lambda s, _: s.list_accounts(),
     "head": lambda s, _: s.get_head(ACCOUNT),
-    "position": lambda s, _: s.position_at(ACCOUNT, 0),
     "scan": lambda s, _: s.scan_entries(ACCOUNT),
-    "thread": lambda s, _: s.thread_entries(ACCOUNT, "t"),
-    "tombstoned": lambda s, _: s.tombstoned_digests(ACCOUNT, [b"x"]),
     "held": lambda s, _: s.current_facts(ALICE, 0, slots=[("x", "y")], kinds=["z"]),
     "known": lambda s, _: s.lookup_existing(ALICE, ["x"], [b"x"], "x"),
     "fact": lambda s, _: s.get_fact(ACCOUNT, "t"),
-    "versions": lambda s, _: s.facts_by_seq(ACCOUNT, [1]),
-    "lives": lambda s, _: s.all_versions(ALICE),
     "links": lambda s, _: s.find_links(ACCOUNT, ["t"]),
     "witnesses": lambda s, _: s.evidence_rows(ACCOUNT, scope=ALICE),
-    "rows": lambda s, _: list(s.view_rows(ACCOUNT, "facts")),
     "folded": lambda s, _: s.rows_between(ACCOUNT, 0, 9),
     "model": lambda s, _: s.current_model(),
     "use_model": lambda s, _: s.bind_model("m", 2),
-    "cached": lambda s, _: s.embedded_hashes([b"x"]),
     "pending": lambda s, _: s.pending_texts(),
     "put_vectors": lambda s, _: s.put_vectors({b"x": [1.0]}, "m"),
-    "switch_model": lambda s, _: s.switch_model("m", 2),
     "cursor": lambda s, _: s.get_cursor(ACCOUNT, "c"),
-    "advance": lambda s, _: s.advance_cursor(ACCOUNT, "c", 1),
     "fault": lambda s, _: s.record_fault(ACCOUNT, "c", 1, "x"),
     "faults": lambda s, _: s.list_faults(ACCOUNT),
     "scopes": lambda s, _: s.list_scopes(ACCOUNT),
     "tallies": lambda s, _: s.scope_tallies(ACCOUNT),
     "settle": lambda s, _: s.clear_faults(ACCOUNT, [1]),
     "touched": lambda s, _: s.access_counts(ACCOUNT, ["t"]),
-    "put_blob": lambda s, _: s.put_blob(ACCOUNT, b"x", "text/plain"),
-    "blob": lambda s, _: s.get_blob(ACCOUNT, "x"),
-    "blobs": lambda s, _: s.list_blobs(ACCOUNT),
-    "drop_blob": lambda s, _: s.drop_blob(ACCOUNT, "x"),
-    "behind": lambda s, _: s.stale_views(ACCOUNT),
-    "ticks": lambda s, _: s.list_ticks(ALICE),
     "write_down": lambda s, _: s.record_accesses(ACCOUNT, AccessBatch({"t": AccessCount(1, 1)})),
-    "meet": lambda s, _: s.record_cooccurrence(ACCOUNT, {("t", "u"): AccessCount(1, 1)}),
     "met": lambda s, _: s.cooccurrence(ACCOUNT, ["t"]),
-    "recalls": lambda s, _: s.access_records(ACCOUNT, "t"),
-    "states": lambda s, _: s.access_states(ACCOUNT, ["t"]),
-    "enqueue": lambda s, _: s.enqueue_tasks(ACCOUNT, [ReviewTask("t", ReviewReason.RECALL)], 1),
     "queue": lambda s, _: s.list_tasks(ACCOUNT),
     "claim": lambda s, _: s.claim_tasks(ACCOUNT, 1, 1, 1),
     "done": lambda s, _: s.complete_tasks(ACCOUNT, [1]),
     "notes": lambda s, _: s.read_notes(ACCOUNT, "c"),
-    "note": lambda s, _: s.write_notes(ACCOUNT, "c", {"k": b"x"}),
     "check": lambda s, _: s.check_integrity(),
-    "mistyped": lambda s, _: s.find_type_errors(),
     "stats": lambda s, _: s.get_stats(ACCOUNT),
+    "tombstones": lambda s, _: s.tombstoned_digests([b"x"]),
+    "versions": lambda s, _: s.find_versions(ACCOUNT, seqs=[1]),
+    "versions of a scope": lambda s, _: s.find_versions(ACCOUNT, scope=ALICE),
+    "switch the model": lambda s, _: s.bind_model("m", 2, switch=True),
+    "a cursor": lambda s, _: s.update_consumer(ACCOUNT, "c", cursor=1),
+    "a note": lambda s, _: s.update_consumer(ACCOUNT, "c", notes={"k": b"x"}),
+    "blobs": lambda s, _: s.get_blobs(ACCOUNT),
+    "ticks": lambda s, _: s.tick_totals(ALICE, [1], 1),
+    "access history": lambda s, _: s.access_history(ACCOUNT, "t"),
+    "turns": lambda s, _: s.list_turns(ALICE),
 }
 
 
@@ -102,22 +91,22 @@ class MaintenanceContract(ContractBase):
         harness.assert_claim("one")
         store = harness.store
         assert store.get_cursor(ACCOUNT, "graph") == 0
-        store.advance_cursor(ACCOUNT, "graph", 1)
-        store.advance_cursor("umbrella", "graph", 7)
+        store.update_consumer(ACCOUNT, "graph", cursor=1)
+        store.update_consumer("umbrella", "graph", cursor=7)
         assert store.get_cursor(ACCOUNT, "graph") == 1
         assert store.get_cursor(ACCOUNT, "tree") == 0
         assert store.get_cursor("umbrella", "graph") == 7
-        store.advance_cursor(ACCOUNT, "graph", 0)
+        store.update_consumer(ACCOUNT, "graph", cursor=0)
         assert store.get_cursor(ACCOUNT, "graph") == 0
 
     def test_setting_a_cursor_creates_no_ledger(self, harness: AccountHarness) -> None:
-        harness.store.advance_cursor(ACCOUNT, "graph", 0)
+        harness.store.update_consumer(ACCOUNT, "graph", cursor=0)
         assert list(harness.store.list_accounts()) == []
 
     def test_a_write_does_not_move_a_cursor(self, harness: AccountHarness) -> None:
-        harness.store.advance_cursor(ACCOUNT, "graph", 0)
+        harness.store.update_consumer(ACCOUNT, "graph", cursor=0)
         harness.assert_claim("one")
-        harness.store.advance_cursor(ACCOUNT, "graph", 1)
+        harness.store.update_consumer(ACCOUNT, "graph", cursor=1)
         harness.assert_claim("two")
         assert harness.store.get_cursor(ACCOUNT, "graph") == 1
 
@@ -216,13 +205,13 @@ class MaintenanceContract(ContractBase):
         harness.commit(
             Asserted("t1", Claim("one")), idempotency=make_idempotency_record("good", "t1")
         )
-        harness.store.advance_cursor(ACCOUNT, "c", 1)
+        harness.store.update_consumer(ACCOUNT, "c", cursor=1)
         assert list(harness.store.check_integrity()) == []
         harness.commit(
             Asserted("t2", Claim("two")), idempotency=make_idempotency_record("bad", "nobody")
         )
         assert len(harness.store.check_integrity()) == 1
-        harness.store.advance_cursor(ACCOUNT, "c", 99)
+        harness.store.update_consumer(ACCOUNT, "c", cursor=99)
         assert len(harness.store.check_integrity()) == 2
         harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))
         assert list(harness.store.check_integrity()) == []

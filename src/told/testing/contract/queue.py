@@ -64,8 +64,8 @@ def dump_overlay(harness: AccountHarness, account: str = ACCOUNT) -> tuple[objec
     store, threads = harness.store, ("t1", "t2", "t3")
     return (
         dict(store.cooccurrence(account, threads)),
-        [list(store.access_records(account, thread)) for thread in threads],
-        list(store.access_states(account, threads)),
+        [list(store.access_history(account, thread).records) for thread in threads],
+        [state for t in threads for state in store.access_history(account, t).states],
         list(store.list_tasks(account)),
         dict(store.read_notes(account, "topics")),
     )
@@ -74,7 +74,7 @@ def dump_overlay(harness: AccountHarness, account: str = ACCOUNT) -> tuple[objec
 def fill_overlay(harness: AccountHarness, account: str = ACCOUNT) -> None:
     """Something of every sort about t1, t2 and t3."""
     store = harness.store
-    store.record_cooccurrence(
+    harness.record_cooccurrence(
         account,
         {
             ("t1", "t2"): AccessCount(1, 1),
@@ -89,10 +89,10 @@ def fill_overlay(harness: AccountHarness, account: str = ACCOUNT) -> None:
             keep_per_thread=10,
         ),
     )
-    store.enqueue_tasks(
+    harness.enqueue_tasks(
         account, [ReviewTask(thread, ReviewReason.RECALL) for thread in ("t1", "t2", "t3")], 0
     )
-    store.write_notes(account, "topics", {"t1": b"one", "t2": b"two", "all": b"three"})
+    store.update_consumer(account, "topics", notes={"t1": b"one", "t2": b"two", "all": b"three"})
 
 
 def run_in_threads(count: int, work: Callable[[int], object]) -> list[object]:
@@ -118,7 +118,7 @@ class OverlayContract(ContractBase):
         add_turn(harness, "a document", sort="document")
         second = add_turn(harness, "", sort="tick", meta={"turns": 3, "tokens": 90})
         ats = [entry.at for entry in harness.list_entries() if entry.seq in (first, second)]
-        ticks = list(harness.store.list_ticks(ALICE))
+        ticks = list(harness.list_ticks(ALICE))
         assert [(tick.seq, tick.scope, tick.turns, tick.at) for tick in ticks] == [
             (first, ALICE, 1, ats[0]),
             (second, ALICE, 3, ats[1]),
@@ -136,27 +136,27 @@ class OverlayContract(ContractBase):
             ALICE_AGENT_RUN,
             Scope(ACCOUNT, user_id="alice", agent_id="nobody yet"),
         ):
-            assert [(tick.seq, tick.scope) for tick in harness.store.list_ticks(scope)] == [
+            assert [(tick.seq, tick.scope) for tick in harness.list_ticks(scope)] == [
                 (alice_seq, ALICE),
                 (agent_seq, ALICE_AGENT_RUN),
             ]
-        assert [tick.seq for tick in harness.store.list_ticks(BOB)] == [bob_seq]
+        assert [tick.seq for tick in harness.list_ticks(BOB)] == [bob_seq]
         for empty_scope in (
             Scope(ACCOUNT, user_id="nobody"),
             Scope(OTHER_ACCOUNT, user_id="alice"),
             Scope(ACCOUNT, user_id=LONE_SURROGATE),
         ):
-            assert list(harness.store.list_ticks(empty_scope)) == []
+            assert list(harness.list_ticks(empty_scope)) == []
 
     def test_ticks_up_to_a_position_are_the_newest_in_order(self, harness: AccountHarness) -> None:
         seqs = [add_turn(harness, f"turn {number}") for number in range(6)]
-        assert [tick.seq for tick in harness.store.list_ticks(ALICE, limit=2)] == seqs[-2:]
-        assert [tick.seq for tick in harness.store.list_ticks(ALICE, seqs[3], 2)] == seqs[2:4]
-        assert [tick.seq for tick in harness.store.list_ticks(ALICE, seqs[0])] == seqs[:1]
-        assert [tick.seq for tick in harness.store.list_ticks(ALICE, 1 << 50)] == seqs
+        assert [tick.seq for tick in harness.list_ticks(ALICE, limit=2)] == seqs[-2:]
+        assert [tick.seq for tick in harness.list_ticks(ALICE, seqs[3], 2)] == seqs[2:4]
+        assert [tick.seq for tick in harness.list_ticks(ALICE, seqs[0])] == seqs[:1]
+        assert [tick.seq for tick in harness.list_ticks(ALICE, 1 << 50)] == seqs
         assert (
-            list(harness.store.list_ticks(ALICE, 0)),
-            list(harness.store.list_ticks(ALICE, limit=0)),
+            list(harness.list_ticks(ALICE, 0)),
+            list(harness.list_ticks(ALICE, limit=0)),
         ) == ([], [])
 
     def test_tick_totals_are_summed_up_to_each_position(self, harness: AccountHarness) -> None:
@@ -165,7 +165,7 @@ class OverlayContract(ContractBase):
         second = add_turn(harness, "", ALICE_AGENT_RUN, sort="tick", meta={"turns": 4, "tokens": 0})
         last = add_turn(harness, "", sort="tick", meta={"turns": 2, "tokens": 7})
         places = [last, 0, first, second - 1, second, 1 << 50, NEVER, last]
-        assert dict(harness.store.tick_totals(ALICE_AGENT_RUN, places)) == {
+        assert dict(harness.store.tick_totals(ALICE_AGENT_RUN, places).totals) == {
             0: (0, 0),
             first: (1, 10),
             second - 1: (1, 10),
@@ -174,15 +174,15 @@ class OverlayContract(ContractBase):
             1 << 50: (7, 17),
             NEVER: (7, 17),
         }
-        assert dict(harness.store.tick_totals(ALICE, [])) == {}
+        assert dict(harness.store.tick_totals(ALICE, []).totals) == {}
         for empty_scope in (
             Scope(ACCOUNT, user_id="nobody"),
             Scope(OTHER_ACCOUNT, user_id="alice"),
             Scope(ACCOUNT, user_id=LONE_SURROGATE),
         ):
-            assert dict(harness.store.tick_totals(empty_scope, [last])) == {last: (0, 0)}
+            assert dict(harness.store.tick_totals(empty_scope, [last]).totals) == {last: (0, 0)}
         erase_entries(harness, [first])
-        assert dict(harness.store.tick_totals(ALICE, [last])) == {last: (6, 7)}
+        assert dict(harness.store.tick_totals(ALICE, [last]).totals) == {last: (6, 7)}
 
     def test_erased_turns_are_not_ticks_even_after_a_rebuild(self, harness: AccountHarness) -> None:
         seqs = [
@@ -191,21 +191,21 @@ class OverlayContract(ContractBase):
         ]
         erase_entries(harness, [seqs[0], seqs[2]])
         rows_before = harness.dump_views()
-        assert [tick.seq for tick in harness.store.list_ticks(ALICE)] == [seqs[1], seqs[3]]
-        assert list(harness.store.list_ticks(BOB)) == []
+        assert [tick.seq for tick in harness.list_ticks(ALICE)] == [seqs[1], seqs[3]]
+        assert list(harness.list_ticks(BOB)) == []
         assert len(rows_before["ticks"]) == 2
         assert harness.store.rebuild(ACCOUNT, VIEWS, harness.folding(VIEWS))["ticks"] == 2
         assert harness.dump_views() == rows_before
-        assert [tick.seq for tick in harness.store.list_ticks(ALICE)] == [seqs[1], seqs[3]]
+        assert [tick.seq for tick in harness.list_ticks(ALICE)] == [seqs[1], seqs[3]]
 
     def test_ticks_can_be_rebuilt_alone_and_no_view_is_stale(self, harness: AccountHarness) -> None:
         add_turn(harness, "one")
-        before: Sequence[Tick] = list(harness.store.list_ticks(ALICE))
+        before: Sequence[Tick] = list(harness.list_ticks(ALICE))
         assert harness.store.rebuild(ACCOUNT, ["ticks"], harness.folding(["ticks"])) == {"ticks": 1}
-        assert list(harness.store.list_ticks(ALICE)) == before
+        assert list(harness.list_ticks(ALICE)) == before
         assert (
-            list(harness.store.stale_views(ACCOUNT))
-            == list(harness.store.stale_views(OTHER_ACCOUNT))
+            list(harness.store.list_accounts().get(ACCOUNT, ()))
+            == list(harness.store.list_accounts().get(OTHER_ACCOUNT, ()))
             == []
         )
 
@@ -215,19 +215,19 @@ class OverlayContract(ContractBase):
         seqs = [add_turn(harness, "one"), add_turn(harness, "two")]
         other = open_harness()
         other.store.import_entries(ACCOUNT, harness.list_entries(), harness.folding(VIEWS))
-        assert list(other.store.list_ticks(ALICE)) == list(harness.store.list_ticks(ALICE))
+        assert list(other.list_ticks(ALICE)) == list(harness.list_ticks(ALICE))
         erase_entries(harness, seqs[:1])
         other.store.import_entries(ACCOUNT, harness.list_entries(), harness.folding(VIEWS))
-        assert [tick.seq for tick in other.store.list_ticks(ALICE)] == seqs[1:]
+        assert [tick.seq for tick in other.list_ticks(ALICE)] == seqs[1:]
 
     # Topics that came up together
 
     def test_cooccurrence_counts_ignore_pair_order(self, harness: AccountHarness) -> None:
         add_threads(harness, "t1", "t2", "t3")
-        harness.store.record_cooccurrence(
+        harness.record_cooccurrence(
             ACCOUNT, {("t1", "t2"): AccessCount(1, 9), ("t3", "t2"): AccessCount(1, 1)}
         )
-        harness.store.record_cooccurrence(ACCOUNT, {("t2", "t1"): AccessCount(2, 5)})
+        harness.record_cooccurrence(ACCOUNT, {("t2", "t1"): AccessCount(2, 5)})
         assert dict(harness.store.cooccurrence(ACCOUNT, ["t1"])) == {
             ("t1", "t2"): AccessCount(3, 9)
         }
@@ -246,8 +246,8 @@ class OverlayContract(ContractBase):
     def test_unknown_and_self_pairs_are_not_counted(self, harness: AccountHarness) -> None:
         add_threads(harness, "t1")
         pairs = [("t1", "t9"), ("t9", "t1"), ("t1", "t1"), ("t1", LONE_SURROGATE)]
-        harness.store.record_cooccurrence(ACCOUNT, dict.fromkeys(pairs, AccessCount(1, 1)))
-        harness.store.record_cooccurrence(OTHER_ACCOUNT, {("t1", "t2"): AccessCount(1, 1)})
+        harness.record_cooccurrence(ACCOUNT, dict.fromkeys(pairs, AccessCount(1, 1)))
+        harness.record_cooccurrence(OTHER_ACCOUNT, {("t1", "t2"): AccessCount(1, 1)})
         add_threads(harness, "t9")
         assert dict(harness.store.cooccurrence(ACCOUNT, ["t1", "t9"])) == {}
         assert list(harness.store.list_accounts()) == [ACCOUNT]
@@ -257,7 +257,7 @@ class OverlayContract(ContractBase):
 
         def record(number: int) -> None:
             for offset in range(10):
-                harness.store.record_cooccurrence(
+                harness.record_cooccurrence(
                     ACCOUNT, {("t1", "t2"): AccessCount(1, number * 10 + offset)}
                 )
 
@@ -284,8 +284,16 @@ class OverlayContract(ContractBase):
         assert dict(harness.store.cooccurrence(ACCOUNT, ["t1"])) == {
             ("t1", "t2"): AccessCount(4, 7)
         }
-        assert [access.at for access in harness.store.access_records(ACCOUNT, "t1")] == [2, 3, 3]
-        assert [state.count for state in harness.store.access_states(ACCOUNT, ["t3"])] == [6, 7, 8]
+        assert [access.at for access in harness.store.access_history(ACCOUNT, "t1").records] == [
+            2,
+            3,
+            3,
+        ]
+        assert [state.count for state in harness.store.access_history(ACCOUNT, "t3").states] == [
+            6,
+            7,
+            8,
+        ]
         assert [
             (task.thread, task.priority, task.due) for task in harness.store.list_tasks(ACCOUNT)
         ] == [("t2", 0.5, 4)]
@@ -298,7 +306,7 @@ class OverlayContract(ContractBase):
         harness.store.record_accesses(
             ACCOUNT, AccessBatch({"t1": AccessCount(1, 2)}, records=[AccessRecord("t1", 2)])
         )
-        assert [access.at for access in harness.store.access_records(ACCOUNT, "t1")] == [1]
+        assert [access.at for access in harness.store.access_history(ACCOUNT, "t1").records] == [1]
         assert dict(harness.store.access_counts(ACCOUNT, ["t1"])) == {"t1": AccessCount(1, 2)}
 
     def test_an_invalid_access_batch_records_nothing(self, harness: AccountHarness) -> None:
@@ -335,11 +343,11 @@ class OverlayContract(ContractBase):
             ACCOUNT, AccessBatch(records=[late, *others], keep_per_thread=10)
         )
         harness.store.record_accesses(ACCOUNT, AccessBatch(records=[early], keep_per_thread=10))
-        assert list(harness.store.access_records(ACCOUNT, "t1")) == [early, late]
-        assert list(harness.store.access_records(ACCOUNT, "t2")) == [AccessRecord("t2", 5)]
+        assert list(harness.store.access_history(ACCOUNT, "t1").records) == [early, late]
+        assert list(harness.store.access_history(ACCOUNT, "t2").records) == [AccessRecord("t2", 5)]
         for account, thread in ((ACCOUNT, "t9"), (ACCOUNT, LONE_SURROGATE), (OTHER_ACCOUNT, "t1")):
-            assert list(harness.store.access_records(account, thread)) == []
-            assert list(harness.store.access_states(account, [thread])) == []
+            assert list(harness.store.access_history(account, thread).records) == []
+            assert list(harness.store.access_history(account, thread).states) == []
 
     def test_each_access_opens_a_stronger_state(self, harness: AccountHarness) -> None:
         add_threads(harness, "t1", "t2")
@@ -355,11 +363,13 @@ class OverlayContract(ContractBase):
                 records=[AccessRecord("t1", 20), AccessRecord("t1", 30)], keep_per_thread=10
             ),
         )
-        assert list(harness.store.access_states(ACCOUNT, ["t2", "t1", "t9"])) == [
+        assert list(harness.store.access_history(ACCOUNT, "t1").states) == [
             AccessState("t1", 10, 20, 1, 0.1),
             AccessState("t1", 20, 30, 2, 0.2),
             AccessState("t1", 30, NEVER, 3, 0.3),
-            AccessState("t2", 15, NEVER, 1, 0.1),
+        ]
+        assert list(harness.store.access_history(ACCOUNT, "t2").states) == [
+            AccessState("t2", 15, NEVER, 1, 0.1)
         ]
 
     def test_a_late_access_opens_no_earlier_state(self, harness: AccountHarness) -> None:
@@ -372,7 +382,7 @@ class OverlayContract(ContractBase):
         )
         states = [
             (state.since, state.until, state.count)
-            for state in harness.store.access_states(ACCOUNT, ["t1"])
+            for state in harness.store.access_history(ACCOUNT, "t1").states
         ]
         assert states == [(20, 20, 1), (20, NEVER, 2)]
 
@@ -387,8 +397,12 @@ class OverlayContract(ContractBase):
             harness.store.record_accesses(
                 ACCOUNT, AccessBatch(records=[AccessRecord("t1", at)], keep_per_thread=3)
             )
-        assert [access.at for access in harness.store.access_records(ACCOUNT, "t1")] == [9, 10, 11]
-        states = list(harness.store.access_states(ACCOUNT, ["t1"]))
+        assert [access.at for access in harness.store.access_history(ACCOUNT, "t1").records] == [
+            9,
+            10,
+            11,
+        ]
+        states = list(harness.store.access_history(ACCOUNT, "t1").states)
         assert [(state.since, state.until, state.count) for state in states] == [
             (9, 10, 10),
             (10, 11, 11),
@@ -396,8 +410,8 @@ class OverlayContract(ContractBase):
         ]
         assert states[-1].strength == 1.0
         assert (
-            len(harness.store.access_records(ACCOUNT, "t2"))
-            == len(harness.store.access_states(ACCOUNT, ["t2"]))
+            len(harness.store.access_history(ACCOUNT, "t2").records)
+            == len(harness.store.access_history(ACCOUNT, "t2").states)
             == 1
         )
 
@@ -412,14 +426,14 @@ class OverlayContract(ContractBase):
             ReviewTask("t9", ReviewReason.RECALL, 1.0),
             ReviewTask(LONE_SURROGATE, ReviewReason.RECALL, 1.0),
         ]
-        assert harness.store.enqueue_tasks(ACCOUNT, tasks, 0) == 3
+        assert harness.enqueue_tasks(ACCOUNT, tasks, 0) == 3
         queued = harness.store.list_tasks(ACCOUNT)
         assert [task.thread for task in queued] == ["t3", "t2", "t1"]
         assert [task.thread for task in harness.store.list_tasks(ACCOUNT, 1)] == ["t3"]
         assert len({task.id for task in queued} - {0}) == 3
         assert harness.store.get_stats(ACCOUNT)["tasks"] == 3
         assert (
-            harness.store.enqueue_tasks(OTHER_ACCOUNT, tasks, 0)
+            harness.enqueue_tasks(OTHER_ACCOUNT, tasks, 0)
             == len(harness.store.list_tasks(OTHER_ACCOUNT))
             == 0
         )
@@ -433,11 +447,9 @@ class OverlayContract(ContractBase):
             ReviewTask("t1", ReviewReason.RECALL, 0.2, 100),
             ReviewTask("t1", ReviewReason.RECALL, 0.7, 150),
         ]
-        assert harness.store.enqueue_tasks(ACCOUNT, tasks, 50) == 1
+        assert harness.enqueue_tasks(ACCOUNT, tasks, 50) == 1
         assert (
-            harness.store.enqueue_tasks(
-                ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, 0.1, 50)], 50
-            )
+            harness.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, 0.1, 50)], 50)
             == 0
         )
         [task] = harness.store.list_tasks(ACCOUNT)
@@ -447,12 +459,12 @@ class OverlayContract(ContractBase):
             ReviewTask("t1", ReviewReason.EXPLICIT, due=100),
             ReviewTask("t2", ReviewReason.RECALL),
         ]
-        assert harness.store.enqueue_tasks(ACCOUNT, others, 50) == 3
+        assert harness.enqueue_tasks(ACCOUNT, others, 50) == 3
 
     def test_unclaimed_tasks_merge_however_long_they_wait(self, harness: AccountHarness) -> None:
         add_threads(harness, "t1")
         for due in range(0, 5000, 100):
-            harness.store.enqueue_tasks(
+            harness.enqueue_tasks(
                 ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due / 5000, due)], 50
             )
         [task] = harness.store.list_tasks(ACCOUNT)
@@ -460,24 +472,18 @@ class OverlayContract(ContractBase):
 
     def test_a_claimed_task_merges_only_within_the_window(self, harness: AccountHarness) -> None:
         add_threads(harness, "t1")
-        harness.store.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=100)], 50)
+        harness.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=100)], 50)
         [claimed] = harness.store.claim_tasks(ACCOUNT, 100, 9, 20)
         assert (
-            harness.store.enqueue_tasks(
-                ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=150)], 50
-            )
+            harness.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=150)], 50)
             == 0
         )
         assert (
-            harness.store.enqueue_tasks(
-                ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=151)], 50
-            )
+            harness.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=151)], 50)
             == 1
         )
         assert (
-            harness.store.enqueue_tasks(
-                ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=999)], 50
-            )
+            harness.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL, due=999)], 50)
             == 0
         )
         assert [
@@ -489,7 +495,7 @@ class OverlayContract(ContractBase):
     ) -> None:
         add_threads(harness, "t1", "t2", "t3")
         specs = (("t1", 0.1, 10), ("t2", 0.9, 10), ("t3", 1.0, 99))
-        harness.store.enqueue_tasks(
+        harness.enqueue_tasks(
             ACCOUNT,
             [
                 ReviewTask(thread, ReviewReason.RECALL, priority, due)
@@ -516,13 +522,13 @@ class OverlayContract(ContractBase):
 
     def test_a_task_is_open_until_it_is_done(self, harness: AccountHarness) -> None:
         add_threads(harness, "t1", "t2")
-        harness.store.enqueue_tasks(
+        harness.enqueue_tasks(
             ACCOUNT,
             [ReviewTask("t1", ReviewReason.RECALL), ReviewTask("t2", ReviewReason.RECALL)],
             0,
         )
         [task, other] = harness.store.claim_tasks(ACCOUNT, 50, 9, 20)
-        assert harness.store.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL)], 0) == 0
+        assert harness.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL)], 0) == 0
         assert (
             harness.store.complete_tasks(OTHER_ACCOUNT, [task.id])
             == harness.store.complete_tasks(ACCOUNT, [])
@@ -530,15 +536,13 @@ class OverlayContract(ContractBase):
         )
         assert harness.store.complete_tasks(ACCOUNT, [task.id, 999]) == 1
         assert [remaining.id for remaining in harness.store.list_tasks(ACCOUNT)] == [other.id]
-        assert harness.store.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL)], 0) == 1
+        assert harness.enqueue_tasks(ACCOUNT, [ReviewTask("t1", ReviewReason.RECALL)], 0) == 1
         assert task.id not in {queued.id for queued in harness.store.list_tasks(ACCOUNT)}
 
     def test_no_two_workers_get_the_same_task(self, harness: AccountHarness) -> None:
         names = [f"t{number}" for number in range(40)]
         add_threads(harness, *names)
-        harness.store.enqueue_tasks(
-            ACCOUNT, [ReviewTask(name, ReviewReason.RECALL) for name in names], 0
-        )
+        harness.enqueue_tasks(ACCOUNT, [ReviewTask(name, ReviewReason.RECALL) for name in names], 0)
         claims = run_in_threads(
             2,
             lambda _: [
@@ -554,8 +558,12 @@ class OverlayContract(ContractBase):
     # What consumers note for themselves
 
     def test_notes_belong_to_one_consumer(self, harness: AccountHarness) -> None:
-        harness.store.write_notes(ACCOUNT, "topics", {"a": b"\x00\xff", "b": b"", "c": b"old"})
-        harness.store.write_notes(ACCOUNT, "topics", {"b": None, "c": b"new", "never": None})
+        harness.store.update_consumer(
+            ACCOUNT, "topics", notes={"a": b"\x00\xff", "b": b"", "c": b"old"}
+        )
+        harness.store.update_consumer(
+            ACCOUNT, "topics", notes={"b": None, "c": b"new", "never": None}
+        )
         assert dict(harness.store.read_notes(ACCOUNT, "topics")) == {"a": b"\x00\xff", "c": b"new"}
         assert dict(harness.store.read_notes(ACCOUNT, "topics", ["c", "b", LONE_SURROGATE])) == {
             "c": b"new"
@@ -571,7 +579,9 @@ class OverlayContract(ContractBase):
             == {}
         )
         with pytest.raises(InvalidInput):
-            harness.store.write_notes(ACCOUNT, "topics", {"d": b"x", LONE_SURROGATE: b"x"})
+            harness.store.update_consumer(
+                ACCOUNT, "topics", notes={"d": b"x", LONE_SURROGATE: b"x"}
+            )
         assert "d" not in harness.store.read_notes(ACCOUNT, "topics")
 
     def test_notes_commit_with_their_step_or_not_at_all(self, harness: AccountHarness) -> None:
@@ -620,8 +630,8 @@ class OverlayContract(ContractBase):
         fill_overlay(harness)
         assert dict(harness.store.cooccurrence(ACCOUNT, ["t1"])) == {}
         assert not [
-            *harness.store.access_records(ACCOUNT, "t1"),
-            *harness.store.access_states(ACCOUNT, ["t1"]),
+            *harness.store.access_history(ACCOUNT, "t1").records,
+            *harness.store.access_history(ACCOUNT, "t1").states,
         ]
         assert "t1" not in {task.thread for task in harness.store.list_tasks(ACCOUNT)}
 
@@ -648,7 +658,7 @@ class OverlayContract(ContractBase):
         harness.store.reset(ACCOUNT, OVERLAY_RESET_DRAFT)
         add_threads(harness, "t1", "t2", "t3")
         assert dump_overlay(harness) == ({}, [[], [], []], [], [], {})
-        assert list(harness.store.list_ticks(ALICE)) == []
+        assert list(harness.list_ticks(ALICE)) == []
         assert dump_overlay(harness, OTHER_ACCOUNT) == other_overlay
 
     def test_overlay_data_is_independent_of_ledger_and_views(self, harness: AccountHarness) -> None:

@@ -210,7 +210,7 @@ class ImportRebuildContract(ContractBase):
         assert import_entries(target, source.list_entries()) == 3
         assert list(target.list_entries()) == list(source.list_entries())
         assert target.dump_views() == source.dump_views()
-        assert target.store.tombstoned_digests(ACCOUNT, [erased.digest]) == {erased.digest}
+        assert target.store.tombstoned_digests([erased.digest]) == {erased.digest}
 
     def test_an_imported_tombstone_erases_content(
         self, open_harness: Callable[[], AccountHarness]
@@ -224,7 +224,7 @@ class ImportRebuildContract(ContractBase):
         target.store.put_vectors({hash_text("secret"): [1.0, 0.0]})
         erase_entries(source, [2])
         assert import_entries(target, [*copy, *source.list_entries()[2:]]) == 1
-        assert not target.store.embedded_hashes([hash_text("secret")])
+        assert not target.embedded_hashes([hash_text("secret")])
         assert target.list_texts() == ["kept"]
         assert target.search_texts("secret") == {}
         assert list(target.list_entries()) == list(source.list_entries())
@@ -238,7 +238,7 @@ class ImportRebuildContract(ContractBase):
         entries = source.list_entries()
         cut = replace(entries[1], salt=None, envelope=None, draft=None)
         assert import_entries(target, [entries[0], cut]) == 2
-        assert not target.store.tombstoned_digests(ACCOUNT, [cut.digest])
+        assert not target.store.tombstoned_digests([cut.digest])
 
     def test_a_later_tombstone_explains_an_empty_entry(
         self, open_harness: Callable[[], AccountHarness]
@@ -249,9 +249,9 @@ class ImportRebuildContract(ContractBase):
         erase_entries(source, [2])
         pages = source.list_entries()
         import_entries(target, pages[:2])
-        assert not target.store.tombstoned_digests(ACCOUNT, [pages[1].digest])
+        assert not target.store.tombstoned_digests([pages[1].digest])
         import_entries(target, pages[2:])
-        assert target.store.tombstoned_digests(ACCOUNT, [pages[1].digest]) == {pages[1].digest}
+        assert target.store.tombstoned_digests([pages[1].digest]) == {pages[1].digest}
         assert target.dump_views() == source.dump_views()
 
     def test_an_entry_with_a_mismatched_thread_is_refused(
@@ -281,7 +281,7 @@ class ImportRebuildContract(ContractBase):
         harness.add_evidence("said", "e1")
         harness.assert_claim("forgotten", "t1", evidence="e1")
         harness.store.put_vectors({hash_text("forgotten"): [1.0, 0.0]})
-        harness.store.advance_cursor(ACCOUNT, "graph", 2)
+        harness.store.update_consumer(ACCOUNT, "graph", cursor=2)
         harness.store.record_fault(ACCOUNT, "graph", 2, "lost")
         entry = harness.store.reset(ACCOUNT, RESET_DRAFT)
         assert list(harness.list_entries()) == [entry]
@@ -290,7 +290,7 @@ class ImportRebuildContract(ContractBase):
         assert not any(harness.dump_views().values())
         assert harness.search_texts("forgotten") == {}
         assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency is None
-        assert not harness.store.embedded_hashes([hash_text("forgotten")])
+        assert not harness.embedded_hashes([hash_text("forgotten")])
         assert harness.store.get_cursor(ACCOUNT, "graph") == 0
         assert list(harness.store.list_faults(ACCOUNT)) == []
         harness.assert_claim("new")
@@ -407,56 +407,57 @@ class BlobContract(ContractBase):
     """A blob is its content."""
 
     def test_blob_round_trips_under_its_hash(self, harness: AccountHarness) -> None:
-        name = harness.store.put_blob(ACCOUNT, PIXELS, "image/png")
+        name = harness.put_blob(ACCOUNT, PIXELS, "image/png")
         assert name == hash_content(PIXELS)
-        assert harness.store.get_blob(ACCOUNT, name) == Blob(name, "image/png", len(PIXELS), PIXELS)
-        assert harness.store.get_blob(ACCOUNT, hash_content(b"never seen")) is None
+        assert harness.store.get_blobs(ACCOUNT, [name]).get(name) == Blob(
+            name, "image/png", len(PIXELS), PIXELS
+        )
+        assert (
+            harness.store.get_blobs(ACCOUNT, [hash_content(b"never seen")]).get(
+                hash_content(b"never seen")
+            )
+            is None
+        )
 
     def test_identical_bytes_are_stored_once(self, harness: AccountHarness) -> None:
         names = {
-            harness.store.put_blob(ACCOUNT, PIXELS, kind)
+            harness.put_blob(ACCOUNT, PIXELS, kind)
             for kind in ("image/png", "application/octet-stream")
         }
-        assert [blob.hash for blob in harness.store.list_blobs(ACCOUNT)] == list(names)
-        assert [blob.media_type for blob in harness.store.list_blobs(ACCOUNT)] == ["image/png"]
+        assert [blob.hash for blob in harness.store.get_blobs(ACCOUNT).values()] == list(names)
+        assert [blob.media_type for blob in harness.store.get_blobs(ACCOUNT).values()] == [
+            "image/png"
+        ]
 
     def test_listing_blobs_omits_their_bytes(self, harness: AccountHarness) -> None:
         for data, kind in ((b"b", "text/plain"), (PIXELS, "image/png"), (b"", "text/plain")):
-            harness.store.put_blob(ACCOUNT, data, kind)
-        listed = list(harness.store.list_blobs(ACCOUNT))
+            harness.put_blob(ACCOUNT, data, kind)
+        listed = list(harness.store.get_blobs(ACCOUNT).values())
         assert [(blob.hash, blob.size, blob.data) for blob in listed] == sorted(
             (hash_content(data), len(data), b"") for data in (b"b", PIXELS, b"")
         )
 
     def test_an_account_sees_only_its_own_blobs(self, harness: AccountHarness) -> None:
-        name = harness.store.put_blob(ACCOUNT, b"ours", "text/plain")
-        assert harness.store.get_blob("umbrella", name) is None
-        assert list(harness.store.list_blobs("umbrella")) == []
-        assert harness.store.drop_blob("umbrella", name) is False
-        assert harness.store.get_blob(ACCOUNT, name) is not None
-
-    def test_a_dropped_blob_is_deleted(self, harness: AccountHarness) -> None:
-        name = harness.store.put_blob(ACCOUNT, b"gone", "text/plain")
-        assert harness.store.drop_blob(ACCOUNT, name) is True
-        assert harness.store.drop_blob(ACCOUNT, name) is False
-        assert harness.store.get_blob(ACCOUNT, name) is None
-        assert not harness.store.scrub()
+        name = harness.put_blob(ACCOUNT, b"ours", "text/plain")
+        assert harness.store.get_blobs("umbrella", [name]).get(name) is None
+        assert list(harness.store.get_blobs("umbrella").values()) == []
+        assert harness.store.get_blobs(ACCOUNT, [name]).get(name) is not None
 
     def test_storing_a_blob_creates_no_ledger(self, harness: AccountHarness) -> None:
-        harness.store.put_blob(ACCOUNT, b"x", "text/plain")
+        harness.put_blob(ACCOUNT, b"x", "text/plain")
         assert list(harness.store.list_accounts()) == []
 
     def test_blobs_commit_with_their_evidence_or_not_at_all(self, harness: AccountHarness) -> None:
         draft = draft_evidence("look", "e1", PNG_BLOB)
         commit_with_blobs(harness, [draft], PNG_BLOB)
-        assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) == PNG_BLOB
+        assert harness.store.get_blobs(ACCOUNT, [PNG_BLOB.hash]).get(PNG_BLOB.hash) == PNG_BLOB
         guard = NoEvidence(ALICE, (draft.verb.evidence.digest(),))  # type: ignore[union-attr]
         again = Batch(
             ACCOUNT, [draft_evidence("again", "e2", NOTE_BLOB)], [guard], blobs=[NOTE_BLOB]
         )
         with pytest.raises(Conflict):
             harness.store.commit(again, harness.folding(VIEWS))
-        assert harness.store.get_blob(ACCOUNT, NOTE_BLOB.hash) is None
+        assert harness.store.get_blobs(ACCOUNT, [NOTE_BLOB.hash]).get(NOTE_BLOB.hash) is None
 
     def test_evidence_lists_its_blobs(self, harness: AccountHarness) -> None:
         commit_with_blobs(
@@ -479,9 +480,9 @@ class BlobContract(ContractBase):
             harness, [draft_evidence("his", "e2", PNG_BLOB, scope=BOB)], PNG_BLOB
         )
         erase_entries(harness, [first])
-        assert [blob.hash for blob in harness.store.list_blobs(ACCOUNT)] == [PNG_BLOB.hash]
+        assert [blob.hash for blob in harness.store.get_blobs(ACCOUNT).values()] == [PNG_BLOB.hash]
         erase_entries(harness, [second])
-        assert list(harness.store.list_blobs(ACCOUNT)) == []
+        assert list(harness.store.get_blobs(ACCOUNT).values()) == []
 
     def test_an_erasure_counts_the_blobs_it_destroyed(self, harness: AccountHarness) -> None:
         seq = commit_with_blobs(
@@ -500,23 +501,23 @@ class BlobContract(ContractBase):
             PNG_BLOB,
         )
         erase_entries(harness, [seq])
-        assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) is None
-        assert harness.store.get_blob("umbrella", PNG_BLOB.hash) == PNG_BLOB
+        assert harness.store.get_blobs(ACCOUNT, [PNG_BLOB.hash]).get(PNG_BLOB.hash) is None
+        assert harness.store.get_blobs("umbrella", [PNG_BLOB.hash]).get(PNG_BLOB.hash) == PNG_BLOB
 
     def test_a_reset_deletes_all_blobs(self, harness: AccountHarness) -> None:
         commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB)], PNG_BLOB)
-        harness.store.put_blob(ACCOUNT, b"loose", "text/plain")
+        harness.put_blob(ACCOUNT, b"loose", "text/plain")
         harness.store.reset(ACCOUNT, RESET_DRAFT)
-        assert list(harness.store.list_blobs(ACCOUNT)) == []
+        assert list(harness.store.get_blobs(ACCOUNT).values()) == []
 
     def test_a_rebuild_keeps_blob_references(self, harness: AccountHarness) -> None:
         seq = commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB)], PNG_BLOB)
         before = harness.dump_views()
         harness.store.rebuild(ACCOUNT, ("evidence",), harness.folding(("evidence",)))
         assert harness.dump_views() == before
-        assert harness.store.get_blob(ACCOUNT, PNG_BLOB.hash) == PNG_BLOB
+        assert harness.store.get_blobs(ACCOUNT, [PNG_BLOB.hash]).get(PNG_BLOB.hash) == PNG_BLOB
         erase_entries(harness, [seq])
-        assert list(harness.store.list_blobs(ACCOUNT)) == []
+        assert list(harness.store.get_blobs(ACCOUNT).values()) == []
 
     def test_an_imported_tombstone_deletes_blobs(
         self, harness: AccountHarness, open_harness: Callable[[], AccountHarness]
@@ -524,10 +525,10 @@ class BlobContract(ContractBase):
         seq = commit_with_blobs(harness, [draft_evidence("look", "e1", PNG_BLOB)], PNG_BLOB)
         copy = open_harness()
         import_entries(copy, harness.list_entries())
-        copy.store.put_blob(ACCOUNT, PIXELS, "image/png")
+        copy.put_blob(ACCOUNT, PIXELS, "image/png")
         erase_entries(harness, [seq])
         import_entries(copy, harness.list_entries())
-        assert list(copy.store.list_blobs(ACCOUNT)) == []
+        assert list(copy.store.get_blobs(ACCOUNT).values()) == []
 
     def test_intact_blobs_pass_the_check_and_are_counted(self, harness: AccountHarness) -> None:
         commit_with_blobs(
