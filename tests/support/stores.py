@@ -24,6 +24,6 @@ def opened(name: str, **more: Any) -> Iterator[Stage]:
     with ExitStack() as stack:
         if options.pop("plain", False):
             stack.enter_context(
-                mock.patch.object(index, "partition_class", return_value=PythonPartition)
+                mock.patch.object(index, "choose_partition_class", return_value=PythonPartition)
             )
         yield stack.enter_context(stage("sqlite", **options))
