@@ -145,9 +145,9 @@ def other(random: Random, _: Store) -> Deed:
             lambda store: store.rebuild(account, VIEWS, build_fold(VIEWS)),
             lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0, 1.0]}, None),
             lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0]}, None),
-            lambda store: store.switch_model("small", 2),
+            lambda store: store.bind_model("small", 2, switch=True),
             lambda store: store.reset(account, Draft(Ruled("ledger", "reset", {}), None)),
-            lambda store: store.advance_cursor(account, "words", seq),
+            lambda store: store.update_consumer(account, "words", cursor=seq),
         )
     )
 
