@@ -1,14 +1,12 @@
-"""Laws of erasing: what is destroyed is nowhere, the chain still holds, and nothing brings it back."""
+"""Laws of erasure: content is gone, the chain holds, and nothing restores it."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import pytest
 
 from told.errors import NotFoundError
 from told.ids import hash_text
-from told.model.entry import Asserted, Claim, Draft, Entry, Erased
+from told.model.entry import Asserted, Claim, Draft, Erased
 from told.model.scope import Scope
 from told.ports import VIEWS
 from told.testing.contract.harness import (
@@ -18,6 +16,7 @@ from told.testing.contract.harness import (
     AccountHarness,
     ContractBase,
     assert_chained,
+    erase_entries,
     make_idempotency_record,
 )
 from told.text.tokens import md5_hex
@@ -25,17 +24,8 @@ from told.text.tokens import md5_hex
 SECRET_TEXT = "the code is xyzzy"
 
 
-def erase_entries(harness: AccountHarness, seqs: Sequence[int]) -> Entry:
-    """Destroy entries without a trace and return the tombstone."""
-    tombstone, _ = harness.store.erase(
-        harness.account, seqs, Draft(Erased(tuple(seqs)), None, author="told")
-    )
-    assert not harness.store.scrub()
-    return tombstone
-
-
 class ErasureContract(ContractBase):
-    """Erasing is for good."""
+    """Erasure is permanent."""
 
     def test_erasing_removes_content_and_keeps_the_entry(self, harness: AccountHarness) -> None:
         harness.assert_claim("before")

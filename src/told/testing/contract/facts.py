@@ -1,4 +1,4 @@
-"""Laws of reading: both axes of time, scopes, filters, and the views one by one."""
+"""Laws of reading facts: time, scopes, filters and each view."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ UNCHANGED_GUARDS: dict[str, Guard] = {
 
 
 class CurrentFactsContract(ContractBase):
-    """A scope holds what was said last of a subject, until it is given up, replaced or expired."""
+    """A slot holds its latest fact until it is retracted, replaced or expired."""
 
     def test_current_facts_are_found_by_subject_and_predicate(
         self, harness: AccountHarness
@@ -206,12 +206,12 @@ SCOPES_BY_NAME = {
 
 
 def build_interval(first: int | None, last: int | None) -> Interval:
-    """A stretch of the world's time, counted in whole units for the eye."""
+    """Build a valid interval in whole units."""
     return Interval(first, last, "instant")
 
 
 class ReadContract(ContractBase):
-    """A read sees what its scope held at its point in time, and nothing else."""
+    """A query sees what its scope had at its point in time, and nothing else."""
 
     # The axis of the ledger
 

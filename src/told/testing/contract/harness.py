@@ -1,11 +1,13 @@
-"""A scribe writes to and reads from one account in few words, and the laws below are told through it."""
+"""Shared parts of the contract tests: a harness for one account, fixtures and helpers."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from math import isclose
+from threading import Barrier
 from typing import Any, ClassVar
 
 import pytest
@@ -18,6 +20,7 @@ from told.model.entry import (
     Claim,
     Draft,
     Entry,
+    Erased,
     Evidence,
     Linked,
     Observed,
@@ -31,9 +34,11 @@ from told.model.query import (
     LATEST,
     AccessBatch,
     AccessCount,
+    AccessRecord,
     AsOf,
     FactQuery,
     IndexQuery,
+    ReviewReason,
     ReviewTask,
 )
 from told.model.scope import Scope
@@ -44,6 +49,8 @@ from told.text.tokens import extract_terms
 ACCOUNT = "acme"
 ALICE = Scope(ACCOUNT, user_id="alice")
 BOB = Scope(ACCOUNT, user_id="bob")
+OTHER_ACCOUNT = "umbrella"
+LONE_SURROGATE = "\ud800"
 
 
 VIEW_ROWS: Mapping[View, type[ViewRow]] = {
@@ -83,7 +90,7 @@ def _is_close(score: float | None, other: float | None) -> bool:
 
 
 class AccountHarness:
-    """One account of a store, with short words for long calls."""
+    """Shorthands for calls to one account of a store."""
 
     def __init__(
         self, store: Store, folding: Callable[[Sequence[View]], Fold], account: str = ACCOUNT
@@ -94,7 +101,7 @@ class AccountHarness:
 
     @property
     def head_seq(self) -> int:
-        """Where the ledger ends."""
+        """The last position of the ledger."""
         return self.store.get_head(self.account).seq
 
     # Writing
@@ -127,17 +134,17 @@ class AccountHarness:
     def add_evidence(
         self, content: str, id: str, scope: Scope = ALICE, source: str | None = None
     ) -> Entry:
-        """Keep evidence."""
+        """Add evidence and return its entry."""
         [entry] = self.commit(Observed(id, Evidence(content, source=source)), scope=scope)
         return entry
 
     def retract_thread(self, thread: str) -> Entry:
-        """Give up a thread."""
+        """Retract a thread and return the entry."""
         [entry] = self.commit(Retracted(thread))
         return entry
 
     def add_link(self, src: str, rel: str, dst: str) -> Entry:
-        """Link two things."""
+        """Add a link and return its entry."""
         [entry] = self.commit(Linked(src, rel, dst))
         return entry
 
@@ -169,13 +176,13 @@ class AccountHarness:
         where: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> FactQuery:
-        """A read at a position, now unless said otherwise."""
+        """Build a query at a position, by default the head."""
         head = self.store.get_head(self.account)
         as_of = AsOf(head.seq if seq is None else seq, head.at if at is None else at, valid_at)
         return FactQuery(scope, as_of, parse_filter(where), **options)
 
     def list_texts(self, scope: Scope = ALICE, **query_options: Any) -> list[str]:
-        """What a scope believes."""
+        """Return the texts of the facts visible to a scope."""
         return [
             fact.text for fact in self.store.find_facts(self.build_query(scope, **query_options))
         ]
@@ -189,7 +196,7 @@ class AccountHarness:
         depth: int = 100,
         **query_options: Any,
     ) -> dict[str, RetrieverScores]:
-        """The matches of a query by the text of the fact that matched."""
+        """Search and return the scores by the text of each fact."""
         index_result = self.store.index.search(
             IndexQuery(
                 self.build_query(scope, **query_options), tuple(extract_terms(query)), vector, depth
@@ -224,21 +231,96 @@ class AccountHarness:
         return self.store.tick_totals(scope, [LATEST if upto is None else upto], limit).recent
 
     def list_entries(self) -> Sequence[Entry]:
-        """The whole ledger."""
+        """Return all entries."""
         return self.store.scan_entries(self.account, 0, 1_000_000)
+
+
+def erase_entries(harness: AccountHarness, seqs: Sequence[int]) -> Entry:
+    """Erase entries, scrub the store and return the tombstone."""
+    tombstone, _ = harness.store.erase(
+        harness.account, seqs, Draft(Erased(tuple(seqs)), None, author="told")
+    )
+    assert not harness.store.scrub()
+    return tombstone
+
+
+def add_turn(
+    harness: AccountHarness,
+    content: str,
+    scope: Scope = ALICE,
+    role: str = "user",
+    **evidence: object,
+) -> int:
+    """Add a turn as evidence and return its position."""
+    turn = Evidence(content, role=role, **{"sort": "turn", **evidence})  # type: ignore[arg-type]
+    [entry] = harness.commit(Observed(harness.store.mint.new_id(), turn), scope=scope)
+    return entry.seq
+
+
+def add_threads(harness: AccountHarness, *threads: str) -> None:
+    """Add threads with one version each."""
+    harness.commit(*(Asserted(thread, Claim(f"fact of {thread}")) for thread in threads))
+
+
+def run_in_threads(count: int, work: Callable[[int], object]) -> list[object]:
+    """Run a function in several threads that start together."""
+    gate = Barrier(count)
+
+    def run_one(number: int) -> object:
+        gate.wait()
+        return work(number)
+
+    with ThreadPoolExecutor(count) as pool:
+        return list(pool.map(run_one, range(count)))
+
+
+def dump_side_data(harness: AccountHarness, account: str = ACCOUNT) -> tuple[object, ...]:
+    """Return the access data, tasks and notes of t1, t2 and t3."""
+    store, threads = harness.store, ("t1", "t2", "t3")
+    return (
+        dict(store.cooccurrence(account, threads)),
+        [list(store.access_history(account, thread).records) for thread in threads],
+        [state for t in threads for state in store.access_history(account, t).states],
+        list(store.list_tasks(account)),
+        dict(store.read_notes(account, "topics")),
+    )
+
+
+def fill_side_data(harness: AccountHarness, account: str = ACCOUNT) -> None:
+    """Write access data, tasks and notes of t1, t2 and t3."""
+    store = harness.store
+    harness.record_cooccurrence(
+        account,
+        {
+            ("t1", "t2"): AccessCount(1, 1),
+            ("t3", "t1"): AccessCount(2, 2),
+            ("t2", "t3"): AccessCount(3, 3),
+        },
+    )
+    store.record_accesses(
+        account,
+        AccessBatch(
+            records=[AccessRecord(thread, 5, query="q") for thread in ("t1", "t2", "t3")],
+            keep_per_thread=10,
+        ),
+    )
+    harness.enqueue_tasks(
+        account, [ReviewTask(thread, ReviewReason.RECALL) for thread in ("t1", "t2", "t3")], 0
+    )
+    store.update_consumer(account, "topics", notes={"t1": b"one", "t2": b"two", "all": b"three"})
 
 
 def make_idempotency_record(
     key: str, *threads: str, digest: bytes = b"request"
 ) -> IdempotencyRecord:
-    """A ticket whose outcome names threads, in the shape the write path gives it."""
+    """Build an idempotency record whose outcome names threads as the write path does."""
     return IdempotencyRecord(
         key, digest, json.dumps({"events": [["ADD", thread] for thread in threads], "skipped": []})
     )
 
 
 def assert_chained(entries: Sequence[Entry]) -> None:
-    """Each entry has the next number, follows from the one before it, and holds what its digest says, if anything."""
+    """Assert that entries are numbered, chained and match their digests."""
     prev = GENESIS
     for number, entry in enumerate(entries, 1):
         assert entry.seq == number
@@ -249,27 +331,27 @@ def assert_chained(entries: Sequence[Entry]) -> None:
 
 
 class ContractBase:
-    """What every group of laws stands on: the fold of the views, and stores that are closed after the test."""
+    """The fixtures of all contract classes; every store is closed after its test."""
 
     folding: ClassVar[Callable[[Sequence[View]], Fold]]
 
     @pytest.fixture
     def store(self) -> Callable[[IdGenerator], Store]:
-        """The factory under test; a subclass provides it."""
+        """Return the store factory; override it in a subclass."""
         raise NotImplementedError(
-            "Override the `store` fixture: a factory that opens an empty store for a mint."
+            "Override the `store` fixture with a factory that opens an empty store for a mint."
         )
 
     @pytest.fixture
     def clock(self) -> ManualClock:
-        """The clock of every store in the test."""
+        """Return the clock of all stores in the test."""
         return ManualClock()
 
     @pytest.fixture
     def open_harness(
         self, store: Callable[[IdGenerator], Store], clock: ManualClock
     ) -> Iterator[Callable[[], AccountHarness]]:
-        """Opens a scribe over a new store."""
+        """Return a function that opens a harness over a new store."""
         stores: list[Store] = []
 
         def open_new() -> AccountHarness:
@@ -282,9 +364,9 @@ class ContractBase:
 
     @pytest.fixture
     def harness(self, open_harness: Callable[[], AccountHarness]) -> AccountHarness:
-        """A scribe over an empty store."""
+        """Return a harness over an empty store."""
         return open_harness()
 
     def use_account(self, harness: AccountHarness, account: str) -> AccountHarness:
-        """A scribe in another account of the same store."""
+        """Return a harness for another account of the same store."""
         return AccountHarness(harness.store, harness.folding, account)

@@ -1,4 +1,4 @@
-"""Laws of searching: scores are those of the definition, and belong to what the read can see alone."""
+"""Laws of search: scores follow the definition within 1e-6 and depend on visible facts only."""
 
 from __future__ import annotations
 
@@ -67,22 +67,22 @@ def compute_bm25_scores(texts: Sequence[str], query: str) -> dict[str, Any]:
 
 
 def get_bm25_scores(hits: dict[str, RetrieverScores]) -> dict[str, float]:
-    """The BM25 list of a search."""
+    """Return the BM25 scores of a search."""
     return {text: match.bm25 for text, match in hits.items() if match.bm25 is not None}
 
 
 def get_cosine_scores(hits: dict[str, RetrieverScores]) -> dict[str, float]:
-    """The cosine list of a search."""
+    """Return the cosines of a search."""
     return {text: match.cosine for text, match in hits.items() if match.cosine is not None}
 
 
 def embed_text(text: str) -> Sequence[float]:
-    """The vector of a text."""
+    """Embed a text."""
     return SEARCH_EMBEDDER.embed([text])[0]
 
 
-class SearchContract(ContractBase):
-    """Nobody else's data, no later write and no filter moves a score."""
+class IndexContract(ContractBase):
+    """Other scopes, later writes and filters do not change a score."""
 
     @pytest.mark.parametrize(
         "query", ["tea", "green tea", "Alice drinking tea tea tea", "\u304a\u8336", "zebra", ""]
@@ -294,8 +294,8 @@ TEA_HASH, MATE_HASH = hash_text("tea"), hash_text("mate")
 CAROL = Scope(BOB.account, user_id="carol")
 
 
-class VectorContract(ContractBase):
-    """A store is bound to its embedder until it is switched to another."""
+class VectorsContract(ContractBase):
+    """A store is bound to one model until it is switched."""
 
     def test_a_new_store_is_bound_to_no_model(self, harness: AccountHarness) -> None:
         assert harness.store.current_model() is None

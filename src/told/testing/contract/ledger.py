@@ -1,4 +1,4 @@
-"""Laws of writing: all or nothing, guards, tickets, and many writers at once."""
+"""Laws of writing: atomic commits, guards, idempotency keys and concurrent writers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from told.text.dates import Interval
 from told.text.tokens import md5_hex
 
 
-class LedgerContract(ContractBase):
-    """What is written once is there, in order, for good."""
+class AppendContract(ContractBase):
+    """Entries are appended in order and never change."""
 
     def test_an_empty_account_has_head_zero(self, harness: AccountHarness) -> None:
         assert harness.head_seq == 0
@@ -245,8 +245,8 @@ PASSING_GUARDS: dict[str, Guard] = {
 }
 
 
-class WriteContract(ContractBase):
-    """Two writers never both win what only one may have, and a loser leaves no trace."""
+class CommitContract(ContractBase):
+    """A conflicting batch writes nothing."""
 
     def test_a_failing_fold_writes_nothing(self, harness: AccountHarness) -> None:
         harness.assert_claim("here before", "t1")
@@ -298,7 +298,7 @@ class WriteContract(ContractBase):
         assert "new" in harness.list_texts()
 
     def _write_history(self, harness: AccountHarness) -> None:
-        """A thread of two versions, one retracted, and evidence; some of each one scope below; and an erased entry."""
+        """Write versions, a retraction and evidence in two scopes, and erase an entry."""
         harness.assert_claim("first", "t1")
         harness.assert_claim("given up", "gone")
         harness.assert_claim("second", "t1")
@@ -452,7 +452,7 @@ class WriteContract(ContractBase):
         assert all(count % 2 == 0 for counts in self._run_in_threads(work) for count in counts)
 
     def _run_in_threads(self, work: Callable[[int], T]) -> list[T]:
-        """What eight threads make of a task they begin together."""
+        """Run a task in eight threads that start together."""
         start = Barrier(WRITER_COUNT)
 
         def begin(worker: int) -> T:
