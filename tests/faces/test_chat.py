@@ -460,7 +460,7 @@ class TypedLines(LineReader):
 @pytest.mark.parametrize("end", [EOFError(), KeyboardInterrupt()], ids=["ctrl-d", "ctrl-c"])
 def test_a_terminal_is_greeted_and_taken_leave_of(terminal, end):
     done = terminal("I moved to Lisbon", end)
-    assert "no model is configured, so memory itself answers" in done.out
+    assert "no model is configured: replies come from memory alone" in done.out
     assert done.out.rstrip().endswith("Goodbye. What was said is remembered.")
 
 

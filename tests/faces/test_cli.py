@@ -492,8 +492,8 @@ def test_explain_shows_a_few_of_what_was_left_out_and_says_how_many_more(told):
         told("add", f"tea number {n}", "-u", "alice")
     shown = told("explain", "tea", "-u", "alice", "-k", "1").out
     assert shown.count("after the limit") == 5
-    assert "… and 6 more; --json has them all" in shown
-    assert "… and 2 more; --json has them all" in told("explain", "tea", "-u", "alice").out
+    assert "… and 6 more; --json shows all" in shown
+    assert "… and 2 more; --json shows all" in told("explain", "tea", "-u", "alice").out
 
 
 def test_why_not_says_it_in_a_sentence_beside_the_last_hit(told, sdk, moved):
@@ -507,7 +507,7 @@ def test_why_not_says_it_in_a_sentence_beside_the_last_hit(told, sdk, moved):
         "why_not", "lisbon", order[1], **options
     )
     missing = told("why-not", "lisbon", order[1], "-u", "alice", "-k", "1").out
-    assert missing.startswith("✗ Not among the hits: it ranks number 2, after the limit.")
+    assert missing.startswith("✗ Not among the hits: it ranks 2, beyond the limit.")
     assert all(
         word in missing for word in ("this memory", "last hit kept", "difference", "cover", "sum")
     )

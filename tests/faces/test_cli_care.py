@@ -131,7 +131,7 @@ def test_a_backup_is_a_store(told, sdk, moved, tmp_path):
 
 
 def test_users_are_listed_for_people_and_for_machines(told, sdk):
-    assert told("users").out == "There is nobody to show.\n"
+    assert told("users").out == "No users, agents or runs.\n"
     told("add", "I like rain", "-u", "mara", "-a", "editor")
     told("add", "I like sun", "-u", "mara")
     rows = [line.split() for line in told("users").out.splitlines()]

@@ -70,7 +70,7 @@ def test_the_tiers_as_json_are_what_the_sdk_returns(told, sdk, talked):
 
 
 def test_the_registry_lists_exchanges_with_their_summaries(told, talked):
-    assert "Nothing is filed yet." in told("registry", "-u", "mara").out
+    assert "No exchange is archived yet." in told("registry", "-u", "mara").out
     told("consolidate", "--force")
     shown = told("registry", "-u", "mara", "--limit", "1").out
     assert "User: The deadline is March 3" in shown

@@ -115,7 +115,7 @@ def test_settings_say_how_patient_to_be():
         ({"provider": "openai", "config": 7}, "llm must look like"),
         ({"provider": "openai", "config": {"model": 7}}, "must be its name"),
         ({"provider": "openai", "config": {"api_key": "sk-xxx"}}, "placeholder"),
-        (7, "7 is no language model"),
+        (7, "7 is not a language model"),
         (ScriptedLLM, "ScriptedLLM is a class"),
     ],
 )
@@ -428,7 +428,7 @@ def test_a_plug_in_needs_no_more_than_a_function(monkeypatch):
     llm = open_llm("acme:small", SETTINGS)
     assert llm.model == "acme:small"
     assert ask(llm) == "yes"
-    with pytest.raises(ConfigError, match="acme cannot be opened like that"):
+    with pytest.raises(ConfigError, match="acme cannot be opened with these options"):
         open_llm({"provider": "acme", "config": {"model": "small", "colour": "red"}}, SETTINGS)
 
 

@@ -5,7 +5,6 @@ import gzip
 import json
 import logging
 import threading
-import time
 from email.utils import formatdate
 from typing import Any
 
@@ -118,7 +117,7 @@ def test_a_server_says_how_long_to_wait(world, headers, wait):
 def test_a_server_that_asks_for_too_much_is_not_waited_for(world):
     with (
         serving(says({"error": "later"}, 429, retry_after="3600")) as script,
-        pytest.raises(LLMError, match="left alone for 36"),
+        pytest.raises(LLMError, match="wait 36"),
     ):
         ask(wire(script, world))
     assert world.waits == []
@@ -186,7 +185,7 @@ def test_a_page_is_no_answer(world):
     with (
         serving(says("<html>Welcome to nginx!</html>", content_type="text/html")) as script,
         pytest.raises(
-            LLMError, match=r"text/html that is no JSON: <html>Welcome.*Is base_url right"
+            LLMError, match=r"text/html that is not JSON: <html>Welcome.*Is base_url right"
         ),
     ):
         ask(wire(script, world))
@@ -240,100 +239,6 @@ def test_the_kind_of_error_is_the_callers(world):
         line = HttpClient("Acme", script.url, {}, error_type=EmbeddingError)
         with pytest.raises(EmbeddingError, match="no"):
             ask(line)
-
-
-# The breaker
-
-
-def test_a_server_that_keeps_failing_is_left_alone_and_then_asked_once(world):
-    with serving(says({}, 500)) as script:
-        line = wire(script, world, retries=0, failures=3, rest=30.0)
-        for _ in range(3):
-            with pytest.raises(LLMError, match="HTTP 500"):
-                ask(line)
-        with pytest.raises(LLMError, match="left alone for 30 s"):
-            ask(line)
-        assert len(script.asked) == 3
-        world.now += 30
-        with pytest.raises(LLMError, match="HTTP 500"):
-            ask(line)
-        with pytest.raises(LLMError, match="left alone"):
-            ask(line)
-        assert len(script.asked) == 4
-        world.now += 30
-        script.acts[:] = [says({"ok": True})]
-        assert ask(line) == {"ok": True}
-        assert ask(line) == {"ok": True}
-
-
-def test_the_breaker_ends_a_row_of_retries(world):
-    with serving(says({}, 500)) as script, pytest.raises(LLMError, match="left alone"):
-        ask(wire(script, world, retries=9, failures=3))
-    assert len(script.asked) == 3
-
-
-def test_only_one_is_let_through_to_see(world):
-    gate, asked = threading.Event(), threading.Event()
-
-    def slow(handler: Any) -> None:
-        asked.set()
-        gate.wait(30)
-        says({"ok": True})(handler)
-
-    async def both() -> list[Any]:
-        first = asyncio.create_task(line.post("/ask", {}))
-        await asyncio.to_thread(asked.wait, 30)
-        with pytest.raises(LLMError, match="left alone"):
-            await line.post("/ask", {})
-        gate.set()
-        return [await first, await line.post("/ask", {})]
-
-    with serving(says({}, 500), slow, says({"ok": 2})) as script:
-        line = wire(script, world, retries=0, failures=1)
-        with pytest.raises(LLMError):
-            ask(line)
-        world.now += 30
-        assert asyncio.run(both()) == [{"ok": True}, {"ok": 2}]
-
-
-def test_who_is_busy_or_says_no_has_not_failed(world):
-    with serving(
-        says({}, 429, retry_after="0"), says({}, 400), says({}, 429, retry_after="0")
-    ) as script:
-        line = wire(script, world, retries=0, failures=1)
-        for _ in range(5):
-            with pytest.raises(LLMError, match="HTTP 4"):
-                ask(line)
-    assert len(script.asked) == 5
-
-
-def test_a_trial_that_nobody_waits_for_frees_its_place(world):
-    gate, asked = threading.Event(), threading.Event()
-
-    def hang(handler: Any) -> None:
-        asked.set()
-        gate.wait(30)
-        handler.close_connection = True
-
-    async def abandon() -> None:
-        task = asyncio.create_task(line.post("/ask", {}))
-        await asyncio.to_thread(asked.wait, 30)
-        task.cancel()
-        with pytest.raises(asyncio.CancelledError):
-            await task
-
-    with serving(says({}, 500), hang, says({"ok": True})) as script:
-        line = wire(script, world, retries=0, failures=1)
-        with pytest.raises(LLMError):
-            ask(line)
-        world.now += 30
-        asyncio.run(abandon())
-        while (
-            line.breaker._probing
-        ):  # the work ends on another thread, soon after nobody waits for it
-            time.sleep(0.005)
-        gate.set()
-        assert ask(line) == {"ok": True}
 
 
 # Many at once

@@ -19,7 +19,6 @@ from told import Memory, runtime
 from told.ontology import MemoryStore
 from told.plugins.adapters import wrap_with_cache
 from told.providers.http import client
-from told.providers.http.client import CircuitBreaker
 from told.providers.local import llm as local_llm
 from told.providers.local import open_embedder
 from told.runtime import acquire_on_fork, at_fork, reset_on_fork
@@ -208,21 +207,6 @@ def test_one_that_fails_keeps_no_other_from_being_renewed() -> None:
         assert last.done
 
     assert went_well(child(live))
-
-
-def test_a_server_that_was_being_tried_by_the_parent_may_be_tried_by_a_child() -> None:
-    now = [0.0]
-    breaker = CircuitBreaker(1, 10.0, lambda: now[0])
-    breaker.record_failure()
-    now[0] = 11.0
-    assert breaker.allow_request()
-    assert not breaker.allow_request()
-
-    def live() -> None:
-        assert breaker.allow_request()
-
-    assert went_well(child(live))
-    assert not breaker.allow_request()
 
 
 ENDED = """

@@ -226,7 +226,7 @@ def test_an_answer_that_broke_off_is_salvaged_object_by_object(opened):
     memory = opened(Apertures(single=[f"```json\n{torn}"]))
     done = memory.add(SAID, extract="apertures", **U)
     assert events(done) == [("ADD", "User met Annie Davis")]
-    assert any("broke off" in warning for warning in done["warnings"])
+    assert any("was truncated" in warning for warning in done["warnings"])
 
 
 def test_a_guess_never_takes_the_place_of_what_was_said(opened):

@@ -69,7 +69,7 @@ def test_an_unknown_name_is_answered_with_the_known_ones(name, hint):
 
 
 def test_an_ontology_with_nothing_to_extract_is_refused():
-    with pytest.raises(ConfigError, match="something to extract"):
+    with pytest.raises(ConfigError, match="extractable kinds"):
         chosen("closed", ScriptedLLM([]), Ontology((Kind("memory"), Kind("turn", system=True))))
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from hearing import assistant, extract, heard, quotes, texts, turn
 from told.errors import LLMError
+from told.extraction.given import GivenExtractor
 from told.extraction.llm import FactsExtractor
-from told.extraction.registry import GivenExtractor
 from told.extraction.replies import GroundingOptions
 from told.flow import arun
 from told.model.entry import Claim

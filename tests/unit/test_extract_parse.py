@@ -77,7 +77,7 @@ def test_of_an_answer_that_broke_off_the_whole_items_are_kept_and_the_break_is_r
     answer = read('{"facts": ["User lives in Porto", "User wor')
     assert answer.items == ("User lives in Porto",)
     assert answer.faults == ()
-    assert "broke off" in answer.warnings[0]
+    assert "was truncated" in answer.warnings[0]
 
 
 def test_more_items_than_are_read_are_reported():

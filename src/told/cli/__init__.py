@@ -1,6 +1,7 @@
-"""`told` on the command line: every verb is parsed here, done by the SDK, and printed; nothing is decided here.
+"""The `told` command line: parse arguments, call the SDK, print the result.
 
-Importing this package is cheap: typer and rich are loaded when a command runs, the engine when a command needs it.
+Importing this package is cheap: typer and rich load when a command runs, the engine when a command
+needs it.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ from typing import NoReturn
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run the command line of this process, or another, and exit with its code."""
+    """Run the command line and exit with its code."""
     try:
         from told.cli.main import main as run
-    except KeyboardInterrupt:  # a command is as quick to stop while it is loading
+    except KeyboardInterrupt:  # let Ctrl-C end the process at once while modules load
         raise SystemExit(130) from None
     run(argv)

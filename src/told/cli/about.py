@@ -1,4 +1,4 @@
-"""The commands about told itself: demo, doctor, where, config, version and help."""
+"""Commands about told itself: demo, doctor, where, config, version and help."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from told.model.validation import suggest_option
 
 PANEL = "About told"
 app = typer.Typer()
-CommandWords = Annotated[list[str] | None, argument("Of this command alone.", "[COMMAND]...")]
+CommandWords = Annotated[list[str] | None, argument("Show only this command.", "[COMMAND]...")]
 KeepFolder = Annotated[
     Path | None, option("--keep", about="Keep the demo's store in this folder.", metavar="FOLDER")
 ]
-ShowOrigin = Annotated[bool, option("--origin", about="Say where each value came from.")]
+ShowOrigin = Annotated[bool, option("--origin", about="Show where each value comes from.")]
 
 
 @command(app, rich_help_panel=PANEL)
 def demo(shell: Shell, keep: KeepFolder = None) -> None:
-    """Remember a year of a sample conversation and look around in it: no key, no server, no network."""
+    """Store a sample conversation and query it: no key, no server, no network."""
     from told.cli.demo import play_demo
 
     play_demo(shell, keep)
@@ -35,7 +35,7 @@ def demo(shell: Shell, keep: KeepFolder = None) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def doctor(shell: Shell) -> None:
-    """Check this installation and this store, and say how to mend what is wrong; exit code 3 if something is."""
+    """Check the installation and the store; print fixes; exit code 3 if a check fails."""
     from told.cli import views
     from told.tools import doctor
 
@@ -51,7 +51,7 @@ def doctor(shell: Shell) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def where(shell: Shell) -> None:
-    """Print where the store, the configuration and the models are."""
+    """Print the paths of the store, the configuration and the models."""
     import os
 
     from told.cli import models, views
@@ -88,7 +88,7 @@ def config(shell: Shell, origin: ShowOrigin = False) -> None:
 
 
 def _render_settings(values: dict[str, Any]) -> Any:
-    """Names as a file or the environment spells them."""
+    """Render settings under the names used in config files and the environment."""
     from told.cli import views
 
     width = max(map(len, values)) + 2
@@ -108,13 +108,13 @@ def _render_origins(rows: dict[str, dict[str, Any]]) -> Any:
 
 @command(app, rich_help_panel=PANEL)
 def version(shell: Shell) -> None:
-    """Print the versions of told and of what it stands on."""
+    """Print the versions of told and its main dependencies."""
     from told.cli import views
 
     installed = {name: _find_version(name) for name in ("told", "apsw", "numpy", "onnxruntime")}
     sqlite = (
         None if installed["apsw"] is None else installed["apsw"].rpartition(".")[0]
-    )  # apsw carries SQLite's own number
+    )  # apsw's version starts with SQLite's
     versions = {
         "told": installed.pop("told"),
         "python": platform.python_version(),
@@ -138,8 +138,7 @@ def _find_version(distribution: str) -> str | None:
 
 @command(app, "help", rich_help_panel=PANEL)
 def help_(shell: Shell, words: CommandWords = None) -> None:
-    """Print the help of a command; with --json, the whole tree of commands for a program to read."""
-
+    """Print the help of a command; with --json, the whole command tree."""
     context = find_command(shell.context, words or [])
     if shell.json:
         shell.print_json(describe_command(context))
@@ -148,7 +147,7 @@ def help_(shell: Shell, words: CommandWords = None) -> None:
 
 
 def find_command(root: typer.Context, words: Sequence[str]) -> typer.Context:
-    """The context of a command by its words, from the context of the whole."""
+    """Return the context of the command that these words name."""
     context = root
     for word in words:
         commands = getattr(context.command, "commands", {})
@@ -160,7 +159,7 @@ def find_command(root: typer.Context, words: Sequence[str]) -> typer.Context:
 
 
 def describe_command(context: typer.Context) -> dict[str, Any]:
-    """A command with its parameters and the commands below it; global options are told once, at the top."""
+    """Describe a command tree as JSON; global options appear once."""
     command: Any = context.command
     is_root = context.parent is None
     params = [param for param in command.params if is_root or param.name not in GLOBAL_OPTIONS]

@@ -1,4 +1,4 @@
-"""The demo on a terminal: headings, the call behind each result, and the result as the commands show it."""
+"""Render the demo on a terminal: headings, each call and its result."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KEPT_STORE_COMMANDS = (
 
 
 def play_demo(shell: Shell, keep: Path | None) -> None:
-    """Tell the story, walk through it, and say how to go on."""
+    """Load the story, run each act and print what to try next."""
     lines = demo.load_story()
     with demo.open_demo_memory(keep, shell.embedder) as (memory, clock, folder):
         with shell.show_progress("Remembering", len(lines)) as tick:
@@ -71,13 +71,13 @@ def _render_intro(lines: Any, model: str | None) -> RenderableType:
 
 
 def render_act(act: demo.DemoAct) -> RenderableType:
-    """One act: its heading if it opens a scene, what to notice, the call and the result."""
+    """Render one act: heading, comment, call and result."""
     heading = _render_heading(act.title) if act.title else Text()
     comment = Text(act.comment, style="italic")
     call = Table.grid()
     call.add_row(
         Text(">>> ", style="dim"), Text(act.call, style="cyan")
-    )  # a long call goes on below itself
+    )  # a long call wraps below itself
     return Group(heading, comment, call, Padding(RENDERERS[act.verb](act.result), (0, 0, 0, 2)))
 
 
@@ -97,11 +97,20 @@ def _render_byte_counts(body: Mapping[str, int]) -> RenderableType:
 
 
 RENDERERS: Mapping[str, Callable[[Any], RenderableType]] = {
-    "add": views.render_receipt, "update": views.render_receipt, "contradictions": views.render_contradictions, "search": views.render_search_results,
-    "get_all": views.render_memories, "diff": views.render_diff, "history": views.render_changes,
-    "timeline": views.render_timeline, "explain": views.render_explanation, "context": _render_context,
-    "erase": views.render_certificate, "verify": views.render_verify_result, "scan": _render_byte_counts,
-}  # fmt: skip
+    "add": views.render_receipt,
+    "update": views.render_receipt,
+    "contradictions": views.render_contradictions,
+    "search": views.render_search_results,
+    "get_all": views.render_memories,
+    "diff": views.render_diff,
+    "history": views.render_changes,
+    "timeline": views.render_timeline,
+    "explain": views.render_explanation,
+    "context": _render_context,
+    "erase": views.render_certificate,
+    "verify": views.render_verify_result,
+    "scan": _render_byte_counts,
+}
 
 
 def _render_heading(title: str) -> RenderableType:
@@ -109,7 +118,7 @@ def _render_heading(title: str) -> RenderableType:
 
 
 def _next_commands(keep: Path | None) -> list[str]:
-    """Commands to go on with, as they can be typed here: on the kept store, else on one's own."""
+    """Return commands to try next, on the kept store if there is one."""
     store_option = f" --store sqlite:///{keep.absolute() / demo.STORE_FILE}" if keep else ""
     return [
         f"{_program_name()} {command}{store_option}"
@@ -118,5 +127,5 @@ def _next_commands(keep: Path | None) -> list[str]:
 
 
 def _program_name() -> str:
-    """The name of this program where the shell finds it, else the path it was called by."""
+    """Return the name or path this program was called by."""
     return sys.argv[0] if Path(sys.argv[0]).name == "told" and which("told") is None else "told"

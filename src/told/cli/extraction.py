@@ -1,4 +1,4 @@
-"""The commands about what was understood: wait, contradictions, entities, relations, revoke, and groups of them."""
+"""Commands about extraction, kinds, faults and quarantine."""
 
 from __future__ import annotations
 
@@ -14,30 +14,32 @@ from told.cli.shell import EXIT_UNSOUND, Shell, command, print_help
 app = typer.Typer()
 kinds_app = typer.Typer()
 KindName = Annotated[str, argument("The kind's name.", "NAME")]
-KindPaths = Annotated[list[Path] | None, argument("YAML files, folders of them, or ontology JSON; your own if left out.",
-                                              "[PATH]...")]  # fmt: skip
+KindPaths = Annotated[
+    list[Path] | None,
+    argument("YAML files, folders, or ontology JSON; default: your kinds.", "[PATH]..."),
+]
 TargetFolder = Annotated[
     Path | None,
-    option("--into", about="The folder to write to; your kinds if left out.", metavar="PATH"),
+    option("--into", about="Target folder; default: your kinds folder.", metavar="PATH"),
 ]
 WriteModeOption = Annotated[
     str, typer.Option("--write", help="merge, aggregate, append or cumulative.", metavar="WAY")
 ]
 FieldNames = Annotated[
-    list[str] | None, option("--field", about="A field of it; repeatable.", metavar="NAME")
+    list[str] | None, option("--field", about="Field name; repeatable.", metavar="NAME")
 ]
 
 
 @kinds_app.callback(invoke_without_command=True)
 def kinds_group(ctx: typer.Context) -> None:
-    """Sorts of memory and their rules: list, show, check, new, infer."""
+    """Manage kinds of memory: list, show, check, new, infer."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
 
 @command(kinds_app, "list")
 def list_(shell: Shell) -> None:
-    """List the kinds in force, and where each comes from."""
+    """List the kinds in use and their sources."""
     from told.api import kinds as files
     from told.cli import views
     from told.model.kind import load_builtin_ontology
@@ -85,7 +87,7 @@ def show(shell: Shell, name: KindName) -> None:
 
 
 def _format_rule(value: Any) -> Any:
-    """A rule as people write it."""
+    """Format a rule as it is written in YAML."""
     match value:
         case None:
             return "none"
@@ -100,7 +102,7 @@ def _format_rule(value: Any) -> Any:
 
 @command(kinds_app)
 def check(shell: Shell, paths: KindPaths = None) -> None:
-    """Check files of kinds; exit code 3 if one is wrong, with the file, the key and the fix."""
+    """Check kind files; exit code 3 if one is invalid, with the file, the key and the fix."""
     from told.api import kinds as files
     from told.cli import views
 
@@ -118,7 +120,7 @@ def check(shell: Shell, paths: KindPaths = None) -> None:
         )
 
     empty_note = views.dim_text(
-        f"No kinds of your own in {own_folder}; `told kinds new NAME` begins one."
+        f"No kinds of your own in {own_folder}; create one with `told kinds new NAME`."
     )
     shell.show_result(
         rows,
@@ -140,7 +142,7 @@ def new(
     write: WriteModeOption = "aggregate",
     fields: FieldNames = None,
 ) -> None:
-    """Write a file to begin a new kind with."""
+    """Write a starter file for a new kind."""
     from told.api import kinds as files
     from told.cli import views
 
@@ -153,7 +155,7 @@ def new(
 
 @command(kinds_app)
 def infer(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """Propose kinds for the claims that waited in quarantine because no kind was theirs."""
+    """Propose kinds for quarantined claims that match no kind."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -161,28 +163,26 @@ def infer(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
 
     def render_drafts(body: Mapping[str, Any]) -> Any:
         if not body["results"]:
-            return views.dim_text("Nothing in quarantine asks for a kind of its own.")
+            return views.dim_text("No quarantined claim needs a new kind.")
         return views.safe_text("\n".join(_format_draft(row) for row in body["results"]))
 
     shell.show_result(result, render_drafts)
 
 
 def _format_draft(row: Mapping[str, Any]) -> str:
-    """The file of a kind, under a line that says how many claims ask for it."""
+    """Format a proposed kind file with the number of claims that need it."""
     return f"# {row['claims']} {'claim' if row['claims'] == 1 else 'claims'}\n{row['yaml']}"
 
 
 PANEL = "Understand"
 faults = typer.Typer()
 quarantine = typer.Typer()
-FaultNumbers = Annotated[
-    list[int] | None, argument("The faults' numbers; all of them if left out.", "[NUMBER]...")
-]
+FaultNumbers = Annotated[list[int] | None, argument("Fault numbers; default: all.", "[NUMBER]...")]
 
 
 @command(app, rich_help_panel=PANEL)
 def wait(shell: Shell) -> None:
-    """Ask the language model about everything that waits for it."""
+    """Run extraction for everything that is queued."""
     from told.cli import views
 
     with shell.open_with_llm() as memory, shell.show_progress("Understanding"):
@@ -192,7 +192,7 @@ def wait(shell: Shell) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def contradictions(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """List memories that say different things of the same."""
+    """List conflicting memories."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -202,7 +202,7 @@ def contradictions(shell: Shell, user: User = None, agent: Agent = None, run: Ru
 
 @command(app, rich_help_panel=PANEL)
 def entities(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """List whom and what memories speak of."""
+    """List the entities mentioned in a scope."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -219,12 +219,12 @@ def entities(shell: Shell, user: User = None, agent: Agent = None, run: Run = No
 @command(app, rich_help_panel=PANEL)
 def relations(
     shell: Shell,
-    name: Annotated[str, argument("Whom or what to look at.", "NAME")],
+    name: Annotated[str, argument("Name of the entity.", "NAME")],
     user: User = None,
     agent: Agent = None,
     run: Run = None,
 ) -> None:
-    """Show how one that memories speak of bears on others."""
+    """List an entity's relations."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -233,14 +233,14 @@ def relations(
         result,
         lambda body: (
             _build_results_table(body, "source", "relation", "target")
-            or views.dim_text("No relation yet.")
+            or views.dim_text("No relations yet.")
         ),
     )
 
 
 @command(app, rich_help_panel=PANEL)
 def identify(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """Note which names may mean the same, for searches with --lens; nothing is merged."""
+    """Record which names may refer to the same entity, for searches with --lens; merge nothing."""
     from told.cli import views
 
     with shell.open_without_llm() as memory:
@@ -249,14 +249,13 @@ def identify(shell: Shell, user: User = None, agent: Agent = None, run: Run = No
     shell.show_result(
         result,
         lambda body: (
-            _build_results_table(body, *columns)
-            or views.dim_text("No names look alike that were not noted yet.")
+            _build_results_table(body, *columns) or views.dim_text("No new similar names found.")
         ),
     )
 
 
 def _build_results_table(body: Mapping[str, Any], *names: str) -> Any:
-    """A table of some fields of the results, if there are any."""
+    """Build a table of the given fields, or a note if there are no results."""
     from told.cli import views
 
     if not body["results"]:
@@ -270,9 +269,9 @@ def _build_results_table(body: Mapping[str, Any], *names: str) -> Any:
 @command(app, rich_help_panel=PANEL)
 def revoke(
     shell: Shell,
-    source: Annotated[str, argument("The source not to be believed any more.", "NAME")],
+    source: Annotated[str, argument("Name of the source to revoke.", "NAME")],
 ) -> None:
-    """Give up everything that was taken from a source; its history stays. To destroy it use `erase --source`."""
+    """Retract everything from a source; its history is kept (see `erase --source`)."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -284,7 +283,7 @@ def revoke(
 def reveal(
     shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """Print a memory with the secrets in it that are kept encrypted; needs the key they were kept with."""
+    """Print a memory with its encrypted secrets decrypted; needs the vault key."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -292,19 +291,19 @@ def reveal(
     shell.show_result(result, lambda body: views.safe_text(body["memory"]))
 
 
-# Faults ---------------------------------------------------------------------------------------------------------------
+# Faults
 
 
 @faults.callback(invoke_without_command=True)
 def faults_group(ctx: typer.Context) -> None:
-    """What could not be done, such as a model's answer that could not be read: list, retry, drop."""
+    """Manage faults, such as unreadable model replies: list, retry, drop."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
 
 @command(faults, "list")
 def list_faults(shell: Shell) -> None:
-    """List what could not be done; with --json, what the model answered too."""
+    """List faults; with --json, include the model's raw reply."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -317,7 +316,7 @@ def list_faults(shell: Shell) -> None:
 
 @command(faults, "retry")
 def retry_faults(shell: Shell, numbers: FaultNumbers = None) -> None:
-    """Ask the model again about what failed."""
+    """Retry failed work with the model."""
     from told.cli.views import render_pairs
 
     with shell.open_with_llm() as memory:
@@ -327,7 +326,7 @@ def retry_faults(shell: Shell, numbers: FaultNumbers = None) -> None:
 
 @command(faults, "drop")
 def drop_faults(shell: Shell, numbers: FaultNumbers = None) -> None:
-    """Forget what failed; the words are kept."""
+    """Drop faults; the evidence is kept."""
     from told.cli.views import render_pairs
 
     with shell.open_without_models() as memory:
@@ -335,19 +334,19 @@ def drop_faults(shell: Shell, numbers: FaultNumbers = None) -> None:
     shell.show_result(result, render_pairs)
 
 
-# Quarantine -----------------------------------------------------------------------------------------------------------
+# Quarantine
 
 
 @quarantine.callback(invoke_without_command=True)
 def quarantine_group(ctx: typer.Context) -> None:
-    """Claims in doubt, which no search finds: list, accept, reject."""
+    """Review quarantined claims, which no search returns: list, accept, reject."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
 
 @command(quarantine, "list")
 def list_quarantine(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """List the claims that wait for a review, and why they do."""
+    """List quarantined claims and the reason for each."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -355,7 +354,7 @@ def list_quarantine(shell: Shell, user: User = None, agent: Agent = None, run: R
 
     def render_table(body: Mapping[str, Any]) -> Any:
         if not body["results"]:
-            return views.dim_text("Nothing is in doubt.")
+            return views.dim_text("Nothing is in quarantine.")
         grid = views.build_table("claim", "why")
         grid.columns[0].min_width = len(body["results"][0]["id"])
         for row in body["results"]:
@@ -372,7 +371,7 @@ def list_quarantine(shell: Shell, user: User = None, agent: Agent = None, run: R
 def accept(
     shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """Hold a claim as if you had said it yourself."""
+    """Accept a quarantined claim as a memory."""
     _review_claim(shell, memory_id, accept=True, ids=scope_args(user, agent, run))
 
 
@@ -380,7 +379,7 @@ def accept(
 def reject(
     shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """Give a claim up."""
+    """Reject a quarantined claim."""
     _review_claim(shell, memory_id, accept=False, ids=scope_args(user, agent, run))
 
 

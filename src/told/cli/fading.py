@@ -1,16 +1,11 @@
-"""What people see of fading: a curve, what is remembered and for how long, and what was let go."""
+"""Commands about fading and tiers: about, decay, forget, consolidate, tiers, registry."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
-from rich.padding import Padding
-from rich.table import Table
-from rich.text import Text
 
 from told.cli.options import (
     Agent,
@@ -24,185 +19,24 @@ from told.cli.options import (
     scope_args,
 )
 from told.cli.shell import Shell, command
-from told.cli.views import build_table, dim_text, render_bar, safe_text, text_with_id
-from told.text.tokens import make_snippet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-
-CHART_HEIGHT: Final = 10
-"""Lines of a curve."""
-CHART_LABEL_WIDTH: Final = 6
-UNICODE_BLOCKS, ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " ..::##"
-"""How full a cell is, for terminals that know blocks and for those that do not."""
-MAX_QUOTE_CHARS: Final = 160
-"""Characters of what was said that people are shown; --json has them all."""
-
-
-def render_decay(body: Mapping[str, Any]) -> RenderableType:
-    """A memory, how strong it is, and its curve."""
-    parts = [
-        body["kind"],
-        body["tier"],
-        f"by {body['clock']}",
-        f"weighs {body['salience']:.2f}",
-        describe_fading(body),
-    ]
-    summary = safe_text(" · ".join(part for part in parts if part), "dim")
-    return Group(safe_text(body["memory"], "bold"), summary, Text(), DecayChart(body))
-
-
-def describe_fading(row: Mapping[str, Any]) -> str:
-    """For how long a memory lasts, in words."""
-    if row["faded"]:
-        return "has faded"
-    fades = row["fades_at"]
-    if fades is None:
-        return "never fades"
-    day = f", about {fades['time'][:10]}" if fades["time"] and fades["left"] > 1 else ""
-    return f"fades in {format_amount(fades['left'], fades['unit'])}{day}"
-
-
-def format_amount(number: float, unit: str) -> str:
-    """So many turns or days, as people say it."""
-    rounded = f"{number:.0f}" if number >= 10 or number == int(number) else f"{number:.1f}"
-    return f"{rounded} {unit[:-1] if rounded == '1' else unit}"
-
-
-class DecayChart:
-    """A curve in characters, as wide as it has points or as there is room: below the dotted line it has faded."""
-
-    def __init__(self, body: Mapping[str, Any]) -> None:
-        self.body = body
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The curve for this much room and these characters."""
-        ascii_only = options.ascii_only
-        width = max(min(options.max_width - CHART_LABEL_WIDTH - 1, len(self.body["curve"])), 2)
-        weights = sample_weights([weight for _, weight in self.body["curve"]], width)
-        for line in draw_curve(
-            weights,
-            self.body["threshold"],
-            ASCII_BLOCKS if ascii_only else UNICODE_BLOCKS,
-            "-" if ascii_only else "┄",
-        ):
-            yield Text(line)
-        yield Text(
-            " " * CHART_LABEL_WIDTH + ("+" + "-" * width if ascii_only else "└" + "─" * width)
-        )
-        yield Text(" " * (CHART_LABEL_WIDTH + 1) + self._draw_marks(width, ascii_only))
-        yield dim_text(" " * (CHART_LABEL_WIDTH + 1) + self._format_legend(ascii_only))
-
-    def _draw_marks(self, width: int, ascii_only: bool) -> str:
-        """Where along the axis it was said, and where now is."""
-        end = self.body["curve"][-1][0] or 1.0
-        said_mark, now_mark = ("^", "|") if ascii_only else ("▲", "●")
-        marks = [" "] * width
-        for reading, symbol in [
-            *((reading_said, said_mark) for reading_said in self.body["said"]),
-            (self.body["now"], now_mark),
-        ]:
-            marks[max(0, min(round(reading / end * (width - 1)), width - 1))] = symbol
-        return "".join(marks).rstrip()
-
-    def _format_legend(self, ascii_only: bool) -> str:
-        unit = "days" if self.body["clock"] == "time" else "turns"
-        said_mark, now_mark, dot = ("^", "|", "-") if ascii_only else ("▲", "●", "·")
-        end = format_amount(self.body["curve"][-1][0], unit)
-        return f"{said_mark} said  {now_mark} now, after {format_amount(self.body['now'], unit)}  {dot} drawn to {end}"
-
-
-def sample_weights(weights: Sequence[float], width: int) -> list[float]:
-    """So many of the weights, evenly, with the first and the last."""
-    step = (len(weights) - 1) / max(width - 1, 1)
-    return [weights[round(step * number)] for number in range(width)]
-
-
-def draw_curve(weights: Sequence[float], threshold: float, blocks: str, dots: str) -> Iterator[str]:
-    """The curve line by line from 1 down to 0, with the threshold as a line of dots where nothing stands."""
-    for row in reversed(range(CHART_HEIGHT)):
-        low, on_threshold = (
-            row / CHART_HEIGHT,
-            round(threshold * CHART_HEIGHT) == row and threshold > 0,
-        )
-        label = (
-            f"{(row + 1) / CHART_HEIGHT:.1f}"
-            if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2)
-            else f"{threshold:.2f}"
-            if on_threshold
-            else ""
-        )
-        cells = (
-            blocks[round(max(0.0, min((weight - low) * CHART_HEIGHT, 1.0)) * (len(blocks) - 1))]
-            for weight in weights
-        )
-        row_text = "".join(dots if on_threshold and cell == " " else cell for cell in cells)
-        yield f"{label:>{CHART_LABEL_WIDTH - 1}} {'|' if dots == '-' else '│'}{row_text}".rstrip()
-
-
-def render_remembered(body: Mapping[str, Any]) -> RenderableType:
-    """What is remembered, those of a kind together."""
-    if not body["results"]:
-        return dim_text("Nothing is remembered.")
-    parts: list[RenderableType] = []
-    for kind, rows in groupby(body["results"], key=lambda row: row["kind"]):
-        parts += [safe_text(kind, "bold"), Padding(_render_kind(list(rows)), (0, 0, 1, 2))]
-    return Group(*parts)
-
-
-def _render_kind(rows: Sequence[Mapping[str, Any]]) -> Table:
-    table = Table.grid(padding=(0, 2))
-    for row in rows:
-        table.add_row(
-            render_bar(row["salience"]), f"{row['salience']:.2f}", _render_remembered_row(row)
-        )
-    return table
-
-
-def _render_remembered_row(row: Mapping[str, Any]) -> Text:
-    times = f" ({row['said']} times)" if row["said"] > 1 else ""
-    source = [f"source {row['source']}"] if "source" in row else []
-    parts, quoted = (
-        [f"said {row['said_at'][:10]}{times}", describe_fading(row), *source],
-        row["words"],
-    )
-    quote = (
-        [dim_text("“") + safe_text(make_snippet(quoted, MAX_QUOTE_CHARS), "dim") + dim_text("”")]
-        if quoted and quoted != row["memory"]
-        else []
-    )
-    return Text("\n").join(
-        [
-            safe_text(row["memory"]),
-            *quote,
-            safe_text(" · ".join(parts), "dim"),
-            safe_text(row["id"], "dim"),
-        ]
-    )
-
-
-def render_forgotten(body: Mapping[str, Any]) -> RenderableType:
-    """What was let go, and what it weighed last."""
-    if not body["results"]:
-        return dim_text("Nothing has faded.")
-    table = build_table("weighed", "kind", "memory")
-    for row in body["results"]:
-        cells = safe_text(row["kind"], "dim"), text_with_id(row["memory"], row["id"])
-        table.add_row(Text(f"{row['salience']:.2f}", style="cyan"), *cells)
-    return table
-
-
 PANEL = "Fade and forget"
+
+
 app = typer.Typer()
+
+
 ClockOption = Annotated[
     str | None,
-    option(
-        "--clock", about="As if it faded by another clock: turns, time or tokens.", metavar="CLOCK"
-    ),
+    option("--clock", about="Use another decay clock: turns, time or tokens.", metavar="CLOCK"),
 ]
+
+
 PointsOption = Annotated[
-    int, option("--points", about="How many points the curve has.", metavar="N")
+    int, option("--points", about="Number of points of the curve.", metavar="N")
 ]
 
 
@@ -210,7 +44,8 @@ PointsOption = Annotated[
 def about(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None
 ) -> None:
-    """Show what is remembered of somebody: every memory, from which words, how strong, and when it will fade."""
+    """Show everything remembered about a scope: source, salience and when each memory fades."""
+    from told.cli.charts import render_remembered
 
     with shell.open_without_models() as memory:
         result = memory.about(**scope_args(user, agent, run), as_of=as_of)
@@ -228,7 +63,8 @@ def decay(
     clock: ClockOption = None,
     points: PointsOption = 60,
 ) -> None:
-    """Draw how a memory fades."""
+    """Draw a memory's decay curve."""
+    from told.cli.charts import render_decay
 
     with shell.open_without_models() as memory:
         result = memory.decay(
@@ -245,7 +81,8 @@ def forget(
     agent: Agent = None,
     run: Run = None,
 ) -> None:
-    """Give up a memory, or with a scope alone everything in it that has faded; the past keeps it."""
+    """Forget one memory, or everything in a scope that has faded; the history is kept."""
+    from told.cli.charts import render_forgotten
 
     with shell.open_without_models() as memory:
         result = memory.forget(memory_id, **scope_args(user, agent, run))
@@ -253,17 +90,19 @@ def forget(
 
 
 TIERS_PANEL = "Look after it"
-MAX_TAIL_ROWS = 5
-"""How many turns of the tail are shown; --json gives all of them."""
 
-Force = Annotated[bool, option("--force", about="File everything now, however new it is.")]
+
+"""Tail turns shown; --json shows all."""
+
+
+Force = Annotated[bool, option("--force", about="Archive everything now, regardless of age.")]
 
 
 @command(app, rich_help_panel=TIERS_PANEL)
 def consolidate(
     shell: Shell, force: Force = False, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """File what was said long ago and let small talk go; with no user, agent or run, for everybody."""
+    """Move old turns to the registry and drop small talk; for all scopes if none is given."""
     from told.cli.views import render_pairs
 
     with shell.open_with_llm() as memory, shell.show_progress("Consolidating"):
@@ -278,7 +117,9 @@ def consolidate(
 
 @command(app, rich_help_panel=TIERS_PANEL)
 def tiers(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """Show where memories are: tail, index, hot buffer, registry and topics, at a glance."""
+    """Show how memories are spread over tail, index, hot buffer, registry and topics."""
+    from told.cli.charts import render_tier_lines, render_tier_panel
+
     with shell.open_without_models() as memory:
         result = memory.tiers(**scope_args(user, agent, run))
     shell.show_result(
@@ -290,7 +131,7 @@ def tiers(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
 def registry(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, limit: Limit = None
 ) -> None:
-    """List the exchanges that were filed, the newest first."""
+    """List archived exchanges, newest first."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -298,7 +139,7 @@ def registry(
 
     def render_table(body: Mapping[str, Any]) -> RenderableType:
         if not body["results"]:
-            return views.dim_text("Nothing is filed yet.")
+            return views.dim_text("No exchange is archived yet.")
         grid = views.build_table("when", "importance", "exchange")
         for row in body["results"]:
             grid.add_row(
@@ -307,46 +148,3 @@ def registry(
         return grid
 
     shell.show_result(result, render_table)
-
-
-def render_tier_lines(body: Mapping[str, Any]) -> RenderableType:
-    """The figures, one tier a line."""
-    from told.cli.views import render_pairs
-
-    return render_pairs(_tier_figures(body))
-
-
-def _tier_figures(body: Mapping[str, Any]) -> dict[str, str]:
-    index, registry_figures = body["index"], body["registry"]
-    newest_note = (
-        f", the newest of {registry_figures['newest'][:10]}" if registry_figures["newest"] else ""
-    )
-    return {
-        "tail": f"{len(body['tail'])} turns",
-        "index": f"{index['count']} turns, {index['cold']} cold",
-        "hot buffer": f"{len(body['hot'])} memories",
-        "registry": f"{registry_figures['exchanges']} exchanges{newest_note}",
-        "topics": str(body["topics"]["count"]),
-    }
-
-
-def render_tier_panel(body: Mapping[str, Any]) -> RenderableType:
-    """The figures, and the newest turns with what they are worth, in one panel."""
-    from rich import box
-    from rich.console import Group
-    from rich.panel import Panel
-    from rich.text import Text
-
-    from told.cli import views
-
-    parts: list[RenderableType] = [views.render_pairs(_tier_figures(body))]
-    if body["tail"]:
-        grid = views.build_table("worth", "who", "said last")
-        for row in body["tail"][-MAX_TAIL_ROWS:]:
-            grid.add_row(
-                views.render_bar(row["importance"]),
-                views.safe_text(row["role"], "dim"),
-                views.safe_text(row["memory"]),
-            )
-        parts += [Text(), grid]
-    return Panel(Group(*parts), title="tiers", title_align="left", box=box.ROUNDED, expand=False)

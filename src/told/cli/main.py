@@ -1,4 +1,4 @@
-"""Running a command line: its exit code, and its errors in one line with the way out."""
+"""Run a command line: build the command tree, map errors to exit codes and one-line messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, NoReturn, TypeAlias, cast
 import typer
 import typer.main
 
-from told.cli import about, chat, eval, extraction, fading, maintenance, models, read, write
+from told.cli import about, chat, evaluate, extraction, fading, maintenance, models, read, write
 from told.cli.shell import (
     EXIT_FAILED,
     EXIT_INTERRUPTED,
@@ -28,24 +28,40 @@ from told.errors import InvalidInput, ScopeError, ToldError
 from told.runtime import lazy_regex
 
 EPILOG = (
-    "Exit codes: 0 done · 1 told could not do it (not found, conflict, store trouble), or you declined · "
+    "Exit codes: 0 done · 1 failed (not found, conflict, store error) or declined · "
     "2 bad usage or bad input · 3 verification failed (verify, doctor) · 130 interrupted. "
-    "Results are text for people; with --json they are exactly what the SDK returns, and errors are JSON too."
+    "Results are formatted for people; --json prints exactly what the SDK returns, and errors "
+    "are JSON too."
 )
 
 COMMAND_NAMES = {
-    "get_all": "list", "delete_all": "delete", "import_": "import", "why_not": "why-not", "upload": "blob upload",
-    "blob": "blob get", "blobs": "blob list", "faults": "faults list", "retry_faults": "faults retry",
-    "drop_faults": "faults drop", "quarantine": "quarantine list", "review": "quarantine accept",
-    "infer_kinds": "kinds infer", "enqueue": "reconsolidate enqueue", "queue": "reconsolidate queue",
-    "reflect": "reconsolidate run", "apply_delta": "reconsolidate apply",
-    "topics": "topics list", "topic": "topics show", "file_topics": "topics file",
-    "merge_topics": "topics merge", "abstract_topics": "topics abstract",
-}  # fmt: skip
-"""SDK verbs that are called otherwise here; `delete_all` is `delete --all`."""
+    "get_all": "list",
+    "delete_all": "delete",
+    "import_": "import",
+    "why_not": "why-not",
+    "upload": "blob upload",
+    "blob": "blob get",
+    "blobs": "blob list",
+    "faults": "faults list",
+    "retry_faults": "faults retry",
+    "drop_faults": "faults drop",
+    "quarantine": "quarantine list",
+    "review": "quarantine accept",
+    "infer_kinds": "kinds infer",
+    "enqueue": "reconsolidate enqueue",
+    "queue": "reconsolidate queue",
+    "reflect": "reconsolidate run",
+    "apply_delta": "reconsolidate apply",
+    "topics": "topics list",
+    "topic": "topics show",
+    "file_topics": "topics file",
+    "merge_topics": "topics merge",
+    "abstract_topics": "topics abstract",
+}
+"""SDK verbs whose command has another name; `delete_all` is `delete --all`."""
 
 OMITTED_VERBS = frozenset({"tool_result"})
-"""SDK verbs the command line leaves out: what a tool says is handed in by the agent that called it."""
+"""SDK verbs without a command; agents submit tool results through the SDK."""
 
 app = typer.Typer(
     name="told",
@@ -58,16 +74,26 @@ app = typer.Typer(
 )
 app.callback(invoke_without_command=True)(root_callback)
 PARTS = (
-    chat.app, write.app, read.app, fading.app, extraction.app, maintenance.app, eval.app,
+    chat.app,
+    write.app,
+    read.app,
+    fading.app,
+    extraction.app,
+    maintenance.app,
+    evaluate.app,
     about.app,
-)  # fmt: skip
+)
 for part in PARTS:
     app.add_typer(part)
 GROUPS = {
-    "kinds": (extraction.kinds_app, extraction.PANEL), "topics": (maintenance.topics_app, extraction.PANEL),
-    "quarantine": (extraction.quarantine, extraction.PANEL), "reconsolidate": (maintenance.group, extraction.PANEL),
-    "faults": (extraction.faults, maintenance.PANEL), "blob": (write.blob_app, write.PANEL), "models": (models.app, maintenance.PANEL),
-}  # fmt: skip
+    "kinds": (extraction.kinds_app, extraction.PANEL),
+    "topics": (maintenance.topics_app, extraction.PANEL),
+    "quarantine": (extraction.quarantine, extraction.PANEL),
+    "reconsolidate": (maintenance.group, extraction.PANEL),
+    "faults": (extraction.faults, maintenance.PANEL),
+    "blob": (write.blob_app, write.PANEL),
+    "models": (models.app, maintenance.PANEL),
+}
 for name, (group, panel) in GROUPS.items():
     app.add_typer(group, name=name, cls=CliGroup, rich_help_panel=panel)
 
@@ -85,11 +111,11 @@ _USAGE_ERRORS = cast(
     "type[UsageError]",
     next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"),
 )
-"""Everything the parser refuses; the class stands in another module in older versions of typer."""
+"""All parser errors; older typer versions define the class elsewhere."""
 
 
 def main(argv: Sequence[str] | None = None) -> NoReturn:
-    """Run a command line and leave with its exit code; even a bug of ours ends in one line."""
+    """Run a command line and exit; even an internal error prints one line."""
     words = list(sys.argv[1:] if argv is None else argv)
     if not _has_flag("--debug", words):
         sys.excepthook = _print_unexpected
@@ -98,7 +124,7 @@ def main(argv: Sequence[str] | None = None) -> NoReturn:
 
 
 def run(words: Sequence[str]) -> int:
-    """Run a command line and give its exit code; errors have been printed."""
+    """Run a command line and return its exit code; errors are printed."""
     try:
         code = _invoke(words)
     except BrokenPipeError:
@@ -118,7 +144,7 @@ def run(words: Sequence[str]) -> int:
 
 
 def _flush_stdout() -> None:
-    """Print what is left; where that cannot be, the error has been that."""
+    """Flush standard output, ignoring errors that were already reported."""
     try:
         sys.stdout.flush()
     except OSError:
@@ -126,7 +152,7 @@ def _flush_stdout() -> None:
 
 
 def _silence_stdout() -> int:
-    """The reader went away and wants no more; what Python flushes at its end must not complain about that either."""
+    """Redirect standard output after a broken pipe so that Python's exit flush stays quiet."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return EXIT_FAILED
 
@@ -138,7 +164,7 @@ def _invoke(words: Sequence[str]) -> int:
 
 
 def _has_flag(flag: str, words: Sequence[str]) -> bool:
-    """Whether a flag is on the line, even on one that cannot be parsed."""
+    """Return whether a flag is on the command line, even if it cannot be parsed."""
     options = words[: words.index("--")] if "--" in words else words
     return flag in options
 
@@ -191,7 +217,7 @@ def _print_error(error: dict[str, Any], *, as_json: bool) -> None:
 
 
 def _translate_hint(hint: str) -> str:
-    """A way out as it is typed here: `told list` for `get_all()`, a setting for what a memory is opened with."""
+    """Rewrite an SDK hint for the command line, such as `told list` for `get_all()`."""
     commands = cast("Any", typer.main.get_command(app)).commands
 
     def to_command(match: re.Match[str]) -> str:
@@ -204,7 +230,7 @@ def _translate_hint(hint: str) -> str:
 def _print_unexpected(
     kind: type[BaseException], error: BaseException, _: TracebackType | None
 ) -> None:
-    """The last resort for what nobody foresaw."""
+    """Print an unhandled exception as one line."""
     print(
         f"error: told failed unexpectedly: {kind.__name__}: {error}. Run again with --debug.",
         file=sys.stderr,

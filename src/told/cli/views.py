@@ -1,6 +1,7 @@
-"""What people see: each shape the SDK returns, as something rich can print.
+"""Render SDK results with rich.
 
-Memories are somebody else's words: they are shown as text, never as markup, and without terminal control codes.
+Memories are untrusted text: they are shown as plain text, never as markup, without terminal control
+codes.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from told.runtime import lazy_regex
 from told.text.tokens import make_snippet
 
 CONTROL_CHARACTERS = lazy_regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-"""What would move the cursor, colour the screen or reorder the line."""
+"""Characters that move the cursor, colour the screen or reorder the line."""
 
 WIDE_COLUMNS = 110
-"""From this many columns on, ids have a column of their own."""
+"""Width from which ids get their own column."""
 
 UNLIMITED_COLUMNS = 10_000
-"""Columns enough for any name."""
+"""A width that fits any name."""
 
 COLUMN_GAP = 2
 BAR_CELLS = 12
@@ -32,32 +33,32 @@ EVENT_STYLES = {"ADD": "green", "UPDATE": "yellow", "DELETE": "red", "ERASE": "r
 
 
 def safe_text(value: Any, style: str = "") -> Text:
-    """A value as text that cannot steer the terminal."""
+    """Return a value as text without control codes or markup."""
     return Text(CONTROL_CHARACTERS.sub("\N{REPLACEMENT CHARACTER}", str(value)), style=style)
 
 
 def format_day(row: Mapping[str, Any]) -> str:
-    """The day a memory was said, else written."""
+    """Return the day a memory was said, else written."""
     return str(row.get("said_at") or row["updated_at"])[:10]
 
 
 def format_minute(moment: str) -> str:
-    """An instant to the minute."""
+    """Format a time to the minute."""
     return moment[:16].replace("T", " ")
 
 
 def text_with_id(text: Any, id: Any) -> Text:
-    """A text with the id it goes by below it, which is never cut."""
+    """Return a text with its full id on the line below."""
     return Text("\n").join([safe_text(text), safe_text(id, "dim")])
 
 
 def pluralize(count: int, singular: str, plural: str) -> str:
-    """So many of them."""
+    """Format a count with its noun."""
     return f"{count} {singular if count == 1 else plural}"
 
 
 def render_bar(share: float | None, style: str = "cyan") -> Text:
-    """A small bar for a share of one."""
+    """Render a share from 0 to 1 as a small bar."""
     if share is None:
         return Text("·" * BAR_CELLS, style="dim")
     filled = round(max(0.0, min(1.0, share)) * BAR_CELLS)
@@ -65,7 +66,7 @@ def render_bar(share: float | None, style: str = "cyan") -> Text:
 
 
 def build_table(*headers: str) -> Table:
-    """A quiet table."""
+    """Create a borderless table."""
     table = Table(
         *headers, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold dim", show_edge=False
     )
@@ -75,12 +76,12 @@ def build_table(*headers: str) -> Table:
 
 
 def dim_text(text: str) -> Text:
-    """A remark in place of a result."""
+    """Return a dimmed note."""
     return Text(text, style="dim")
 
 
 def render_mark(good: bool) -> Text:
-    """A tick, or a dot."""
+    """Return a tick or a dot."""
     return Text("✓", style="green") if good else Text("·", style="dim")
 
 
@@ -88,14 +89,14 @@ def render_mark(good: bool) -> Text:
 
 
 class MemoryTable:
-    """Memories in a table: score, day, text and id, as the width allows."""
+    """A table of memories: score, day, text and id, as the width allows."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows
         self.has_scores = any(row.get("score") is not None for row in rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table for this much room."""
+        """Render the table at the available width."""
         wide = options.max_width >= WIDE_COLUMNS
         table = build_table(
             *(["score"] if self.has_scores else []), "when", "memory", *(["id"] if wide else [])
@@ -117,16 +118,17 @@ class MemoryTable:
 
 
 def render_memories(body: Mapping[str, Any]) -> RenderableType:
-    """The memories of a search or a list."""
+    """Render the memories of a search or a list."""
     rows = body["results"]
     return MemoryTable(rows) if rows else dim_text("Nothing found.")
 
 
 def render_search_results(body: Mapping[str, Any]) -> RenderableType:
-    """The memories a search found, and how sure it is that the answer is among them."""
+    """Render search hits and the confidence of the result."""
     duplicate_count = sum(len(row.get("also", ())) for row in body["results"])
     duplicate_note = (
-        f" · {duplicate_count} more {'says' if duplicate_count == 1 else 'say'} the same as one of these"
+        f" · {duplicate_count} more {'says' if duplicate_count == 1 else 'say'} the same as one "
+        "of these"
         if duplicate_count
         else ""
     )
@@ -139,7 +141,7 @@ def render_search_results(body: Mapping[str, Any]) -> RenderableType:
 
 
 def render_memory(row: Mapping[str, Any]) -> RenderableType:
-    """One memory with everything known about it."""
+    """Render one memory with all its fields."""
     names = [
         name
         for name, value in row.items()
@@ -150,7 +152,7 @@ def render_memory(row: Mapping[str, Any]) -> RenderableType:
 
 
 def render_pairs(values: Mapping[str, Any]) -> Text:
-    """Names and values, one pair a line; a path is never cut."""
+    """Render name-value pairs, one per line; never cut a path."""
     width = max(map(len, values), default=0) + 2
     lines = [
         Text.assemble((name.replace("_", " ").ljust(width), "dim"), safe_text(value))
@@ -160,7 +162,7 @@ def render_pairs(values: Mapping[str, Any]) -> Text:
 
 
 def render_sheet(values: Mapping[str, Any]) -> Table:
-    """Names and values like `pairs`, for sentences: what is too long goes on below itself."""
+    """Render name-value pairs whose values may wrap."""
     table = Table.grid(
         Column(no_wrap=True), Column(overflow="fold"), padding=(0, 2, 0, 0), pad_edge=False
     )
@@ -169,17 +171,17 @@ def render_sheet(values: Mapping[str, Any]) -> Table:
     return table
 
 
-# Writes and the past
+# Writes and history
 
 
 class EventTable:
-    """What became of memories: the event, the text and the id, which goes below where it would squeeze the text."""
+    """A table of write events; ids move below the text on narrow terminals."""
 
     def __init__(self, rows: Sequence[tuple[Text, Text, Text]]) -> None:
         self.rows = rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The rows for this much room."""
+        """Render the rows at the available width."""
         columns = zip(*self.rows, strict=True)
         fits = (
             sum(max(cell.cell_len for cell in column) for column in columns) + 2 * COLUMN_GAP
@@ -193,13 +195,13 @@ class EventTable:
 
 
 def render_receipt(body: Mapping[str, Any]) -> RenderableType:
-    """What a write did."""
+    """Render the result of a write."""
     rows = [*map(_event_row, body.get("results", ())), *map(_skipped_row, body.get("skipped", ()))]
     if body.get("extraction") == "pending":
         rows.append(
             (
                 dim_text("LATER"),
-                dim_text("a language model is still to be asked; see `told wait`"),
+                dim_text("extraction is pending; see `told wait`"),
                 Text(),
             )
         )
@@ -207,13 +209,13 @@ def render_receipt(body: Mapping[str, Any]) -> RenderableType:
 
 
 def _event_row(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
-    """What became of a memory."""
+    """Return the row of a write event."""
     text = safe_text(row["memory"]) if row["memory"] is not None else dim_text("(erased)")
     return _render_event(row["event"]), text, safe_text(row["id"], "dim")
 
 
 def _skipped_row(row: Mapping[str, Any]) -> tuple[Text, Text, Text]:
-    """A message or a fact that became no memory, and why."""
+    """Return the row of a skipped message or fact, with the reason."""
     what = row["fact"] if "fact" in row else f"message {row['index']}"
     return (
         dim_text("SKIP"),
@@ -227,7 +229,7 @@ def _render_event(name: str) -> Text:
 
 
 def render_changes(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """What happened to memories, in order."""
+    """Render changes in order."""
     if not rows:
         return dim_text("Nothing happened yet.")
     table = build_table("when", "event", "memory")
@@ -250,14 +252,14 @@ def _render_change(row: Mapping[str, Any]) -> Text:
 
 
 def _render_replacement(new: Any, style: str = "") -> Text:
-    """What took the place of the line above it; an arrow says so where nothing can be struck out."""
+    """Render the new value below the struck-out line; use an arrow if needed."""
     return Text.assemble(("-> ", "dim"), safe_text(new, style))
 
 
 def render_contradictions(body: Mapping[str, Any]) -> RenderableType:
-    """Memories that say different things of the same, the later first."""
+    """Render conflicting memories, newest first."""
     if not body["results"]:
-        return dim_text("Nothing contradicts itself.")
+        return dim_text("No contradictions.")
     table = build_table("about", "one says", "the other says")
     for row in body["results"]:
         later, earlier = row["memories"]
@@ -268,12 +270,12 @@ def render_contradictions(body: Mapping[str, Any]) -> RenderableType:
 
 
 def render_timeline(body: Mapping[str, Any]) -> RenderableType:
-    """What a scope came to believe or gave up."""
+    """Render a scope's timeline."""
     return render_changes(body["results"])
 
 
 def render_diff(body: Mapping[str, Any]) -> RenderableType:
-    """What changed between two moments."""
+    """Render the changes between two points in time."""
     table = Table.grid(padding=(0, 1))
     for row in body["removed"]:
         table.add_row(Text("-", style="red"), safe_text(row["memory"], "red"))
@@ -292,11 +294,11 @@ def render_diff(body: Mapping[str, Any]) -> RenderableType:
     return table if table.row_count else dim_text("Nothing changed.")
 
 
-# Care
+# Maintenance
 
 
 def render_certificate(body: Mapping[str, Any]) -> RenderableType:
-    """The proof of an erasure."""
+    """Render an erasure certificate."""
     tombstone = body["tombstone"]
     destroyed = " · ".join(f"{name} {count}" for name, count in body["destroyed"].items() if count)
     rows = {
@@ -308,14 +310,14 @@ def render_certificate(body: Mapping[str, Any]) -> RenderableType:
     }
     proof = Group(
         render_sheet(rows), safe_text(tombstone["hash"], "dim")
-    )  # on a line of its own, where 80 columns hold it whole
+    )  # on its own line, which fits 80 columns
     return Panel(
         proof, title="Certificate of erasure", title_align="left", border_style="red", expand=False
     )
 
 
 def render_verify_result(body: Mapping[str, Any]) -> RenderableType:
-    """Whether the ledger is sound."""
+    """Render the result of a verification."""
     mark = (
         Text("✓ sound", style="bold green") if body["ok"] else Text("✗ not sound", style="bold red")
     )
@@ -325,24 +327,24 @@ def render_verify_result(body: Mapping[str, Any]) -> RenderableType:
 
 
 def render_stats(body: Mapping[str, Any]) -> RenderableType:
-    """The counts of a store, and the model its vectors are of."""
+    """Render the store's counts and its embedding model."""
     model = body["model"]
     return render_pairs(
         {
             **body,
-            "model": "none" if model is None else f"{model['name']}, {model['dim']} numbers a text",
+            "model": "none" if model is None else f"{model['name']}, {model['dim']} dimensions",
         }
     )
 
 
 class UserTable:
-    """Whose memories there are: a table, or where that would break a name to pieces, the rest below each name."""
+    """A table of users, agents and runs; details move below the name on narrow terminals."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The rows for this much room."""
+        """Render the rows at the available width."""
         table = self._build_table()
         unbroken = console.measure(
             table, options=options.update(max_width=UNLIMITED_COLUMNS)
@@ -379,12 +381,12 @@ class UserTable:
 
 
 def render_users(body: Mapping[str, Any]) -> RenderableType:
-    """Whose memories there are."""
-    return UserTable(body["results"]) if body["results"] else dim_text("There is nobody to show.")
+    """Render users, agents and runs."""
+    return UserTable(body["results"]) if body["results"] else dim_text("No users, agents or runs.")
 
 
 def build_count_view(singular: str, plural: str) -> Any:
-    """A view that says how many."""
+    """Return a view that prints a count."""
 
     def render_count(body: Mapping[str, Any]) -> Text:
         count = body["entries"]
@@ -395,7 +397,7 @@ def build_count_view(singular: str, plural: str) -> Any:
 
 
 def render_checks(body: Mapping[str, Any]) -> RenderableType:
-    """The findings of the doctor."""
+    """Render the doctor's checks."""
     marks = {"ok": ("✓", "green"), "warn": ("!", "yellow"), "fail": ("✗", "bold red")}
     table = Table.grid(padding=(0, 2))
     for row in body["checks"]:
@@ -411,26 +413,28 @@ def render_checks(body: Mapping[str, Any]) -> RenderableType:
 
 MAX_KEPT_ROWS = 10
 MAX_DROPPED_ROWS = 5
-"""How many of those kept, and of those left out, people are shown; --json has them all."""
+"""Kept and dropped rows shown; --json shows all."""
 
 SNIPPET_CHARS = 200
 SCORE_BAR_CELLS = 24
 """Cells of the longest bar."""
 
 NON_ADDITIVE_PARTS = frozenset({"cosine", "cosine_rank", "bm25", "bm25_rank", "raw"})
-"""What stands beside the parts of a score and is none of them."""
+"""Score fields that are not summands."""
 
 PART_STYLES = {"dense": ("█", "blue"), "cover": ("▓", "magenta"), "talk": ("▒", "cyan")}
 OTHER_PART_STYLE = ("░", "green")
 NEGATIVE_STYLE = "red"
 MIN_SHOWN_PART = 0.05
-"""Less than this would be printed as nothing."""
+"""Parts below this would print as 0."""
 
 INTENT_LABELS = {
-    "historical_decisions": "what was decided", "open_items": "what is still open",
-    "reusable_skills": "how to do something", "entity_relations": "who or what belongs together",
+    "historical_decisions": "what was decided",
+    "open_items": "what is still open",
+    "reusable_skills": "how to do something",
+    "entity_relations": "who or what belongs together",
     "background_supplement": "background",
-}  # fmt: skip
+}
 FLAG_LABELS = {
     "when": "when something was",
     "reply": "what the assistant said",
@@ -439,7 +443,7 @@ FLAG_LABELS = {
 
 
 def render_explanation(body: Mapping[str, Any]) -> RenderableType:
-    """A search from the query to the last candidate it dropped."""
+    """Render a search trace from the query to the last dropped candidate."""
     kept = [row for row in body["candidates"] if row["kept"]]
     dropped = [row for row in body["candidates"] if not row["kept"]]
     blocks: list[RenderableType] = [
@@ -452,17 +456,17 @@ def render_explanation(body: Mapping[str, Any]) -> RenderableType:
         KeptTable(kept) if kept else dim_text("No candidates." if not dropped else "None was kept.")
     )
     if len(kept) > MAX_KEPT_ROWS:
-        blocks.append(dim_text(f"… and {len(kept) - MAX_KEPT_ROWS} more; --json has them all"))
+        blocks.append(dim_text(f"… and {len(kept) - MAX_KEPT_ROWS} more; --json shows all"))
     if dropped:
         blocks += [Text(), render_dropped(dropped)]
     return Group(*blocks)
 
 
-# The query and the stages
+# Query and stages
 
 
 def render_query_intent(body: Mapping[str, Any]) -> Text:
-    """What was read out of the query, and how sure the answer is."""
+    """Render the query intent and the confidence."""
     intent = body["asked"]
     rows = {
         "looks for": INTENT_LABELS.get(intent["intent"], intent["intent"])
@@ -485,7 +489,7 @@ def render_query_intent(body: Mapping[str, Any]) -> Text:
 
 
 def _format_span(span: Mapping[str, str | None]) -> str:
-    """An interval by its days; by the clock where it is shorter than one."""
+    """Format an interval by days, or by time if it is shorter than a day."""
     start, end = span["from"], span["to"]
     if start and end and start[:10] == end[:10]:
         return f"{start[:16].replace('T', ' ')} to {end[11:16]}"
@@ -494,7 +498,7 @@ def _format_span(span: Mapping[str, str | None]) -> str:
 
 
 def render_stages(steps: Sequence[Mapping[str, Any]]) -> Table:
-    """How many went on from each stage, and what it took."""
+    """Render the candidate counts and time of each stage."""
     table = build_table("stage", "kept", "left out", "ms", "")
     for column in table.columns[1:4]:
         column.justify, column.no_wrap = "right", True
@@ -513,7 +517,7 @@ def render_stages(steps: Sequence[Mapping[str, Any]]) -> Table:
 
 
 class KeptTable:
-    """The candidates that were kept, each with a bar of what its score is the sum of, as the width allows."""
+    """A table of kept candidates with score bars, as the width allows."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows[:MAX_KEPT_ROWS]
@@ -526,7 +530,7 @@ class KeptTable:
         )
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table for this much room."""
+        """Render the table at the available width."""
         wide = options.max_width >= WIDE_COLUMNS
         table = build_table(
             "", "score", "memory", *(["the sum behind it", "found by"] if wide else [])
@@ -561,7 +565,7 @@ class KeptTable:
 
 
 def score_parts(row: Mapping[str, Any]) -> dict[str, float]:
-    """What a candidate's score is the sum of, without what adds nothing."""
+    """Return the non-zero parts of a candidate's score."""
     return {
         name: value
         for name, value in row["parts"].items()
@@ -570,12 +574,12 @@ def score_parts(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def render_score(row: Mapping[str, Any]) -> Text:
-    """A score as a number."""
+    """Render a score as a number."""
     return Text(f"{row['score']:.3f}", style="cyan")
 
 
 def render_score_bar(row: Mapping[str, Any], max_total: float) -> Text:
-    """One bar of all that speaks for a candidate, each part in an ink of its own."""
+    """Render a score as one bar with a colour per part."""
     score_bar = Text()
     for name, value in score_parts(row).items():
         if value > 0:
@@ -587,7 +591,7 @@ def render_score_bar(row: Mapping[str, Any], max_total: float) -> Text:
 
 
 def render_score_sum(row: Mapping[str, Any]) -> Text:
-    """The parts of a score as a sum."""
+    """Render a score as a sum of its parts."""
     return Text(" ").join(
         [*_iter_part_texts(row), dim_text(f"= {row['parts'].get('raw') or 0.0:.1f}")]
     )
@@ -604,32 +608,28 @@ def _iter_part_texts(row: Mapping[str, Any]) -> Iterator[Text]:
 
 
 def render_sources(row: Mapping[str, Any]) -> Text:
-    """The ways a candidate came, and the level of text that was found where that is not the whole."""
+    """Render a candidate's sources and the text level that matched."""
     labels = [*row["sources"], *([row["level"]] if row["level"] != "content" else [])]
     return safe_text(" · ".join(labels), "dim")
 
 
 def render_dropped(rows: Sequence[Mapping[str, Any]]) -> RenderableType:
-    """Candidates that were left out, and where and why."""
+    """Render dropped candidates with stage and reason."""
     hidden_count = len(rows) - MAX_DROPPED_ROWS
     return Group(
         DroppedTable(rows),
-        *(
-            [dim_text(f"… and {hidden_count} more; --json has them all")]
-            if hidden_count > 0
-            else []
-        ),
+        *([dim_text(f"… and {hidden_count} more; --json shows all")] if hidden_count > 0 else []),
     )
 
 
 class DroppedTable:
-    """Where and why each of the first that were left out was, as the width allows."""
+    """A table of dropped candidates, as the width allows."""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
         self.rows = rows[:MAX_DROPPED_ROWS]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """The table for this much room."""
+        """Render the table at the available width."""
         wide = options.max_width >= WIDE_COLUMNS
         table = build_table("score", "left out", *(["memory"] if wide else []))
         table.columns[0].no_wrap = True
@@ -652,12 +652,12 @@ class DroppedTable:
         )
 
 
-# One that is missing
+# why-not
 
 REASON_SENTENCES = {
-    "after the limit": "it ranks number {place}, after the limit",
-    "below the least score": "its score of {score:.3f} is below the least that was asked for",
-    "says the same as one before it": "it says the same as a hit before it, which stands for both",
+    "after the limit": "it ranks {place}, beyond the limit",
+    "below the least score": "its score {score:.3f} is below the requested minimum",
+    "says the same as one before it": "it duplicates a higher hit",
     "it has expired; show_expired=True shows it": "it has expired; --show-expired shows it",
 }
 
@@ -665,7 +665,7 @@ REASON_SENTENCES = {
 def render_why_not(
     body: Mapping[str, Any], explanation: Mapping[str, Any] | None
 ) -> RenderableType:
-    """One sentence, and where it got as far as a score, its parts beside those of the last hit that was kept."""
+    """Render why a memory is missing, with its score parts beside those of the last hit."""
     if "parts" not in body:
         return render_reason(body)
     kept = [row for row in (explanation or {"candidates": []})["candidates"] if row["kept"]]
@@ -675,7 +675,7 @@ def render_why_not(
 
 
 def render_reason(body: Mapping[str, Any]) -> Text:
-    """What became of the memory."""
+    """Render the stage and reason for one memory."""
     if body["found"]:
         return Text.assemble(("✓ ", "green"), f"It is among the hits: number {body['place']}.")
     template = REASON_SENTENCES.get(body["reason"])
@@ -690,7 +690,7 @@ def render_reason(body: Mapping[str, Any]) -> Text:
 def render_score_comparison(
     body: Mapping[str, Any], last: Mapping[str, Any] | None
 ) -> RenderableType:
-    """The parts of two scores side by side."""
+    """Render the parts of two scores side by side."""
     table = build_table("", "this memory", *(["last hit kept", "difference"] if last else []))
     for column in table.columns[1:]:
         column.justify, column.no_wrap = "right", True

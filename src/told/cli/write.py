@@ -1,4 +1,4 @@
-"""The commands that write: add, update, link, and the three ways to let go (delete, retract, erase), and reset."""
+"""Commands that write: add, update, link, delete, retract, erase, reset and blob."""
 
 from __future__ import annotations
 
@@ -11,12 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from told.cli.options import Agent, Metadata, Run, ScopeArgs, User, argument, option, scope_args
-from told.cli.shell import EXIT_FAILED, Shell, command, print_help
-from told.errors import InvalidInput, StoreError, ToldError
-
-if TYPE_CHECKING:
-    from told.api.client import Memory
 from told.cli import options
 from told.cli.options import (
     Agent,
@@ -35,8 +29,11 @@ from told.cli.options import (
     option,
     scope_args,
 )
-from told.cli.shell import Shell, command, read_stdin
-from told.errors import InvalidInput
+from told.cli.shell import EXIT_FAILED, Shell, command, print_help, read_stdin
+from told.errors import InvalidInput, StoreError, ToldError
+
+if TYPE_CHECKING:
+    from told.api.client import Memory
 
 app = typer.Typer()
 blob_app = typer.Typer()
@@ -44,23 +41,21 @@ FileArguments = Annotated[list[str], argument("Files, or URLs if fetch_urls is s
 FolderArgument = Annotated[Path, argument("The folder.", "FOLDER", exists=True, file_okay=False)]
 SourceOption = Annotated[
     str | None,
-    option(
-        "--source", about="What tells it from other documents, if not its path.", metavar="NAME"
-    ),
+    option("--source", about="Document identity; default: its path.", metavar="NAME"),
 ]
 MediaTypeOption = Annotated[
-    str | None, option("--media-type", about="What it is, such as text/html.", metavar="TYPE")
+    str | None, option("--media-type", about="Media type, such as text/html.", metavar="TYPE")
 ]
-PruneOption = Annotated[bool, option("--prune", about="Give up documents whose file is gone.")]
+PruneOption = Annotated[bool, option("--prune", about="Delete documents whose file is gone.")]
 SyncDryRun = Annotated[
-    bool, option("--dry-run", about="Only show which files would be read and given up.")
+    bool, option("--dry-run", about="Only show which files would be read and deleted.")
 ]
 OutputOption = Annotated[
     Path | None,
     option(
         "--output",
         "-o",
-        about="Write it to this file, which must not be there yet.",
+        about="Write to this new file.",
         metavar="PATH",
     ),
 ]
@@ -68,7 +63,7 @@ OutputOption = Annotated[
 
 @blob_app.callback(invoke_without_command=True)
 def blob_group(ctx: typer.Context) -> None:
-    """Documents and images: upload, sync, list, get."""
+    """Manage documents and images: upload, sync, list, get."""
     if ctx.invoked_subcommand is None:
         print_help(ctx)
 
@@ -84,7 +79,7 @@ def upload(
     media_type: MediaTypeOption = None,
     metadata: Metadata = None,
 ) -> None:
-    """Remember documents: text, Markdown, HTML, PDF, DOCX or images; a changed one replaces what was known of it."""
+    """Store text, Markdown, HTML, PDF, DOCX or image files; a changed file is updated."""
     if source is not None and len(files) > 1:
         raise InvalidInput("--source names one document; give one file with it.")
     with shell.open_with_llm() as memory:
@@ -115,7 +110,7 @@ def sync(
     prune: PruneOption = False,
     dry_run: SyncDryRun = False,
 ) -> None:
-    """Remember every document in a folder; what has not changed is left alone, and what cannot be read is named."""
+    """Store every document in a folder; skip unchanged files and report unreadable ones."""
     from told.cli import views
 
     documents = dict(_find_documents(folder))
@@ -145,7 +140,7 @@ def sync(
 
 
 def _find_documents(folder: Path) -> Iterator[tuple[str, Path]]:
-    """The files of a folder that are documents by their name, each under its path from the folder on."""
+    """Yield the documents of a folder by file name, with their relative paths."""
     from told.ingest.documents.pipeline import MEDIA_TYPES_BY_SUFFIX
     from told.ingest.image_parts import IMAGE_SUFFIXES as IMAGES
 
@@ -164,7 +159,7 @@ def _find_documents(folder: Path) -> Iterator[tuple[str, Path]]:
 def _find_removed(
     memory: Memory, ids: ScopeArgs, folder: Path, documents: dict[str, Path]
 ) -> dict[str, list[str]]:
-    """The documents that came from a folder and are no longer in it, with the memories made of each."""
+    """Return documents whose file left the folder, with their memory ids."""
     prefix, page_size = f"{folder.resolve().name}/", 1000
     removed: dict[str, list[str]] = {}
     offset = 0
@@ -182,7 +177,7 @@ def _find_removed(
 def _upload_file(
     memory: Memory, path: Path, source: str, ids: ScopeArgs, metadata: dict[str, Any] | None
 ) -> dict[str, Any]:
-    """What became of one file of a folder; one that cannot be read does not stop the rest."""
+    """Upload one file of a folder; return an error row if it cannot be read."""
     try:
         return {"file": source, **memory.upload(path, source=source, metadata=metadata, **ids)}
     except StoreError:
@@ -205,7 +200,7 @@ def _show_report(shell: Shell, body: dict[str, Any]) -> None:
                 views.safe_text(outcome),
                 event.get("id", ""),
             )
-        return grid if body["results"] else views.dim_text("There is no document there.")
+        return grid if body["results"] else views.dim_text("The folder holds no documents.")
 
     shell.show_result(body, render_table)
     for row in () if shell.json else body["results"]:
@@ -218,7 +213,7 @@ EVENT_LABELS = {"ADD": "new", "UPDATE": "revised", "NONE": "unchanged", "DELETE"
 
 @command(blob_app, "list")
 def list_(shell: Shell, user: User = None, agent: Agent = None, run: Run = None) -> None:
-    """List the documents and images that came with what was said."""
+    """List stored documents and images."""
     from told.cli import views
 
     def render_table(body: dict[str, Any]) -> Any:
@@ -228,7 +223,7 @@ def list_(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
             grid.add_row(
                 row["hash"], views.safe_text(row["media_type"]), f"{row['size']:,}", sources
             )
-        return grid if body["results"] else views.dim_text("There are none.")
+        return grid if body["results"] else views.dim_text("No documents or images.")
 
     with shell.open_without_models() as memory:
         shell.show_result(memory.blobs(**scope_args(user, agent, run)), render_table)
@@ -237,15 +232,13 @@ def list_(shell: Shell, user: User = None, agent: Agent = None, run: Run = None)
 @command(blob_app)
 def get(
     shell: Shell,
-    hash: Annotated[
-        str, argument("The hash of its content, as `told blob list` prints it.", "HASH")
-    ],
+    hash: Annotated[str, argument("Content hash, as printed by `told blob list`.", "HASH")],
     user: User = None,
     agent: Agent = None,
     run: Run = None,
     output: OutputOption = None,
 ) -> None:
-    """Get a document or an image back, byte for byte: into a file, or on standard output."""
+    """Write a stored document or image to a file or to standard output."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -264,7 +257,7 @@ def get(
 
 
 def _write_new_file(path: Path, data: bytes) -> None:
-    """Write bytes to a new file that only its owner may read."""
+    """Write bytes to a new file readable by its owner only."""
     try:
         with os.fdopen(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600), "wb") as file:
             file.write(data)
@@ -282,7 +275,7 @@ def add(
     shell: Shell,
     texts: Annotated[
         list[str] | None,
-        argument("What was said, one message each; - reads standard input.", "[TEXT]..."),
+        argument("Messages; - reads standard input.", "[TEXT]..."),
     ] = None,
     user: User = None,
     agent: Agent = None,
@@ -307,32 +300,32 @@ def add(
     kind: Annotated[
         str | None,
         option(
-            about="Keep it as it stands, as a memory of this kind; see `told kinds list`.",
+            about="Store the text verbatim as this kind; see `told kinds list`.",
             metavar="KIND",
         ),
     ] = None,
     source: Annotated[
         str | None,
         option(
-            about="Where it comes from; `revoke` and `erase --source` take it all back.",
+            about="Source name, for `revoke` and `erase --source`.",
             metavar="NAME",
         ),
     ] = None,
     idempotency_key: Annotated[
-        str | None, option(about="Makes a retry return the first receipt.", metavar="KEY")
+        str | None,
+        option(about="Idempotency key: a retry returns the first receipt.", metavar="KEY"),
     ] = None,
     extract: Annotated[
         str | None,
         option(
-            about="Who finds facts in it: verbatim, local, facts, closed, apertures, exhaustive, deep, react or graph.",
+            about="Extractor: verbatim, local, facts, closed, apertures, exhaustive, deep, react "
+            "or graph.",
             metavar="NAME",
         ),
     ] = None,
-    prompt: Annotated[
-        str | None, option(about="A prompt of your own for the model that does.", metavar="TEXT")
-    ] = None,
+    prompt: Annotated[str | None, option(about="Custom extraction prompt.", metavar="TEXT")] = None,
 ) -> None:
-    """Remember what was said, and the facts in it."""
+    """Store messages and extract the facts in them."""
     from told.cli import views
 
     messages = _build_messages(
@@ -356,10 +349,10 @@ def add(
 
 
 def _build_messages(texts: list[str], file: Path | None, speaker: dict[str, str]) -> Any:
-    """The messages of a call: those of a file, or each text by the same speaker."""
+    """Build the messages of a call from a file or from texts of one speaker."""
     if (file is None) == (not texts):
         raise InvalidInput(
-            "Give texts or a --file, one of them.", hint="`told add -` reads standard input."
+            "Give either texts or --file.", hint="`told add -` reads standard input."
         )
     if file is not None:
         return options.parse_messages(options.read_text(file), str(file))
@@ -368,7 +361,7 @@ def _build_messages(texts: list[str], file: Path | None, speaker: dict[str, str]
 
 
 def _read_stdin_text() -> str:
-    """Standard input without the end of its last line, which belongs to the pipe and not to what was said."""
+    """Read standard input without its final newline."""
     return read_stdin().removesuffix("\n")
 
 
@@ -382,16 +375,14 @@ def update(
     run: Run = None,
     metadata: Metadata = None,
     expires: Expires = None,
-    never_expires: Annotated[
-        bool, option("--never-expires", about="Take the expiry away.")
-    ] = False,
+    never_expires: Annotated[bool, option("--never-expires", about="Remove the expiry.")] = False,
 ) -> None:
-    """Give a memory a new text, metadata or expiry; the version before it stays in its history."""
+    """Update a memory's text, metadata or expiry; the previous version stays in its history."""
     from told.api.verbs import UNSET
     from told.cli import views
 
     if expires and never_expires:
-        raise InvalidInput("--expires and --never-expires contradict each other; give one of them.")
+        raise InvalidInput("Give either --expires or --never-expires.")
     expiry = expires or (None if never_expires else UNSET)
     new_text = _read_stdin_text() if text == "-" else text
     with shell.open_without_llm() as memory:
@@ -404,18 +395,18 @@ def update(
 @command(app, rich_help_panel=PANEL)
 def link(
     shell: Shell,
-    src: Annotated[str, argument("The memory that bears on another.", "ID")],
+    src: Annotated[str, argument("Source memory id.", "ID")],
     rel: Annotated[
-        str, argument("How: supports, contradicts, supersedes, relates_to …", "RELATION")
+        str, argument("Relation: supports, contradicts, supersedes, relates_to …", "RELATION")
     ],
-    dst: Annotated[str, argument("The memory it bears on.", "OTHER")],
+    dst: Annotated[str, argument("Target memory id.", "OTHER")],
     user: User = None,
     agent: Agent = None,
     run: Run = None,
     metadata: Metadata = None,
-    weight: Annotated[float, typer.Option(help="How strongly, 0 to 1.", metavar="W")] = 1.0,
+    weight: Annotated[float, typer.Option(help="Weight from 0 to 1.", metavar="W")] = 1.0,
 ) -> None:
-    """Say that one memory bears on another."""
+    """Link one memory to another."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -434,11 +425,11 @@ def delete(
     user: User = None,
     agent: Agent = None,
     run: Run = None,
-    everything: Annotated[bool, option("--all", about="Everything the scope holds.")] = False,
+    everything: Annotated[bool, option("--all", about="Everything in the scope.")] = False,
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Give up a memory, or with --all everything a scope holds; the past keeps it (see `erase`)."""
+    """Delete a memory, or with --all everything in a scope; the history is kept (see `erase`)."""
     from told.cli import views
 
     if everything == (memory_id is not None):
@@ -458,7 +449,7 @@ def delete(
 
 
 def _preview_delete(memory: Memory, memory_id: str | None, ids: ScopeArgs) -> dict[str, Any]:
-    """The memories a deletion would take."""
+    """Return the memories that a deletion would affect."""
     if memory_id is None:
         return memory.get_all(**ids, show_expired=True, limit=1000)
     row = memory.get(memory_id, **ids)
@@ -478,7 +469,7 @@ def retract(
     run: Run = None,
     why: Why = "retracted",
 ) -> None:
-    """Give up a memory and record the reason."""
+    """Retract a memory with a reason."""
     from told.cli import views
 
     with shell.open_without_models() as memory:
@@ -494,13 +485,13 @@ def erase(
     agent: Agent = None,
     run: Run = None,
     source: Annotated[
-        str | None, option(about="Everything that came from there.", metavar="NAME")
+        str | None, option(about="Everything from this source.", metavar="NAME")
     ] = None,
     why: Why = "requested",
     dry_run: DryRun = False,
     yes: Yes = False,
 ) -> None:
-    """Destroy content, and all that was made from it, for good; prints a certificate."""
+    """Erase content and everything derived from it for good; print a certificate."""
     from told.cli import views
 
     ids = scope_args(user, agent, run)
@@ -518,7 +509,7 @@ def erase(
 
 @command(app, rich_help_panel=PANEL)
 def reset(shell: Shell, dry_run: DryRun = False, yes: Yes = False) -> None:
-    """Destroy everything in the account and begin anew."""
+    """Destroy everything in the account and start a new ledger."""
     from told.cli import views
 
     with shell.open_without_models() as memory:

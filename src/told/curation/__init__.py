@@ -1,1 +1,1 @@
-"""Curation: what becomes of a claim, given what is held; rules decide, a model may be asked, kinds rule last."""
+"""Decide how claims change existing memories: by rules, by a model, and by kind."""

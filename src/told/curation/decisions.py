@@ -1,6 +1,6 @@
-"""From decisions to ledger entries: drafts, the guards that keep two writers from both winning, and the events to tell.
+"""Turn decisions into ledger drafts, guards and events.
 
-The drafts name evidence by id, so they can be committed together with it in one transaction, or after it.
+Drafts reference evidence by id, so they can be committed with the evidence or after it.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ REPEAT_META: Final = {"said": "again"}
 
 @dataclass(frozen=True, slots=True)
 class PlanContext:
-    """Where decisions are carried out: a scope, its author, the position and the time they were made at.
+    """The scope, author, position and time that decisions are applied with.
 
-    `bounded` are the kinds of which only so many are held.
+    `bounded_kinds` are the kinds with a cardinality limit.
     """
 
     scope: Scope
@@ -42,22 +42,22 @@ class PlanContext:
 
 
 def get_bounded_kinds(ontology: Ontology) -> frozenset[str]:
-    """The kinds of which only so many are held."""
+    """Return the kinds with a cardinality limit."""
     return frozenset(name for name, kind in ontology.items() if kind.cardinality is not None)
 
 
 @dataclass(slots=True)
 class ClaimPlan:
-    """What decisions come to: drafts with their guards, an event for each, and the thread each one is about."""
+    """Drafts with their guards, one event per decision, and the thread of each decision."""
 
     drafts: list[Draft] = field(default_factory=list)
     guards: dict[Guard, None] = field(default_factory=dict)
     events: list[Event] = field(default_factory=list)
     threads: list[str | None] = field(default_factory=list)
     threads_by_alias: dict[str, str] = field(default_factory=dict)
-    """The thread each decision is about, by the name that later decisions have for it."""
+    """The thread of each decision, by the planned id that later decisions use."""
     supported: set[tuple[str | None, str]] = field(default_factory=set)
-    """Which evidence already speaks for which thread."""
+    """The (evidence, thread) pairs that are already linked."""
 
 
 def plan_claims(
@@ -66,10 +66,10 @@ def plan_claims(
     evidence: Sequence[str],
     fresh: Sequence[bool] | None = None,
 ) -> ClaimPlan:
-    """The entries that carry decisions out.
+    """Build the entries for some decisions.
 
-    `evidence` is the id of each turn's evidence; `fresh` says which of it was never seen before (all of it, unless
-    said): what was seen before has already been counted as a witness.
+    `evidence` is the evidence id of each turn. `fresh` marks evidence not seen before (default:
+    all); known evidence is not counted as support again.
     """
     plan = ClaimPlan()
     for decision in decisions:
@@ -115,7 +115,7 @@ def _apply_decision(
 def _build_guards(
     ctx: PlanContext, decision: Decision, fact: Fact | None, *, is_own: bool
 ) -> list[Guard]:
-    """What must still hold: nobody changed the memory, spoke of the same slot or filled the kind."""
+    """Build guards against concurrent changes of the memory, its slot or its kind."""
     claim = decision.claim
     guards: list[Guard] = []
     if decision.event == "ADD" and claim is not None and claim.kind in ctx.bounded_kinds:
@@ -149,7 +149,7 @@ def _build_verbs(
 
 
 def _build_repeat_meta(claim: Claim | None) -> dict[str, str]:
-    """How a witness counts: as much as whoever spoke."""
+    """Return the metadata of a support link, with the trust of its source."""
     trust = Trust.USER if claim is None else trust_of_claim(claim)
     return REPEAT_META if trust is Trust.USER else {**REPEAT_META, TRUST_KEY: trust.label}
 
@@ -166,7 +166,10 @@ def _resolve_links(decision: Decision, thread: str, aliases: dict[str, str]) -> 
 
 
 def _build_event(decision: Decision, fact: Fact | None, thread: str | None) -> Event:
-    """What a receipt tells of a decision: of what is not held there is no id, and what was not listed is new."""
+    """Build the receipt event of a decision.
+
+    An update of an unlisted memory is reported as an ADD.
+    """
     claim = decision.claim
     if decision.event == "UPDATE" and fact is not None and fact.kind in UNLISTED_KINDS:
         decision, fact = replace(decision, event="ADD"), None
@@ -181,37 +184,37 @@ CLOCK_TOLERANCE: Final = 60_000_000
 TENTATIVE_MODALITIES: Final = frozenset(
     {"hedged", "planned", "hypothetical", "conditional", "desired", QUARANTINED}
 )
-"""Modalities of what may turn out otherwise: it stands beside what is stated and never takes its place."""
+"""Modalities that are kept beside stated facts and never replace them."""
 NEGATED, SUPERSEDED, EVICTED = "negated", "superseded", "evicted"
 OUTRANKED: Final = "a more trusted source says otherwise"
 
 
 def get_said_time(item: Claim | Fact, now: int) -> int:
-    """When something was said; what carries no time was said when it was written."""
+    """Return when a claim or fact was said; without a time, when it was written."""
     if item.said_at is not None:
         return item.said_at
     return item.updated_at if isinstance(item, Fact) else now
 
 
 def is_late(claim: Claim, fact: Fact, now: int) -> bool:
-    """Whether a claim is older than what is held, although it arrives only now.
+    """Return True if a claim was said before the fact, although it arrives later.
 
-    Where either carries no time of its own, clocks are compared, and two who write at once must not be history to each
-    other: a minute is no difference.
+    If either has no time of its own, differences below a minute are ignored, so that concurrent
+    writers do not become history to each other.
     """
     tolerance = 0 if claim.said_at is not None and fact.said_at is not None else CLOCK_TOLERANCE
     return get_said_time(claim, now) < get_said_time(fact, now) - tolerance
 
 
 def is_ended(item: Claim | Fact, now: int) -> bool:
-    """Whether something is over."""
+    """Return True if the validity of a claim or fact is over."""
     if isinstance(item, Fact):
         return item.valid_to <= now
     return item.valid.end is not None and item.valid.end <= now
 
 
 def is_tentative(item: Claim | Fact, now: int) -> bool:
-    """Whether something is not stated of the present: it is hedged, planned, or only begins."""
+    """Return True if a claim or fact is hedged, planned, or only valid in the future."""
     start = item.valid_from if isinstance(item, Fact) else item.valid.start
     return item.modality in TENTATIVE_MODALITIES or (
         start is not None and start > max(now, get_said_time(item, now))
@@ -219,40 +222,40 @@ def is_tentative(item: Claim | Fact, now: int) -> bool:
 
 
 def is_trusted_over(claim: Claim, fact: Fact) -> bool:
-    """Whether a claim may replace or retire a memory."""
+    """Return True if a claim may replace or retire a memory."""
     return may_replace(trust_of_claim(claim), trust_of_claim(fact))
 
 
 def merge_meta(fact: Fact, claim: Claim) -> dict[str, Any]:
-    """The metadata of both, the claim's before the memory's; what a memory was worth says nothing of a claim."""
+    """Merge the metadata, preferring the claim's and dropping the memory's trust stamp."""
     return {**{name: value for name, value in fact.meta.items() if name != TRUST_KEY}, **claim.meta}
 
 
-# Decisions ------------------------------------------------------------------------------------------------------------
+# Decisions
 
 
 def decide_add(claim: Claim, reason: str, *links: Linked) -> Decision:
-    """A memory of its own."""
+    """Add a new memory."""
     return Decision("ADD", claim, links=links, why=reason)
 
 
 def decide_update(claim: Claim, fact: Fact, reason: str) -> Decision:
-    """A new version of what is held."""
+    """Write a new version of a memory."""
     return Decision("UPDATE", claim, fact, why=reason)
 
 
 def decide_none(claim: Claim, fact: Fact | None, reason: str) -> Decision:
-    """Nothing new; what is held gains a witness."""
+    """Change nothing; the memory gains support."""
     return Decision("NONE", claim, fact, why=reason)
 
 
 def decide_delete(claim: Claim, fact: Fact, reason: str) -> Decision:
-    """What is held is held no more."""
+    """Retract a memory."""
     return Decision("DELETE", claim, fact, why=reason)
 
 
 def build_contradiction(claim: Claim, fact: Fact) -> Linked:
-    """That a claim and a memory cannot both be true, and of what."""
+    """Build the link that records a contradiction between a claim and a memory."""
     values = [fact.object or fact.text, claim.object or claim.text]
     return Linked(
         SELF_ID,
@@ -263,14 +266,14 @@ def build_contradiction(claim: Claim, fact: Fact) -> Linked:
 
 
 def decide_quarantine(claim: Claim, fact: Fact, reason: str = OUTRANKED) -> Decision:
-    """A claim that may not touch what it contradicts: it waits for somebody to look at it, and no recall shows it."""
+    """Quarantine a claim that contradicts a more trusted memory."""
     meta = {**claim.meta, "kind": claim.kind, "why": reason}
     held_claim = replace(claim, kind=QUARANTINE, modality=QUARANTINED, meta=meta)
     return decide_add(held_claim, reason, build_contradiction(claim, fact))
 
 
 def make_historical(claim: Claim, fact: Fact, now: int) -> Claim:
-    """A claim that was true until what is held began."""
+    """Return the claim with a validity that ends when the current fact began."""
     start = claim.valid.start
     if start is None or start >= get_said_time(fact, now):
         start = get_said_time(claim, now)

@@ -1,4 +1,4 @@
-"""Which names may mean the same: edges with a weight and the method that found them, for lenses to look through."""
+"""Maintain the entity graph: nodes, relations, mentions, and weighted same-as edges."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from told.ingest.types import Entity, Relation
 from told.ledger.commit import commit_batch, retry_on_conflict
 from told.ledger.consumer import Failure, catch_failure
 from told.ledger.erase import EVIDENCE_KEY
-from told.model import kind
 from told.model.beliefs import DISTINCT_REFERENT, LENSES, SAME_AS
 from told.model.entry import Asserted, Claim, Draft, Linked, Verb
 from told.model.fact import NODE, Fact
+from told.model.kind import slugify
 from told.model.scope import Scope
 from told.model.scoring import cosine, quantise
 from told.ports import Batch, Embedder, Guard, Store, ThreadAt, UnchangedSlot, validate_vectors
@@ -29,12 +29,12 @@ from told.text.tokens import make_snippet
 MENTIONS: Final = "mentions"
 UNTYPED_ENTITY: Final = "thing"
 DESCRIPTION_LIMIT: Final = 400
-"""The most characters of a description."""
+"""Maximum length of an entity description."""
 
 
 @dataclass(slots=True)
 class GraphPlan:
-    """What a graph is drawn with: drafts, their guards, and the thread of each name."""
+    """Drafts and guards for the graph, and the thread of each node by slug."""
 
     drafts: list[Draft] = field(default_factory=list)
     guards: list[Guard] = field(default_factory=list)
@@ -51,10 +51,10 @@ def plan_graph(
     role: str = "user",
     texts: Sequence[str] = (),
 ) -> Flow[GraphPlan]:
-    """The entries that put entities and relations into the graph, and bind claims (thread, text) to whom they mention.
+    """Build the entries for entities, relations and the mentions in claims (thread, text).
 
-    A node that is there is found by the slug of its name; a relation that is there is not drawn again. `said` is what
-    each piece of evidence says: a node is taken from the first that names it.
+    Existing nodes are found by slug, and existing links are not added again. `texts` are the
+    evidence texts: a node cites the first one that names it.
     """
     entities_by_slug = _index_entities(entities, relations)
     current_nodes = yield from call(
@@ -87,9 +87,9 @@ def plan_graph(
 
 
 def _select_link_ends(wanted_links: Sequence[Linked], node_ids: set[str]) -> list[str]:
-    """One end of every link that may be there already, the one that fewer links are likely to have.
+    """Return one end of every link that may exist, the one expected to have fewer links.
 
-    Whoever speaks has links to everything they speak of, and what is new has none.
+    Speakers link to everything they mention, and new nodes have no links.
     """
     ends = (
         link.src if link.rel == MENTIONS else link.dst
@@ -100,11 +100,11 @@ def _select_link_ends(wanted_links: Sequence[Linked], node_ids: set[str]) -> lis
 
 
 def _index_entities(entities: Sequence[Entity], relations: Sequence[Relation]) -> dict[str, Entity]:
-    """Every entity once by its slug, those that only a relation names too."""
+    """Index entities by slug, including those only named in a relation."""
     implied = [Entity(name) for relation in relations for name in (relation.src, relation.dst)]
     by_slug: dict[str, Entity] = {}
     for entity in (*entities, *implied):
-        slug = kind.slugify(entity.name)
+        slug = slugify(entity.name)
         if slug:
             earlier = by_slug.get(slug)
             by_slug[slug] = entity if earlier is None else _merge_entities(earlier, entity)
@@ -114,13 +114,13 @@ def _index_entities(entities: Sequence[Entity], relations: Sequence[Relation]) -
 def _pick_evidence(
     entity: Entity, relations: Sequence[Relation], evidence: Sequence[str], texts: Sequence[str]
 ) -> str | None:
-    """The evidence of an entity: the first that names it, or that relates it to another, or the first there is."""
+    """Return the first evidence that names an entity, else one that relates it, else the first."""
     naming = (turn for turn, text in enumerate(texts) if entity.name.casefold() in text.casefold())
-    slug = kind.slugify(entity.name)
+    slug = slugify(entity.name)
     related = (
         relation.turn
         for relation in relations
-        if slug in (kind.slugify(relation.src), kind.slugify(relation.dst))
+        if slug in (slugify(relation.src), slugify(relation.dst))
     )
     turn = next(naming, None)
     turn = next(related, 0) if turn is None else turn
@@ -128,15 +128,15 @@ def _pick_evidence(
 
 
 def _merge_entities(old: Entity, new: Entity) -> Entity:
-    """One entity of two with the same name: the more definite type, and what both are said to be."""
-    kind = new.type if old.type == UNTYPED_ENTITY else old.type
+    """Merge two entities of the same name: the more specific type and both descriptions."""
+    entity_type = new.type if old.type == UNTYPED_ENTITY else old.type
     return replace(
-        old, type=kind, description=_merge_descriptions(old.description, new.description)
+        old, type=entity_type, description=_merge_descriptions(old.description, new.description)
     )
 
 
 def _merge_descriptions(old: str, new: str) -> str:
-    """Two descriptions as one: the one that says more, or both."""
+    """Merge two descriptions: the longer one if it contains the other, else both."""
     if not new or is_same_text(new, old) or has_extra_words(old, new):
         return old
     return make_snippet(
@@ -145,7 +145,7 @@ def _merge_descriptions(old: str, new: str) -> str:
 
 
 def build_node_claim(entity: Entity, slug: str, evidence: str | None, role: str) -> Claim:
-    """An entity as the claim of its thread."""
+    """Build the claim of an entity node."""
     description = f": {entity.description}" if entity.description else ""
     meta = {"slug": slug, "name": entity.name, "type": entity.type}
     meta |= {"description": entity.description} if entity.description else {}
@@ -154,7 +154,7 @@ def build_node_claim(entity: Entity, slug: str, evidence: str | None, role: str)
 
 
 def entity_from_node(node: Fact) -> Entity:
-    """The entity a node stands for."""
+    """Return the entity of a node."""
     meta: Mapping[str, object] = node.meta
     return Entity(
         str(meta.get("name", node.text)),
@@ -172,7 +172,7 @@ def _plan_node(
     evidence: str | None,
     role: str,
 ) -> None:
-    """A new node, or more about one that is there; whoever is trusted less says nothing about it."""
+    """Add a node, or update an existing one if the source is trusted enough."""
     if current is None:
         thread = plan.nodes[slug] = ctx.id_generator.new_id()
         plan.guards.append(UnchangedSlot(ctx.scope, slug, (NODE,), ctx.position))
@@ -193,7 +193,7 @@ def _build_relation_links(
 ) -> list[Linked]:
     links: list[Linked] = []
     for relation in relations:
-        src, dst = (plan.nodes.get(kind.slugify(name)) for name in (relation.src, relation.dst))
+        src, dst = (plan.nodes.get(slugify(name)) for name in (relation.src, relation.dst))
         if src is not None and dst is not None and src != dst:
             meta = {EVIDENCE_KEY: evidence[relation.turn]} if relation.turn < len(evidence) else {}
             links.append(Linked(src, relation.rel, dst, relation.confidence, meta))
@@ -203,7 +203,7 @@ def _build_relation_links(
 def _build_mention_links(
     plan: GraphPlan, entities_by_slug: Mapping[str, Entity], claims: Sequence[tuple[str, str]]
 ) -> list[Linked]:
-    """Which claims name which entities, as whole words."""
+    """Build links from claims to the entities they mention as whole words."""
     names = {slug: entity.name.lower() for slug, entity in entities_by_slug.items()}
     return [
         Linked(thread, MENTIONS, plan.nodes[slug])
@@ -218,7 +218,7 @@ def _build_draft(ctx: PlanContext, verb: Verb) -> Draft:
 
 
 MIN_WEIGHT: Final = min(lens.same for lens in LENSES.values())
-"""An edge that no lens would see is not worth keeping."""
+"""Minimum weight of an edge; no lens sees a lighter one."""
 _LEGAL_SUFFIXES: Final = frozenset(
     "inc incorporated corp corporation ltd limited llc gmbh ag sa plc co company bv the".split()
 )
@@ -234,12 +234,12 @@ _MIN_SPELLING_LIKENESS: Final = 0.85
 _MIN_NAME_LENGTH: Final = 5
 _MIN_COSINE: Final = 0.8
 _EMBEDDING_WEIGHT: Final = 0.9
-"""What a cosine counts at most: what is near in meaning is often only related."""
+"""Maximum weight of an embedding match, since similar meaning may be mere relatedness."""
 
 
 @dataclass(frozen=True, slots=True)
 class NameReference:
-    """A name in the graph: its thread, how it is written and what it is said to be."""
+    """A name in the graph with its thread and type."""
 
     thread: str
     name: str
@@ -247,7 +247,7 @@ class NameReference:
 
 
 def score_name_match(name: str, other_name: str) -> float:
-    """How likely two names are one, by how they are written; names whose figures differ are never one."""
+    """Score how likely two names denote the same entity; different numbers score 0."""
     left, right = _split_name(name), _split_name(other_name)
     if not left or not right or _get_numeric_parts(left) != _get_numeric_parts(right):
         return 0.0
@@ -291,7 +291,7 @@ def _is_acronym(shorter: Sequence[str], longer: Sequence[str]) -> bool:
 
 
 def _is_abbreviation(left: Sequence[str], right: Sequence[str]) -> bool:
-    """Whether all given names agree, one of them as an initial."""
+    """Return True if the given names agree and at least one is an initial."""
     pairs = [(a, b) for a, b in zip(left[:-1], right[:-1], strict=True) if a != b]
     return bool(pairs) and all(min(len(a), len(b)) == 1 and a[0] == b[0] for a, b in pairs)
 
@@ -299,7 +299,7 @@ def _is_abbreviation(left: Sequence[str], right: Sequence[str]) -> bool:
 def build_identity_edges(
     references: Sequence[NameReference], vectors: Mapping[str, Sequence[float]] | None = None
 ) -> list[Linked]:
-    """The edges among references of one type: by spelling, and by meaning where vectors are given."""
+    """Build same-as edges by spelling, and by embedding where vectors are given."""
     codes = {thread: quantise(vector) for thread, vector in (vectors or {}).items()}
     identity_edges: list[Linked] = []
     for left, right in combinations(references, 2):
@@ -332,7 +332,7 @@ def _is_comparable(left: NameReference, right: NameReference) -> bool:
 def find_identity_edges(
     store: Store, scope: Scope, now: int, embedder: Embedder | None = None
 ) -> Flow[list[Linked]]:
-    """The edges among the nodes a scope holds that nobody has drawn yet, in either direction."""
+    """Return the same-as edges between nodes of a scope that are not recorded yet."""
     nodes = yield from call(store.current_facts, scope, now, kinds=[NODE])
     references = [build_reference(node) for node in nodes]
     vectors = yield from _embed_names(embedder, references)
@@ -351,26 +351,26 @@ def find_identity_edges(
 
 @dataclass(frozen=True, slots=True)
 class IdentityMatch:
-    """Two names that may mean the same, how surely, and by which method that was found."""
+    """Two names that may denote the same entity, with weight and method."""
 
-    one: NameReference
-    other: NameReference
+    source: NameReference
+    target: NameReference
     weight: float
     method: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The pair as JSON."""
-        pair = {"source": self.one.name, "relation": SAME_AS, "target": self.other.name}
+        """Return the match as a JSON-compatible dict."""
+        pair = {"source": self.source.name, "relation": SAME_AS, "target": self.target.name}
         return {
             **pair,
             "weight": self.weight,
             "method": self.method,
-            "ids": [self.one.thread, self.other.thread],
+            "ids": [self.source.thread, self.target.thread],
         }
 
 
 def record_identity_edges(ctx: WriteContext, scope: Scope) -> Flow[list[IdentityMatch]]:
-    """Draw the edges nobody has drawn yet between names that may mean the same; no name is merged or changed."""
+    """Record missing same-as edges between names; no node is merged or changed."""
 
     def decide() -> Flow[list[IdentityMatch]]:
         now = ctx.id_generator.now()
@@ -417,7 +417,7 @@ def _embed_names(
 
 
 def build_reference(node: Fact) -> NameReference:
-    """A node as a reference."""
+    """Build the name reference of a node."""
     return NameReference(
         node.id, str(node.meta.get("name", node.text)), str(node.meta.get("type", "thing"))
     )

@@ -1,10 +1,10 @@
-"""The model curator: a language model proposes, and what it proposes is checked before anything is touched.
+"""Curate with a model: it proposes decisions, and checks may veto them.
 
-One question decides many facts of one source. Memories are shown by short numbers, and only a number that was shown
-counts; what one source says is not shown beside what a source trusted less has said. A model cannot touch what the
-source of a claim may not, cannot retire what a claim does not speak of, cannot write words that neither the memory nor
-the claim holds, and cannot end a memory without leaving what contradicts it. Whatever it leaves undecided or garbles,
-the rules decide.
+One call decides many facts of one source. Memories are shown with short numbers, and only those
+numbers are accepted in the reply. Memories of a less trusted source are not shown. A model cannot
+change memories that the claim's source may not, retire unrelated memories, write words found
+neither in the memory nor in the claim, or delete a memory without a contradicting claim. The rules
+decide whatever it leaves undecided.
 """
 
 from __future__ import annotations
@@ -44,19 +44,19 @@ from told.text.tokens import STOP_WORDS, extract_query_terms, parse_lenient_json
 
 RRF_K: Final = 60
 OVERFETCH: Final = 4
-"""How many times more candidates are asked for than wanted: some belong to narrower scopes or are no memories."""
+"""Over-fetch factor, since some candidates belong to narrower scopes or unlisted kinds."""
 
 
 @dataclass(frozen=True, slots=True)
 class NearestMemories:
-    """Where to look and how many to bring."""
+    """A search for the memories most similar to a text."""
 
     store: Store
     embedder: Embedder | None
     limit: int
 
     def find_nearest(self, inputs: ExtractionInput, texts: Sequence[str]) -> Flow[list[list[Fact]]]:
-        """For each text the nearest memories of exactly this scope, best first."""
+        """Return the nearest memories of exactly this scope for each text, best first."""
         vectors = yield from self._embed_or_skip(texts)
         query = FactQuery(inputs.scope, AsOf(LATEST, inputs.now))
         depth = self.limit * OVERFETCH
@@ -78,7 +78,7 @@ class NearestMemories:
         return nearest
 
     def _embed_or_skip(self, texts: Sequence[str]) -> Flow[Sequence[Vector | None]]:
-        """The vectors to look with; words alone will do where the embedder fails or is not the store's."""
+        """Embed the texts; return None for each if the embedder fails or is not the store's."""
         store_model = yield from call(self.store.current_model)
         if (
             self.embedder is None
@@ -97,7 +97,7 @@ def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> Flow[Sequence[Vect
 
 
 def _fuse_ranks(index_result: IndexResult) -> list[int]:
-    """The positions both lists offer, best first by the sum of their reciprocal ranks."""
+    """Fuse the vector and term rankings by reciprocal rank."""
     scores: dict[int, float] = {}
     for ranking in (index_result.by_vector, index_result.by_terms):
         for rank, (seq, _) in enumerate(ranking):
@@ -109,24 +109,35 @@ EVENTS: Final = ("ADD", "UPDATE", "DELETE", "NONE")
 LIST_KEYS: Final = ("decisions", "operations", "events", "memory", "results")
 TEXT_KEYS: Final = ("text", "data", "new_memory")
 MAX_NEW_WORD_SHARE: Final = 0.2
-"""The largest share of words in a merged text that stand in neither of the two it is made of."""
+"""Maximum share of words in a merged text that occur in neither of its sources."""
 SCHEMA: Final = {
-    "type": "object", "required": ["decisions"],
-    "properties": {"decisions": {"type": "array", "items": {
-        "type": "object", "required": ["fact", "event"],
-        "properties": {"fact": {"type": "integer"}, "event": {"type": "string", "enum": list(EVENTS)},
-                       "id": {"type": "integer"}, "text": {"type": "string"}},
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["decisions"],
+    "properties": {
+        "decisions": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["fact", "event"],
+                "properties": {
+                    "fact": {"type": "integer"},
+                    "event": {"type": "string", "enum": list(EVENTS)},
+                    "id": {"type": "integer"},
+                    "text": {"type": "string"},
+                },
+            },
+        }
+    },
+}
 
 
 ClaimRow: TypeAlias = tuple[int, Claim, list[Fact]]
-"""A claim by its number, and the memories it is held against."""
+"""The number of a claim, the claim, and the memories to compare it with."""
 
 
 @dataclass(frozen=True, slots=True)
 class CurationProposal:
-    """One decision a model proposes, about the memory it named, if it named one."""
+    """A decision proposed by the model and the memory it refers to, if any."""
 
     event: str
     fact: Fact | None = None
@@ -135,7 +146,7 @@ class CurationProposal:
 
 @dataclass(slots=True)
 class CurationReply:
-    """What a model made of one batch of claims: proposals by the number of the claim, and what went wrong."""
+    """Proposals by claim number, with the warnings and unreadable replies."""
 
     proposals: dict[int, list[CurationProposal]] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
@@ -145,7 +156,7 @@ class CurationReply:
 
 @dataclass(frozen=True, slots=True)
 class ModelCurator:
-    """Asks a language model what becomes of claims, and lets the rules have the last word."""
+    """A curator that asks a model for decisions and checks them against the rules."""
 
     llm: LLM
     store: Store
@@ -156,7 +167,7 @@ class ModelCurator:
     def decide(
         self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
     ) -> Flow[CurationResult]:
-        """One or more decisions for every claim, in order of the claims."""
+        """Return one or more decisions for every claim, in the order of the claims."""
         state = yield from load_state(self.store, inputs, claims, self.settings)
         asked_numbers = [
             number
@@ -191,7 +202,7 @@ class ModelCurator:
         )
 
     def _ask_model(self, curation_reply: CurationReply, rows: Sequence[ClaimRow]) -> Flow[None]:
-        """Ask about some claims at once; a model that fails leaves them to the rules."""
+        """Ask about a batch of claims; if the model fails, the rules decide."""
         memories = list({fact.id: fact for _, _, facts in rows for fact in facts}.values())
         system = self.prompt or load_prompt("curate")
         reply = yield from catch_failure(
@@ -199,7 +210,7 @@ class ModelCurator:
         )
         if isinstance(reply, Failure):
             curation_reply.warnings.append(
-                f"{self.llm.model} could not be asked, so rules decided: {reply}"
+                f"{self.llm.model} failed, so the rules decided: {reply}"
             )
             return
         curation_reply.usage += get_usage(reply)
@@ -207,7 +218,7 @@ class ModelCurator:
             payload = parse_lenient_json(reply)
         except InvalidInput:
             curation_reply.warnings.append(
-                f"{self.llm.model} gave no decision that can be read, so rules decided."
+                f"The reply of {self.llm.model} is unreadable, so the rules decided."
             )
             curation_reply.unreadable_replies.append(str(reply))
             return
@@ -215,7 +226,7 @@ class ModelCurator:
 
 
 def _should_ask_model(state: CurationState, claim: Claim) -> bool:
-    """Whether a model has anything to say: not of what is held word for word, in doubt, immutable, or a document."""
+    """Return False for exact repeats and quarantined, immutable or document claims."""
     exact = state.find_same_text(claim)
     is_known = exact is not None and exact.expires > state.now
     is_quarantined = claim.kind == QUARANTINE or claim.modality == QUARANTINED
@@ -235,7 +246,7 @@ def _should_ask_model(state: CurationState, claim: Claim) -> bool:
 def _build_row(
     inputs: ExtractionInput, number: int, extracted: ExtractedClaim, facts: Sequence[Fact]
 ) -> ClaimRow:
-    """A claim and the memories it is shown with: none of a source that is trusted less, whose words could mislead."""
+    """Pair a claim with its nearest memories, leaving out those of less trusted sources."""
     claim = apply_source_trust(inputs, extracted)
     return (
         number,
@@ -245,7 +256,7 @@ def _build_row(
 
 
 def _group_by_source(rows: Iterable[ClaimRow]) -> list[list[ClaimRow]]:
-    """The claims that have memories to be held against, those of each source by themselves."""
+    """Group the claims that have memories to compare with by the trust of their source."""
     sources: dict[Trust, list[ClaimRow]] = {}
     for row in rows:
         if row[2]:
@@ -254,15 +265,16 @@ def _group_by_source(rows: Iterable[ClaimRow]) -> list[list[ClaimRow]]:
 
 
 def build_question(rows: Sequence[ClaimRow], memories: Sequence[Fact]) -> str:
-    """What a model is asked: the memories and the facts, each on a line with its number."""
+    """Build the question: numbered memories and numbered facts."""
     numbers = {fact.id: number for number, fact in enumerate(memories, 1)}
     memory_lines = (
         f"{number}. [{format_iso(fact.updated_at)[:10]}] {_collapse_spaces(fact.text)}"
         for number, fact in enumerate(memories, 1)
     )
+    nearest = [", ".join(str(numbers[fact.id]) for fact in facts) for _, _, facts in rows]
     fact_lines = (
-        f"{number}. {_collapse_spaces(claim.text)} (nearest memories: {', '.join(str(numbers[fact.id]) for fact in facts)})"
-        for number, (_, claim, facts) in enumerate(rows, 1)
+        f"{number}. {_collapse_spaces(claim.text)} (nearest memories: {nearest[number - 1]})"
+        for number, (_, claim, _) in enumerate(rows, 1)
     )
     return "Memories:\n{}\n\nNew facts:\n{}".format("\n".join(memory_lines), "\n".join(fact_lines))
 
@@ -271,7 +283,7 @@ def _collapse_spaces(text: str) -> str:
     return " ".join(text.split())
 
 
-# Reading what a model said --------------------------------------------------------------------------------------------
+# Parsing
 
 
 def _parse_decisions(
@@ -290,19 +302,19 @@ def _parse_decisions(
         curation_reply.proposals.setdefault(rows[number - 1][0], []).append(proposal)
     if ignored:
         curation_reply.warnings.append(
-            f"{ignored} decisions of the model name what it was not shown, and are ignored."
+            f"Ignored {ignored} decisions of the model that refer to unknown numbers."
         )
     undecided = sum(number not in curation_reply.proposals for number, _, _ in rows)
     if undecided:
         curation_reply.warnings.append(
-            f"The model left {undecided} facts undecided, so rules decided."
+            f"The model left {undecided} facts undecided, so the rules decided."
         )
     if undecided == len(rows) and payload:
         curation_reply.unreadable_replies.append(str(payload))
 
 
 def _iter_items(payload: object) -> Iterator[Mapping[str, Any]]:
-    """The objects of an answer, whichever of the usual shapes it has."""
+    """Yield the objects of a reply in any of the usual shapes."""
     if isinstance(payload, Mapping):
         items = next(
             (payload[name] for name in LIST_KEYS if isinstance(payload.get(name), list)), [payload]
@@ -325,14 +337,14 @@ def _parse_proposal(item: Mapping[str, Any], memories: Sequence[Fact]) -> Curati
 
 
 def _parse_number(value: object) -> int | None:
-    """A number as models write it: 3, "3", "F3", "#3"."""
+    """Parse a number as models write it: 3, "3", "F3" or "#3"."""
     if isinstance(value, bool) or not isinstance(value, int | str):
         return None
     digits = str(value).strip().lstrip("Ff#")
     return int(digits) if digits.isascii() and digits.isdecimal() and len(digits) < 9 else None
 
 
-# Checking what it proposes --------------------------------------------------------------------------------------------
+# Checks
 
 
 def _apply_proposals(
@@ -343,13 +355,13 @@ def _apply_proposals(
     touched: set[str],
     warnings: list[str],
 ) -> bool:
-    """Carry out what a model proposes for a claim as far as it stands up; whether anything did."""
+    """Apply the acceptable proposals for a claim; return True if there were any."""
     claim = apply_source_trust(inputs, extracted)
     decisions: list[Decision] = []
     for proposal in proposals:
         reason = _find_objection(state, claim, proposal, touched)
         if reason:
-            warnings.append(f"The model proposed {proposal.event} of an unfit memory: {reason}.")
+            warnings.append(f"Rejected {proposal.event} proposed by the model: {reason}.")
             continue
         decisions += _decide_proposal(state, claim, proposal, is_first=not decisions)
         touched.update(
@@ -365,19 +377,15 @@ def _apply_proposals(
 def _find_objection(
     state: CurationState, claim: Claim, proposal: CurationProposal, touched: set[str]
 ) -> str:
-    """Why a proposal cannot be carried out, or nothing."""
+    """Return why a proposal cannot be applied, or ""."""
     fact = proposal.fact
     if fact is None or proposal.event in ("ADD", "NONE"):
-        return (
-            ""
-            if fact is not None or proposal.event == "ADD"
-            else "it names no memory that says so already"
-        )
+        return "" if fact is not None or proposal.event == "ADD" else "it names no memory"
     kind = state.get_kind(fact.kind)
     if fact.id in touched:
-        return "another fact has changed it already"
+        return "another fact has already changed the memory"
     if is_late(claim, fact, state.now):
-        return "it was said after the fact"
+        return "the memory is newer than the fact"
     if (
         proposal.event == "UPDATE"
         and kind is not None
@@ -385,11 +393,14 @@ def _find_objection(
         and fact.predicate is not None
     ):
         return f"a {kind.name} is never overwritten"
-    return "" if is_related(claim, fact) else "it speaks of something else"
+    return "" if is_related(claim, fact) else "the memory is about something else"
 
 
 def is_related(claim: Claim, fact: Fact) -> bool:
-    """Whether a claim can bear on a memory: of what is said in so many words of two things, no model makes one."""
+    """Return True if a claim may change a memory: same subject, slot and comparable value.
+
+    A claim or memory without a predicate is always accepted.
+    """
     if claim.predicate is None or fact.predicate is None:
         return True
     if claim.subject != fact.subject:
@@ -408,25 +419,23 @@ def is_related(claim: Claim, fact: Fact) -> bool:
 def _decide_proposal(
     state: CurationState, claim: Claim, proposal: CurationProposal, *, is_first: bool
 ) -> list[Decision]:
-    """What a sound proposal comes to; what a model takes for new, the rules look at once more."""
+    """Convert an accepted proposal to decisions; the rules check what the model calls new."""
     fact = proposal.fact
     if fact is None or proposal.event == "ADD":
         return rules.decide_claim(state, claim) if is_first else []
     if proposal.event == "NONE":
-        return (
-            [decide_none(claim, fact, "the model says that it is held already")] if is_first else []
-        )
+        return [decide_none(claim, fact, "the model says it is already known")] if is_first else []
     if not is_trusted_over(claim, fact):
         return [decide_quarantine(claim, fact)] if is_first else []
     if proposal.event == "DELETE" and (claim.polarity == NEGATED or not is_first):
         return [decide_delete(claim, fact, NEGATED)]
     merged = proposal.text if is_grounded(proposal.text, claim.text, fact.text) else claim.text
-    why = "the model says that it changes this memory"
+    why = "the model says it changes this memory"
     return [decide_update(replace(claim, text=merged, meta=merge_meta(fact, claim)), fact, why)]
 
 
 def is_grounded(text: str, *sources: str) -> bool:
-    """Whether a text is made of the words of its sources, but for a few small ones."""
+    """Return True if a text consists almost only of words from its sources."""
     known = {word for source in sources for word in stem_words(source)}
     content_words = [word for word in stem_words(text) if word not in STOP_WORDS]
     return bool(content_words) and sum(

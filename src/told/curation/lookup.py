@@ -1,4 +1,4 @@
-"""What is held where a claim arrives, and what it will be once the decisions so far are carried out."""
+"""Load the memories that claims are compared with, and track pending decisions."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from told.text.tokens import md5_hex
 
 @dataclass(slots=True)
 class CurationState:
-    """The memories that claims are held against; it changes as decisions are made, so that later claims see them.
+    """The memories claims are compared with, updated as decisions are made.
 
-    `clocks`, `again` and `before` tell how strong those are by now that a full kind may have to choose among.
+    `clocks`, `repeats` and `earlier_versions` give the strength of memories for eviction.
     """
 
     scope: Scope
@@ -45,10 +45,10 @@ class CurationState:
     earlier_versions: Mapping[str, Sequence[Fact]] = field(default_factory=dict)
     decisions: list[Decision] = field(default_factory=list)
     changed_ids: set[str] = field(default_factory=set)
-    """The memories that this write makes or changes."""
+    """Ids of the memories added or changed by this write."""
 
     def find_facts(self, subject: str | None, predicates: Sequence[str]) -> list[Fact]:
-        """What is held of a subject under some predicates, newest first; what is in doubt is not held."""
+        """Return the listed facts of a subject under some predicates, newest first."""
         return [
             fact
             for fact in reversed(self.facts)
@@ -57,23 +57,23 @@ class CurationState:
             and fact.kind not in UNLISTED_KINDS
         ]
 
-    def list_sayings(self, fact: Fact) -> Sequence[FactMention]:
-        """Where a memory was said, in this write after all else."""
+    def list_fact_mentions(self, fact: Fact) -> Sequence[FactMention]:
+        """Return the mentions of a fact; a change in this write counts as the latest."""
         latest = replace(fact, seq=LATEST) if fact.id in self.changed_ids else fact
         return list_mentions(
             latest, self.repeats.get(fact.id, ()), self.earlier_versions.get(fact.id, ())
         )
 
     def get_kind(self, name: str) -> Kind | None:
-        """The rules of a kind, if it has any here."""
+        """Return the kind with this name, or None."""
         return self.ontology.get(name)
 
     def find_same_text(self, claim: Claim) -> Fact | None:
-        """The memory with exactly this text, expired or not."""
+        """Return the memory with exactly this text, expired or not."""
         return self.facts_by_text.get(md5_hex(claim.text))
 
     def apply_decision(self, decision: Decision) -> None:
-        """Keep a decision and what it makes of the memories."""
+        """Record a decision and update the memories accordingly."""
         number = len(self.decisions)
         self.decisions.append(decision)
         old, claim = decision.fact, decision.claim
@@ -94,7 +94,7 @@ class CurationState:
 def build_fact(
     claim: Claim, scope: Scope, now: int, thread_id: str, earlier: Fact | None = None
 ) -> Fact:
-    """The memory a claim will be, as far as it can be known before it is written."""
+    """Build the fact that a claim will become, as far as known before the commit."""
     start = claim.valid.start
     if start is None and claim.valid.end is None:
         start = now if claim.said_at is None else claim.said_at
@@ -130,9 +130,30 @@ def build_fact(
 def load_state(
     store: Store, inputs: ExtractionInput, claims: Sequence[ExtractedClaim], settings: Settings
 ) -> Flow[CurationState]:
-    """Everything these claims have to be held against, in two questions to the store, or four if a kind may be full."""
+    """Load the memories to compare claims with.
+
+    This takes two store calls, or more if a kind has a cardinality limit.
+    """
     texts = [md5_hex(extracted.claim.text) for extracted in claims]
     existing = yield from call(store.lookup_existing, inputs.scope, texts, (), None)
+    current = yield from _load_current_facts(store, inputs, claims)
+    state = CurationState(
+        inputs.scope,
+        inputs.now,
+        inputs.ontology,
+        list(current),
+        dict(existing.facts),
+        ClockReadings(inputs.now),
+    )
+    bounded_facts = [fact for fact in current if _is_bounded(inputs.ontology.get(fact.kind))]
+    yield from _load_mentions(store, state, bounded_facts, settings)
+    return state
+
+
+def _load_current_facts(
+    store: Store, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
+) -> Flow[Sequence[Fact]]:
+    """Load the current facts in the slots and kinds of the claims."""
     pairs = list(
         dict.fromkeys(
             pair
@@ -148,54 +169,43 @@ def load_state(
             if _needs_listing(inputs.ontology.get(extracted.claim.kind), extracted.claim)
         }
     )
-    current: Sequence[Fact] = ()
-    if pairs or kinds:
-        current = yield from call(
-            store.current_facts, inputs.scope, inputs.now, slots=pairs, kinds=kinds
-        )
-    bounded_facts = [fact for fact in current if _is_bounded(inputs.ontology.get(fact.kind))]
-    links = (
-        (
-            yield from call(
-                store.find_links, inputs.scope.account, [fact.id for fact in bounded_facts]
-            )
-        )
-        if bounded_facts
-        else ()
+    if not pairs and not kinds:
+        return ()
+    return (
+        yield from call(store.current_facts, inputs.scope, inputs.now, slots=pairs, kinds=kinds)
     )
-    now = AsOf(LATEST, inputs.now)
-    repeats, versions_by_thread = (
-        group_repetitions(links),
-        (yield from load_versions(store, inputs.scope.account, bounded_facts)),
-    )
-    earlier_versions = {fact.id: versions_by_thread.get(fact.id, [fact]) for fact in bounded_facts}
-    sayings_by_seq = {
-        fact.seq: list_mentions(fact, repeats.get(fact.id, ()), earlier_versions[fact.id])
+
+
+def _load_mentions(
+    store: Store, state: CurationState, bounded_facts: Sequence[Fact], settings: Settings
+) -> Flow[None]:
+    """Load what the salience of facts of bounded kinds depends on."""
+    account, ids = state.scope.account, [fact.id for fact in bounded_facts]
+    links = (yield from call(store.find_links, account, ids)) if ids else ()
+    versions_by_thread = yield from load_versions(store, account, bounded_facts)
+    state.repeats = group_repetitions(links)
+    state.earlier_versions = {
+        fact.id: versions_by_thread.get(fact.id, [fact]) for fact in bounded_facts
+    }
+    mentions_by_seq = {
+        fact.seq: list_mentions(
+            fact, state.repeats.get(fact.id, ()), state.earlier_versions[fact.id]
+        )
         for fact in bounded_facts
     }
     clocks = yield from read_fact_clocks(
-        store, bounded_facts, sayings_by_seq, inputs.ontology, now, settings
+        store, bounded_facts, mentions_by_seq, state.ontology, AsOf(LATEST, state.now), settings
     )
-    home_clocks = clocks.get(inputs.scope.partition_key(), ClockReadings(inputs.now))
-    return CurationState(
-        inputs.scope,
-        inputs.now,
-        inputs.ontology,
-        list(current),
-        dict(existing.facts),
-        home_clocks,
-        repeats,
-        earlier_versions,
-    )
+    state.clocks = clocks.get(state.scope.partition_key(), state.clocks)
 
 
 def _is_bounded(kind: Kind | None) -> bool:
-    """Whether a kind lets some of its memories go when it is full."""
+    """Return True if a kind has a cardinality limit."""
     return kind is not None and kind.cardinality is not None
 
 
 def _needs_comparison(inputs: ExtractionInput, extracted: ExtractedClaim) -> bool:
-    """Whether a claim has to be held against others at all: what only ever adds up is known by its words."""
+    """Return True unless the claim's kind only appends, where repeats are found by text."""
     kind = inputs.ontology.get(extracted.claim.kind)
     is_additive = (
         kind is not None and kind.write is WriteMode.APPEND and extracted.claim.kind != "memory"
@@ -206,7 +216,7 @@ def _needs_comparison(inputs: ExtractionInput, extracted: ExtractedClaim) -> boo
 
 
 def _needs_listing(kind: Kind | None, claim: Claim) -> bool:
-    """Whether all memories of a kind have to be looked at: it has room for a few only, or a document of its own."""
+    """Return True if all memories of a kind are needed: it is bounded or holds documents."""
     if kind is None:
         return False
     return kind.cardinality is not None or (
@@ -215,7 +225,7 @@ def _needs_listing(kind: Kind | None, claim: Claim) -> bool:
 
 
 def apply_source_trust(inputs: ExtractionInput, extracted: ExtractedClaim) -> Claim:
-    """A claim with the kind its source may give it, and the stamp of a source worth less than its role."""
+    """Return the claim with a kind its source may use, and a trust stamp if it needs one."""
     evidence = inputs.turns[extracted.turn].evidence
     claim, channel_kind = extracted.claim, evidence.sort
     if claim.role is None:

@@ -1,4 +1,4 @@
-"""What a claim has to be held against: the predicates of its slot, their opposites, and what it denies in passing."""
+"""Predicate slots, opposites, synonyms and implied denials."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ from told.text.similarity import WordingRelation, compare_wordings, stem_words
 
 @dataclass(frozen=True, slots=True)
 class SlotTemplate:
-    """How a slot's sides make a sentence: its verb, the word before each side, the side that decides, the vaguest."""
+    """The sentence template of a slot.
+
+    `facets` maps each predicate to the word before its value. `key_facet` identifies the statement,
+    and `vague_facet` is the least specific one.
+    """
 
     verb: str
     facets: Mapping[str, str]
@@ -32,18 +36,21 @@ SLOT_TEMPLATES: Final[Mapping[str, SlotTemplate]] = {
 }
 _WORK_PATTERNS: Final = (
     lazy_regex(
-        r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?(?: in (?P<works_in>.+?))?"
+        r"works?(?: (?:at|for) (?P<works_at>.+?))?(?: as (?P<works_as>.+?))?"
+        r"(?: in (?P<works_in>.+?))?"
     ),
     lazy_regex(r"works?(?: as (?P<works_as>.+?))?(?: (?:at|for) (?P<works_at>.+?))?"),
 )
-_STUDY_PATTERNS: Final = (lazy_regex(r"stud(?:ies|y)(?! at )(?: (?P<studies>.+?))?(?: at (?P<studies_at>.+?))?"),
-                 lazy_regex(r"stud(?:ies|y) at (?P<studies_at>.+?)"))  # fmt: skip
+_STUDY_PATTERNS: Final = (
+    lazy_regex(r"stud(?:ies|y)(?! at )(?: (?P<studies>.+?))?(?: at (?P<studies_at>.+?))?"),
+    lazy_regex(r"stud(?:ies|y) at (?P<studies_at>.+?)"),
+)
 _SLOT_PATTERNS: Final = {"work": _WORK_PATTERNS, "study": _STUDY_PATTERNS}
 _ARTICLE: Final = lazy_regex(r"(?:an?|the)\s", re.IGNORECASE)
 
 
 def parse_facets(slot: str, statement: Claim | Fact) -> dict[str, str]:
-    """What a claim or a memory says of each side of its slot."""
+    """Return the value of each facet stated by a claim or fact."""
     template = SLOT_TEMPLATES[slot]
     text = statement.text.removeprefix(f"{statement.subject} ").rstrip(".")
     matches = (pattern.fullmatch(text) for pattern in _SLOT_PATTERNS[slot])
@@ -62,7 +69,7 @@ def parse_facets(slot: str, statement: Claim | Fact) -> dict[str, str]:
 
 
 def merge_facets(slot: str, claim: Claim, fact: Fact) -> tuple[WordingRelation, Claim]:
-    """What a claim is to what is held of its slot, and the claim that says both where they complete each other."""
+    """Compare a claim with a fact of the same slot and merge them where they are complementary."""
     template, new, old = SLOT_TEMPLATES[slot], parse_facets(slot, claim), parse_facets(slot, fact)
     comparison = {name: compare_wordings(new[name], old[name]) for name in new if name in old}
     if comparison.get(template.key_facet) is WordingRelation.OTHER:
@@ -91,7 +98,7 @@ def merge_facets(slot: str, claim: Claim, fact: Fact) -> tuple[WordingRelation, 
 
 
 def remove_facets(slot: str, claim: Claim, fact: Fact) -> Claim | None:
-    """What is left of a memory once the sides a claim denies are taken off; nothing, if it denies what decides."""
+    """Return the claim left after removing the denied facets, or None if nothing may be kept."""
     template, denied, old = (
         SLOT_TEMPLATES[slot],
         parse_facets(slot, claim),
@@ -119,7 +126,7 @@ def _render_claim(template: SlotTemplate, claim: Claim, facets: Mapping[str, str
 
 
 def _add_article(role: str) -> str:
-    """A role as it follows "as"."""
+    """Add an indefinite article to a role where needed."""
     if _ARTICLE.match(role) or role[:1].isupper():
         return role
     return f"{'an' if role[:1].lower() in 'aeiou' else 'a'} {role}"
@@ -132,10 +139,10 @@ OPPOSITES: Final[Mapping[str, tuple[str, ...]]] = {
     "dislikes": ("likes", "prefers", "interested_in"),
     "avoids": ("likes", "prefers"),
 }
-"""Predicates that cannot both be true of one thing: the later one takes the place of the earlier."""
+"""Predicates that cannot both hold for one value; the later statement wins."""
 
 SYNONYMS: Final[Mapping[str, tuple[str, ...]]] = {"has": ("owns",), "owns": ("has",)}
-"""Predicates that say the same of the same thing."""
+"""Predicates with the same meaning."""
 _SPELLING_PAIRS: Final = (
     ("colour", "color"),
     ("flavour", "flavor"),
@@ -144,7 +151,7 @@ _SPELLING_PAIRS: Final = (
 )
 
 LOOSE_PREDICATES: Final = frozenset({"name", "nickname", "owns", "drives", "has"})
-"""Predicates whose value says more whenever it has more words, as every `has_…` does: a dog, Rex the black dog."""
+"""Predicates whose values get more specific with every added word, like all `has_…`."""
 
 MEATLESS_DIETS: Final = frozenset({"vegetarian", "vegan", "meatless", "plant-based"})
 _IMPLIED_DENIALS: Final[Mapping[str, frozenset[str]]] = {
@@ -153,25 +160,27 @@ _IMPLIED_DENIALS: Final[Mapping[str, frozenset[str]]] = {
     "plant-based": MEATLESS_DIETS,
 }
 _MEAT_PHRASE: Final = lazy_regex(
-    r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
+    r"\b(?:eat|eats|eating|ate|back to)\b[^.;]*"
+    r"\b(?:meat|chicken|beef|steaks?|pork|bacon|lamb|burgers?)\b",
     re.IGNORECASE,
 )
 _REFUSAL: Final = lazy_regex(
     r"\b(?:no longer|not|never|stopped|stops|quit|gave up|avoids?|without)\b|n't\b", re.IGNORECASE
 )
 _END_MARKER: Final = lazy_regex(
-    r"\b(?:no longer|any ?more|used to|stopped|stops|quit|quits|gave up|gives up|given up|formerly|until|no more)\b",
+    r"\b(?:no longer|any ?more|used to|stopped|stops|quit|quits"
+    r"|gave up|gives up|given up|formerly|until|no more)\b",
     re.IGNORECASE,
 )
 
 
 def get_slot(name: str) -> str:
-    """The slot of a predicate."""
+    """Return the slot of a predicate."""
     return lookup_predicate(name).slot
 
 
 def get_sibling_predicates(name: str) -> tuple[str, ...]:
-    """Every predicate that speaks of the same as a predicate: those of its slot, synonyms, and other spellings."""
+    """Return all predicates of the same slot, with synonyms and spelling variants."""
     slot = get_slot(name)
     rows = (row.name for row in PREDICATES.values() if row.slot == slot)
     return tuple(
@@ -180,7 +189,7 @@ def get_sibling_predicates(name: str) -> tuple[str, ...]:
 
 
 def _get_spelling_variants(name: str) -> tuple[str, ...]:
-    """A favourite as it is spelt on the other side of the Atlantic."""
+    """Return British and American spellings of a favourite predicate."""
     if not name.startswith(FAVOURITE_PREFIX):
         return ()
     pairs = (pair for spellings in _SPELLING_PAIRS for pair in (spellings, spellings[::-1]))
@@ -189,12 +198,12 @@ def _get_spelling_variants(name: str) -> tuple[str, ...]:
 
 
 def is_loose(name: str) -> bool:
-    """Whether a value of this predicate says more whenever it has more words."""
+    """Return True if extra words make a value of this predicate more specific."""
     return name in LOOSE_PREDICATES or name.startswith("has_")
 
 
 def describe_value(statement: Claim | Fact) -> str:
-    """The value with what it is to somebody, where that is known beside its name: the dog named Rex."""
+    """Return the value with its relation, if known, e.g. "dog named Rex"."""
     value, relation = statement.object or "", statement.meta.get("relation")
     if not isinstance(relation, str) or relation.lower() in value.lower().split():
         return value
@@ -202,7 +211,7 @@ def describe_value(statement: Claim | Fact) -> str:
 
 
 def is_same_statement(claim: Claim, other: Claim) -> bool:
-    """Whether a claim says what another says, in as many words or more, or in fewer."""
+    """Return True if two claims say the same, even if one says more."""
     if compare_wordings(claim.text, other.text) is not WordingRelation.OTHER:
         return True
     if claim.object is None or other.object is None or claim.polarity != other.polarity:
@@ -218,7 +227,7 @@ def is_same_statement(claim: Claim, other: Claim) -> bool:
 
 
 def build_lookup_pairs(claim: Claim) -> tuple[tuple[str, str], ...]:
-    """The pairs of subject and predicate to look up before anything is decided about a claim."""
+    """Return the (subject, predicate) pairs to load before deciding about a claim."""
     if claim.subject is None or claim.predicate is None:
         return ()
     names = (*get_sibling_predicates(claim.predicate), *OPPOSITES.get(claim.predicate, ()))
@@ -227,17 +236,17 @@ def build_lookup_pairs(claim: Claim) -> tuple[tuple[str, str], ...]:
 
 
 def has_end_marker(text: str) -> bool:
-    """Whether a text says that something came to an end."""
+    """Return True if a text says that something has ended."""
     return _END_MARKER.search(text) is not None
 
 
 def is_eating_meat(claim: Claim) -> bool:
-    """Whether a claim tells of eating meat, which nobody does who lives without it."""
+    """Return True if a claim says that somebody eats meat."""
     return claim.polarity == "asserted" and _has_meat_phrase(claim.text)
 
 
 def is_explicit_denial(claim: Claim) -> bool:
-    """Whether a denial that is marked as a guess is none: who eats meat again has said all there is to say."""
+    """Return True if a denied diet is stated by eating meat, so it is no inference."""
     return (
         claim.predicate == "diet" and claim.polarity == "negated" and _has_meat_phrase(claim.text)
     )
@@ -248,7 +257,7 @@ def _has_meat_phrase(text: str) -> bool:
 
 
 def is_meatless(fact: Fact) -> bool:
-    """Whether a memory says that somebody eats no meat."""
+    """Return True if a fact says that somebody eats no meat."""
     return (
         fact.predicate == "diet"
         and fact.polarity == "asserted"
@@ -257,7 +266,7 @@ def is_meatless(fact: Fact) -> bool:
 
 
 def is_implied_denial(claim: Claim, fact: Fact) -> bool:
-    """Whether who is no longer this cannot be that either: who is no vegetarian is no vegan."""
+    """Return True if denying one diet denies another: a non-vegetarian is no vegan."""
     value = " ".join(stem_words(claim.object or ""))
     implied = _IMPLIED_DENIALS.get(value, frozenset())
     return claim.predicate == "diet" and bool(implied & set(stem_words(fact.object or "")))

@@ -1,4 +1,4 @@
-"""A source that is no longer believed: what it said, and whatever was made of that, is held no more."""
+"""Revoke a source: retract everything that rests on it."""
 
 from __future__ import annotations
 
@@ -10,29 +10,27 @@ from told.ingest.context import WriteContext, WritePlan, commit_plan
 from told.ingest.embedding import embed_after_commit
 from told.ledger.commit import retry_on_conflict
 from told.ledger.erase import DERIVED_FROM, ErasureClosure, collect_source_closure
-from told.model.beliefs import CONTRADICTS, Contradiction
-from told.model.beliefs import find_contradictions as among
+from told.model.beliefs import CONTRADICTS, Contradiction, find_contradictions
 from told.model.entry import Asserted, Draft, Entry, Retracted
 from told.model.fact import Fact
 from told.model.query import LATEST, AsOf, Event, FactQuery, Receipt
 from told.model.scope import Scope
 from told.ports import Guard, Store, ThreadAt
 
-
-def load_contradictions(store: Store, scope: Scope, now: int) -> Flow[list[Contradiction]]:
-    """The contradictions among what a scope holds now, quarantined claims included, in the order they were noticed."""
-    facts = yield from call(store.find_facts, FactQuery(scope, AsOf(LATEST, now)))
-    links = yield from call(store.find_links, scope.account, [fact.id for fact in facts])
-    return among(facts, [link for link in links if link.rel == CONTRADICTS])
-
-
 REVOKED: Final = "revoked"
 
 
-def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]:
-    """Give up everything that rests on a source; a memory that stood on its own before goes back to how it stood.
+def load_contradictions(store: Store, scope: Scope, now: int) -> Flow[list[Contradiction]]:
+    """Return the contradictions in a scope in order of detection, including quarantined claims."""
+    facts = yield from call(store.find_facts, FactQuery(scope, AsOf(LATEST, now)))
+    links = yield from call(store.find_links, scope.account, [fact.id for fact in facts])
+    return find_contradictions(facts, [link for link in links if link.rel == CONTRADICTS])
 
-    Nothing is destroyed: what was believed stays readable as of then, and `erase` is for what must go.
+
+def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]:
+    """Retract everything that rests on a source and restore independent earlier versions.
+
+    Nothing is destroyed: old states stay readable with `as_of`. Use `erase` to destroy.
     """
 
     def decide() -> Flow[Receipt]:
@@ -44,9 +42,7 @@ def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]
             if fact is not None and (
                 yield from _is_based_on(ctx, fact, closure.evidence.keys() | retracted.keys())
             ):
-                is_direct = (
-                    fact.evidence in closure.evidence
-                )  # what was derived has no earlier state of its own
+                is_direct = fact.evidence in closure.evidence  # derived facts have no earlier state
                 entries = (
                     (yield from call(ctx.store.scan_entries, account, thread=thread))
                     if is_direct
@@ -63,7 +59,7 @@ def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]
 
 
 def _is_based_on(ctx: WriteContext, fact: Fact, sources: Collection[str]) -> Flow[bool]:
-    """Whether what a thread says now was taken from one of these, or derived from it."""
+    """Return True if the current version of a fact comes from, or is derived from, a source."""
     if fact.evidence in sources:
         return True
     links = yield from call(ctx.store.find_links, fact.scope.account, [fact.id])
@@ -73,7 +69,7 @@ def _is_based_on(ctx: WriteContext, fact: Fact, sources: Collection[str]) -> Flo
 
 
 def _find_earlier_claim(entries: Sequence[Entry], closure: ErasureClosure) -> Asserted | None:
-    """The last thing said on a thread that does not rest on the source, if it was held when the source spoke."""
+    """Return the last independent assertion of a thread that was not retracted, or None."""
     current: Asserted | None = None
     for entry in entries:
         match entry.verb:

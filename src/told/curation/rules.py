@@ -1,8 +1,8 @@
-"""The rule curator: offline, deterministic, and careful never to retire what a claim does not speak of.
+"""Curate by rules: offline and deterministic.
 
-A claim with a subject and a predicate is held against what the scope holds of that subject in the predicate's slot, and
-against nothing else. A claim without them is compared by its text. What cannot be told for certain stands beside what
-is held; a contradiction is recorded, never resolved by forgetting both sides.
+A claim with a subject and a predicate is compared only with the facts of that subject in the
+predicate's slot. Other claims are compared by text. Uncertain claims are kept beside existing
+facts. A contradiction is recorded, never resolved by dropping both sides.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ AGREEING: Final = (SAME, LESS)
 
 @dataclass(frozen=True, slots=True)
 class RuleCurator:
-    """Decides by declared rules what becomes of claims."""
+    """A curator that decides by rules."""
 
     store: Store
     settings: Settings = field(default_factory=Settings)
@@ -80,7 +80,7 @@ class RuleCurator:
     def decide(
         self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
     ) -> Flow[CurationResult]:
-        """One or more decisions for every claim; a later claim sees what earlier ones came to."""
+        """Return one or more decisions for every claim; later claims see earlier decisions."""
         state = yield from load_state(self.store, inputs, claims, self.settings)
         for extracted in claims:
             apply_claim(state, inputs, extracted)
@@ -88,7 +88,7 @@ class RuleCurator:
 
 
 def apply_claim(state: CurationState, inputs: ExtractionInput, extracted: ExtractedClaim) -> None:
-    """Decide about one claim and let the scene know."""
+    """Decide about one claim and apply the decisions to the state."""
     claim = apply_source_trust(inputs, extracted)
     for decision in decide_claim(state, claim):
         state.apply_decision(replace(decision, turn=extracted.turn))
@@ -97,7 +97,7 @@ def apply_claim(state: CurationState, inputs: ExtractionInput, extracted: Extrac
 
 
 def decide_claim(state: CurationState, claim: Claim) -> list[Decision]:
-    """What becomes of a claim, given what is held."""
+    """Return the decisions for a claim."""
     if claim.kind == QUARANTINE or claim.modality == QUARANTINED:
         return [_decide_by_text(state, claim)]
     if claim.subject is None or claim.predicate is None:
@@ -114,17 +114,17 @@ def decide_claim(state: CurationState, claim: Claim) -> list[Decision]:
 
 
 def _decide_repeat(claim: Claim, fact: Fact, reason: str) -> Decision:
-    """What is held is said again: it gains a witness, or a better one takes it over."""
+    """Count a repeat as support, or update the fact if the new source is more trusted."""
     if trust_of_claim(claim) > trust_of_claim(fact):
-        return decide_update(claim, fact, "a more trusted source says it too")
+        return decide_update(claim, fact, "a more trusted source confirms it")
     return decide_none(claim, fact, reason)
 
 
 def _decide_by_text(state: CurationState, claim: Claim) -> Decision:
-    """A claim that nothing is known about but its words: it is held already, or it is new."""
+    """Decide about a claim by comparing its text only."""
     exact = state.find_same_text(claim)
     if exact is None:
-        return decide_add(claim, "nothing held says this")
+        return decide_add(claim, "no memory says this")
     if exact.kind in UNLISTED_KINDS and claim.kind not in UNLISTED_KINDS:
         return decide_update(claim, exact, "what was evidence is a memory now")
     if exact.expires <= state.now and is_trusted_over(claim, exact):
@@ -133,7 +133,7 @@ def _decide_by_text(state: CurationState, claim: Claim) -> Decision:
 
 
 def _find_exact_match(state: CurationState, claim: Claim) -> Fact | None:
-    """The memory that says exactly this of the same time, if there is one."""
+    """Return the fact with the same text, polarity and time, or None."""
     fact = state.find_same_text(claim)
     if (
         fact is None
@@ -151,18 +151,20 @@ def _find_exact_match(state: CurationState, claim: Claim) -> Fact | None:
 
 
 def _revive_expired(state: CurationState, decision: Decision) -> Decision:
-    """An addition whose very words have expired goes on where they ended."""
+    """Turn an ADD into an UPDATE of an expired memory with the same text."""
     expired = (
         state.find_same_text(decision.claim) if decision.event == "ADD" and decision.claim else None
     )
     if expired is None or expired.expires > state.now or expired.kind in UNLISTED_KINDS:
         return decision
     if decision.claim is not None and not is_trusted_over(decision.claim, expired):
-        return decide_none(decision.claim, expired, "what somebody more trusted said had expired")
+        return decide_none(
+            decision.claim, expired, "an expired memory of a more trusted source says it"
+        )
     return replace(decision, event="UPDATE", fact=expired, why="it had expired and is said again")
 
 
-# What is asserted -----------------------------------------------------------------------------------------------------
+# Asserted claims
 
 
 def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
@@ -185,16 +187,16 @@ def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
     )
     for fact, likeness, _ in comparable:
         if likeness is SAME:
-            return [_decide_repeat(claim, fact, "it is held in other words")]
+            return [_decide_repeat(claim, fact, "a memory says it in other words")]
     for fact, likeness, _ in comparable:
         if likeness is LESS and trust_of_claim(claim) <= trust_of_claim(fact):
-            return [decide_none(claim, fact, "what is held says more")]
+            return [decide_none(claim, fact, "a memory says more")]
     if is_past:
         return [
             _decide_past(state, claim, [fact for fact in slot_facts if fact not in same_period])
         ]
     if is_tentative(claim, now):
-        return [decide_add(claim, "it is not certain, so it stands beside what is")]
+        return [decide_add(claim, "uncertain, so kept beside other memories")]
     confirmed = [
         fact
         for fact in tentative_facts
@@ -211,9 +213,9 @@ def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
 def _compare_to_fact(
     state: CurationState, claim: Claim, fact: Fact
 ) -> tuple[WordingRelation, Claim]:
-    """What a claim is to one memory of its slot, and the claim that says both where they complete each other.
+    """Compare a claim with a fact of its slot and merge them where they are complementary.
 
-    What somebody trusted less said completes nothing.
+    A fact of a less trusted source is never merged in.
     """
     slot = get_slot(claim.predicate or "")
     if slot in SLOT_TEMPLATES:
@@ -246,7 +248,7 @@ def _compare_values(claim: Claim, fact: Fact) -> WordingRelation:
 
 
 def _is_another_time(claim: Claim, fact: Fact) -> bool:
-    """Whether a claim names a time of its own that is not the memory's: the same happened again."""
+    """Return True if a claim names a bounded time that differs from the fact's."""
     return (
         claim.valid.precision != "open"
         and claim.valid != fact.valid_interval()
@@ -255,20 +257,20 @@ def _is_another_time(claim: Claim, fact: Fact) -> bool:
 
 
 def _decide_past(state: CurationState, claim: Claim, present_facts: Sequence[Fact]) -> Decision:
-    """A claim about the past: it ends the present it speaks of, or it is history; it never replaces anything else."""
+    """Decide about a past claim: it ends the matching present fact or is added as history."""
     for fact in present_facts:
         likeness = _compare_values(claim, fact) if fact.polarity == "asserted" else OTHER
         if likeness is OTHER:
             continue
         can_end = not is_late(claim, fact, state.now) and is_trusted_over(claim, fact)
         if can_end and has_end_marker(claim.text):
-            return decide_update(claim, fact, "it came to an end")
-        return decide_none(claim, fact, "it is held of the present too")
-    return decide_add(claim, "it is history, so it replaces nothing")
+            return decide_update(claim, fact, "it has ended")
+        return decide_none(claim, fact, "a current memory says it too")
+    return decide_add(claim, "about the past, so it replaces nothing")
 
 
 def _find_opposites(state: CurationState, claim: Claim, slot_facts: Sequence[Fact]) -> list[Fact]:
-    """Memories that deny just this, or say the opposite of the very same thing."""
+    """Return facts that deny the claim or state its opposite."""
     denials = [fact for fact in slot_facts if fact.polarity == NEGATED]
     opposite = state.find_facts(claim.subject, OPPOSITES.get(claim.predicate or "", ()))
     rivals = [
@@ -288,7 +290,7 @@ def _decide_present(
     comparable: Sequence[tuple[Fact, WordingRelation, Claim]],
     opposites: Sequence[Fact],
 ) -> list[Decision]:
-    """Where a claim about the present goes that nothing held says yet."""
+    """Decide about a present claim that no fact states yet."""
     semantics = _get_semantics(state, claim)
     rivals = (
         list(comparable)
@@ -302,11 +304,7 @@ def _decide_present(
         return [_decide_outranked(state, claim, higher_trust[0])]
     if rivals:
         (fact, likeness, merged), *others = rivals
-        why = (
-            "it says more than what is held"
-            if likeness is MORE
-            else "it takes the place of what was held"
-        )
+        why = "more specific than the memory" if likeness is MORE else "replaces the memory"
         final = replace(merged, meta=merge_meta(fact, claim)) if likeness is MORE else merged
         return [
             decide_update(final, fact, why),
@@ -314,11 +312,11 @@ def _decide_present(
         ]
     if semantics is Semantics.IMMUTABLE and comparable:
         return [_record_contradiction(state, claim, [fact for fact, _, _ in comparable])]
-    return [decide_add(claim, "nothing held says this")]
+    return [decide_add(claim, "no memory says this")]
 
 
 def _get_semantics(state: CurationState, claim: Claim) -> Semantics:
-    """What a second value does to the first: as the predicate says, or the concept of that name."""
+    """Return the semantics of the claim's predicate, or of the concept of that name."""
     kind = state.get_kind(claim.predicate or "")
     is_custom = claim.predicate not in PREDICATES and kind is not None
     return (
@@ -329,7 +327,7 @@ def _get_semantics(state: CurationState, claim: Claim) -> Semantics:
 
 
 def _decide_late(state: CurationState, claim: Claim, newer: Fact, *, functional: bool) -> Decision:
-    """A claim from before what is held: it was true until then, which history may know already."""
+    """Add a late claim as history, unless a past fact already states it."""
     now = state.now
     for fact in state.find_facts(claim.subject, get_sibling_predicates(claim.predicate or "")):
         was_current = is_ended(fact, now) and fact.valid_interval().contains(
@@ -340,9 +338,9 @@ def _decide_late(state: CurationState, claim: Claim, newer: Fact, *, functional:
             and fact.polarity == "asserted"
             and _compare_to_fact(state, claim, fact)[0] in AGREEING
         ):
-            return decide_none(claim, fact, "history has it already")
+            return decide_none(claim, fact, "a past memory says it")
     added = make_historical(claim, newer, now) if functional else claim
-    return decide_add(added, "it was said before what is held, so it replaces nothing")
+    return decide_add(added, "said before the memory, so it replaces nothing")
 
 
 def _decide_outranked(state: CurationState, claim: Claim, higher_trust: Fact) -> Decision:
@@ -355,19 +353,19 @@ def _decide_outranked(state: CurationState, claim: Claim, higher_trust: Fact) ->
 def _record_contradiction(
     state: CurationState, claim: Claim, current_facts: Sequence[Fact]
 ) -> Decision:
-    """A second value of what cannot change: both stay, and the contradiction is recorded."""
+    """Keep both values of an immutable predicate and record the contradiction."""
     if higher_trust := [fact for fact in current_facts if not is_trusted_over(claim, fact)]:
         return _decide_outranked(state, claim, higher_trust[0])
     links = [build_contradiction(claim, fact) for fact in current_facts]
     return decide_add(
         claim,
-        "what is held cannot change, so both are kept and the contradiction is recorded",
+        "the value cannot change, so both are kept and the contradiction is recorded",
         *links,
     )
 
 
 def _retire_contradicted(state: CurationState, claim: Claim) -> list[Decision]:
-    """Memories of another slot that cannot be true beside this claim: who eats meat again is no vegetarian."""
+    """Retract facts of other slots that the claim rules out: eating meat ends a vegetarian diet."""
     if claim.predicate == "diet" or not is_eating_meat(claim):
         return []
     diets = [
@@ -384,11 +382,11 @@ def _can_retire(state: CurationState, claim: Claim, fact: Fact) -> bool:
     return is_trusted_over(claim, fact) and not is_late(claim, fact, state.now)
 
 
-# What is denied -------------------------------------------------------------------------------------------------------
+# Denied claims
 
 
 def _decide_denied(state: CurationState, claim: Claim) -> list[Decision]:
-    """What a denial does: it ends the memory it denies and no other; with none to end, it is a memory itself."""
+    """Retract the facts that a claim denies; without any, store the denial itself."""
     predicates = get_sibling_predicates(claim.predicate or "")
     slot_facts = state.find_facts(claim.subject, predicates)
     present_facts = [
@@ -399,23 +397,23 @@ def _decide_denied(state: CurationState, claim: Claim) -> list[Decision]:
         if higher_trust := [fact for fact in wider if not is_trusted_over(claim, fact)]:
             return [_decide_outranked(state, claim, higher_trust[0])]
         links = [build_contradiction(claim, fact) for fact in wider]
-        return [decide_add(claim, "it denies one of several and does not say which", *links)]
+        return [decide_add(claim, "it denies one of several memories without saying which", *links)]
     if targets := exact or wider:
         return [_retire_denied(state, claim, fact) for fact in targets]
     opposite = state.find_facts(claim.subject, OPPOSITES.get(claim.predicate or "", ()))
     agreeing = [*(fact for fact in slot_facts if fact.polarity == NEGATED), *opposite]
     for fact in agreeing:
         if _compare_values(claim, fact) in AGREEING:
-            return [decide_none(claim, fact, "what is held denies it already")]
+            return [decide_none(claim, fact, "a memory denies it already")]
     if has_end_marker(claim.text) or is_tentative(claim, state.now):
         return [decide_none(claim, None, "nothing is held that it could end")]
-    return [decide_add(claim, "nothing held says this")]
+    return [decide_add(claim, "no memory says this")]
 
 
 def _find_denied_facts(
     state: CurationState, claim: Claim, present_facts: Sequence[Fact]
 ) -> tuple[list[Fact], list[Fact]]:
-    """The memories that say exactly what is denied, and those that say more than that."""
+    """Return the facts that match a denial exactly, and those that say more."""
     if claim.object is None:
         return (
             (list(present_facts), [])
@@ -442,9 +440,9 @@ def _compare_denial(claim: Claim, fact: Fact) -> WordingRelation:
 
 
 def _retire_denied(state: CurationState, claim: Claim, fact: Fact) -> Decision:
-    """A memory that is denied by somebody who may and who spoke later."""
+    """Retract a denied fact, or the denied part of it, if the claim is newer and trusted."""
     if is_late(claim, fact, state.now):
-        return decide_none(claim, fact, "it was said before what is held")
+        return decide_none(claim, fact, "said before the memory")
     if not is_trusted_over(claim, fact):
         return _decide_outranked(state, claim, fact)
     slot = get_slot(claim.predicate or "")

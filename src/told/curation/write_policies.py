@@ -1,10 +1,10 @@
-"""How the memories of a kind are written: the policy picks the thread and has the last word.
+"""Write policies of kinds: find the thread of a document and enforce cardinality.
 
-A claim with a predicate is one sentence about one thing, and its slot is its thread. A claim without one is a document
-of its kind: a whole profile, all that is known of a topic, a skill. One with a subject alone is a sentence nobody could
-read: it is no profile, and known by its words. Here documents find their thread: one for each
-owner (merge), one for each routing key (aggregate, cumulative), or one of their own (append). Whatever was decided, a
-kind that is full lets its oldest or weakest memory go.
+A claim with a predicate is one statement, and its slot identifies its thread. A claim without one
+is a document of its kind, such as a profile, a topic or a skill. A claim with only a subject is an
+unparsed sentence, identified by its text. Documents share one thread per owner (merge) or per
+routing key (aggregate, cumulative), or get their own (append). A kind over its cardinality evicts
+its oldest or weakest memory.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _LIST_ITEM: Final = lazy_regex(r"(?:[-*\u2022]|\d+[.)])\s")
 
 
 def decide_document(state: CurationState, claim: Claim) -> list[Decision]:
-    """What becomes of a document of a kind; nothing, if its kind has no thread for it."""
+    """Decide about a document; return [] if its kind has no thread for it."""
     kind = state.get_kind(claim.kind)
     if (
         kind is None
@@ -69,7 +69,7 @@ def decide_document(state: CurationState, claim: Claim) -> list[Decision]:
         return [
             decide_add(
                 make_historical(claim, current, state.now),
-                "it was said before what is held, so it replaces nothing",
+                "said before the memory, so it replaces nothing",
             )
         ]
     if not is_trusted_over(claim, current):
@@ -78,7 +78,7 @@ def decide_document(state: CurationState, claim: Claim) -> list[Decision]:
 
 
 def get_routing_key(kind: Kind, claim: Claim) -> str | None:
-    """The routing key of a document as a slug; of an ontology's concept, its value."""
+    """Return the routing key of a document as a slug, or None."""
     if kind.key is None:
         return None
     value = claim.meta.get(kind.key, claim.object if kind.key == VALUE else None)
@@ -86,7 +86,7 @@ def get_routing_key(kind: Kind, claim: Claim) -> str | None:
 
 
 def _find_thread_fact(state: CurationState, kind: Kind, key: str | None) -> Fact | None:
-    """The memory whose thread a document goes on: the latest of its owner, or the one with this or a similar key."""
+    """Return the fact a document continues: the owner's latest, or one with a similar key."""
     documents = [
         fact
         for fact in reversed(state.facts)
@@ -108,7 +108,7 @@ def _find_thread_fact(state: CurationState, kind: Kind, key: str | None) -> Fact
 
 
 def _is_single_valued(kind: Kind) -> bool:
-    """Whether a concept holds one value at a time, so that another takes its place."""
+    """Return True if a concept holds one value at a time."""
     return kind.key == VALUE and kind.semantics is Semantics.FUNCTIONAL
 
 
@@ -128,42 +128,40 @@ def _decide_denied(state: CurationState, claim: Claim, current: Fact | None) -> 
 
 
 def _decide_existing(kind: Kind, claim: Claim, current: Fact) -> Decision:
-    """A document on the thread of an earlier one, as its kind says they meet."""
+    """Merge a document with the current one of its thread, as its kind says."""
     if kind.write is WriteMode.CUMULATIVE:
-        return decide_update(
-            _accumulate_uses(kind, claim, current), current, "every use adds to what is known"
-        )
+        return decide_update(_accumulate_uses(kind, claim, current), current, "adds a use")
     is_repeat = kind.key == VALUE and are_similar_slugs(
         _get_fact_key(kind, current) or "", get_routing_key(kind, claim) or ""
     )
     meta = _merge_fields(kind, current, claim)
     if is_repeat or (is_same_text(claim.text, current.text) and meta == current.meta):
-        return decide_none(claim, current, "it is held already")
+        return decide_none(claim, current, "already known")
     if kind.semantics is not Semantics.MULTI:
-        return decide_update(replace(claim, meta=meta), current, "the newer view takes its place")
+        return decide_update(replace(claim, meta=meta), current, "replaced by a newer version")
     text = merge_texts(current.text, claim.text)
     return decide_update(
         replace(claim, text=text, meta=meta | _build_source_stamp(current, claim)),
         current,
-        "it adds to what is known",
+        "adds to the document",
     )
 
 
 def _merge_fields(kind: Kind, current: Fact, claim: Claim) -> dict[str, Any]:
-    """The fields of both; the newer count, but a thread keeps the key it is known by."""
+    """Merge the fields, preferring newer values but keeping the thread's key."""
     key, old_meta = kind.key or "", current.meta
     kept_key = {key: old_meta[key]} if key in old_meta and not _is_single_valued(kind) else {}
     return merge_meta(current, claim) | kept_key
 
 
 def _build_source_stamp(current: Fact, claim: Claim) -> dict[str, str]:
-    """The stamp of a text made of both, where the older is worth less than the newer."""
+    """Return the lower trust of two sources as a stamp, if below the claim's channel."""
     lowest = min(trust_of_source(current), trust_of_source(claim))
     return {TRUST_KEY: lowest.label} if lowest < trust_of_channel(claim.role) else {}
 
 
 def _accumulate_uses(kind: Kind, claim: Claim, current: Fact) -> Claim:
-    """What is known and what this use adds to it."""
+    """Merge a use into a cumulative document and add up the usage counts."""
     old, new = current.meta, claim.meta
     merged = {
         name: merge_texts(str(old[name]), str(new[name]))
@@ -185,7 +183,7 @@ def _get_use_count(meta: Mapping[str, Any]) -> int:
 
 
 def merge_texts(old: str, new: str) -> str:
-    """Two texts as one, each sentence or item once, the older first."""
+    """Append the statements of a text that an older text lacks."""
     old_statements = _split_statements(old)
     new_statements = [
         statement
@@ -196,7 +194,7 @@ def merge_texts(old: str, new: str) -> str:
 
 
 def _split_statements(text: str) -> list[str]:
-    """The sentences of a text; an item of a list is one, whatever stops it holds."""
+    """Split a text into sentences, keeping list items whole."""
     lines = (line.strip() for line in text.splitlines())
     return [
         statement
@@ -205,11 +203,14 @@ def _split_statements(text: str) -> list[str]:
     ]
 
 
-# Room -----------------------------------------------------------------------------------------------------------------
+# Eviction
 
 
 def evict_overflow(state: CurationState, decision: Decision) -> list[Decision]:
-    """The memories that leave because a kind is over its cardinality, the newcomer only if all others outrank it."""
+    """Return the retractions needed to keep a kind within its cardinality.
+
+    The new memory is evicted only if all others are more trusted.
+    """
     claim = decision.claim
     kind = state.get_kind(claim.kind) if claim is not None and decision.event == "ADD" else None
     if claim is None or kind is None or kind.cardinality is None or claim.polarity != "asserted":
@@ -235,7 +236,7 @@ def _sort_by_strength(state: CurationState, kind: Kind, facts: Sequence[Fact]) -
 
 
 def _get_last_said_time(state: CurationState, _: Kind, fact: Fact) -> float:
-    """When a memory was said last."""
+    """Return when a memory was last said."""
     return max(
         get_said_time(fact, state.now),
         *(uuid7_created_at(link.src) or 0 for link in state.repeats.get(fact.id, ())),
@@ -244,18 +245,18 @@ def _get_last_said_time(state: CurationState, _: Kind, fact: Fact) -> float:
 
 
 def _compute_salience(state: CurationState, kind: Kind, fact: Fact) -> float:
-    """What a memory weighs by now."""
-    return compute_strength(fact, kind, state.clocks, state.list_sayings(fact)).weight
+    """Return the current salience of a memory."""
+    return compute_strength(fact, kind, state.clocks, state.list_fact_mentions(fact)).weight
 
 
-# Fields ---------------------------------------------------------------------------------------------------------------
+# Fields
 
 
 def validate_fields(kind: Kind, values: Mapping[str, Any], text: str) -> dict[str, Any]:
-    """The fields of a document with their defaults, or an error that names what is wrong with each of them."""
+    """Return the fields with defaults; raise `InvalidInput` listing every invalid field."""
     if problems := [*find_field_errors(kind, values), *_find_missing_fields(kind, values, text)]:
         raise InvalidInput(
-            f"This is no {kind.name}: {'; '.join(problems)}.",
+            f"Invalid {kind.name}: {'; '.join(problems)}.",
             hint=f"See `told kinds show {kind.name}`.",
         )
     defaults = {field.name: field.default for field in kind.fields if field.default is not None}
@@ -263,21 +264,23 @@ def validate_fields(kind: Kind, values: Mapping[str, Any], text: str) -> dict[st
 
 
 def check_given_fields(kind: Kind, values: Mapping[str, Any]) -> tuple[str, ...]:
-    """What to say of the fields somebody gives to a memory of a kind; one that holds something else is an error."""
+    """Check the fields given for a kind and return warnings; raise if one is invalid."""
     if problems := list(find_field_errors(kind, values)):
         raise InvalidInput(
-            f"This is no {kind.name}: {'; '.join(problems)}.",
+            f"Invalid {kind.name}: {'; '.join(problems)}.",
             hint=f"See `told kinds show {kind.name}`.",
         )
     if kind.is_keyed and not slugify(str(values.get(kind.key or "") or "")):
-        return (
-            f"A {kind.name} without {kind.key} in its metadata has no thread to go on, and is known by its text.",
+        warning = (
+            f"This {kind.name} has no {kind.key} in its metadata, so it cannot be updated by key; "
+            "only an identical text is recognised."
         )
+        return (warning,)
     return ()
 
 
 def find_field_errors(kind: Kind, values: Mapping[str, Any]) -> Iterable[str]:
-    """What is wrong with the fields that are given."""
+    """Yield the errors in the given fields."""
     for field in kind.fields:
         if field.name in values and (problem := _describe_field_error(field, values[field.name])):
             yield problem
@@ -294,7 +297,7 @@ def _describe_field_error(field: Field, value: Any) -> str:
 
 
 def _find_missing_fields(kind: Kind, values: Mapping[str, Any], text: str) -> Iterable[str]:
-    """Required fields that are not there; the text is the content, and of a short one the abstract too."""
+    """Yield missing required fields; the text counts as content, and as abstract if short."""
     covered_by_text = {"content"} | ({"abstract"} if len(text) <= ABSTRACT_LIMIT else set())
     for field in kind.fields:
         if (

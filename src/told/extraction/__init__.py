@@ -1,1 +1,1 @@
-"""Extractors that ask a model, and what they share: reading its answers and holding them against what was said."""
+"""Extract claims from turns: model-based extractors, reply parsing and grounding."""

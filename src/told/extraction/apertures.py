@@ -1,4 +1,4 @@
-"""Apertures: a text is read once, five times side by side, or again and again, each time for other statements."""
+"""Extract typed triples in one pass, in five parallel apertures, or in repeated passes."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from typing import Any, Final
 
 from told.extraction.graph import normalise_entity_type
 from told.extraction.grounding import GroundingIndex
-from told.extraction.llm import LIST_KEYS, MAX_ITEMS, extract_given_facts
 from told.extraction.prompting import (
     ask_llm,
     fence_as_data,
@@ -22,6 +21,8 @@ from told.extraction.replies import (
     HYPOTHESIS,
     INFERRED,
     ITEM_KEYS,
+    LIST_KEYS,
+    MAX_ITEMS,
     STATED,
     ClaimProposal,
     GroundingOptions,
@@ -29,6 +30,7 @@ from told.extraction.replies import (
     SentenceReader,
     build_result,
     convert_items,
+    extract_given_facts,
     get_first,
     get_speaker_name,
     parse_items,
@@ -60,20 +62,37 @@ TYPE_PREDICATES: Final = frozenset(("type", "is_a", "instance_of", "a"))
 STRING_SCHEMA: Final = {"type": "string"}
 LITERAL_SCHEMA: Final = {"type": "object", "properties": {"v": STRING_SCHEMA, "dt": STRING_SCHEMA}}
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["facts"],
-    "properties": {"facts": {"type": "array", "items": {
-        "type": "object", "required": ["subject", "predicate"],
-        "properties": {
-            "subject": STRING_SCHEMA, "predicate": STRING_SCHEMA, "object_iri": STRING_SCHEMA, "object_lit": LITERAL_SCHEMA, "modality": STRING_SCHEMA,
-            "evidence": STRING_SCHEMA, "notes": STRING_SCHEMA, "confidence": {"type": "number"}, "hypothesis_only": {"type": "boolean"},
-        },
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["facts"],
+    "properties": {
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["subject", "predicate"],
+                "properties": {
+                    "subject": STRING_SCHEMA,
+                    "predicate": STRING_SCHEMA,
+                    "object_iri": STRING_SCHEMA,
+                    "object_lit": LITERAL_SCHEMA,
+                    "modality": STRING_SCHEMA,
+                    "evidence": STRING_SCHEMA,
+                    "notes": STRING_SCHEMA,
+                    "confidence": {"type": "number"},
+                    "hypothesis_only": {"type": "boolean"},
+                },
+            },
+        }
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Aperture:
-    """One way to look at a text: how sure what it shows may be, and how it is meant; "" takes the model's word."""
+    """A reading mode with its confidence band and modality.
+
+    An empty modality keeps the modality given by the model.
+    """
 
     name: str
     min_confidence: float = 0.0
@@ -81,7 +100,7 @@ class Aperture:
     modality: str = ""
 
     def apply_to(self, claim: Claim) -> Claim:
-        """A claim as this aperture shows it: its confidence inside the band, its modality the aperture's."""
+        """Return the claim with its confidence clamped to the band and the aperture's modality."""
         confidence = min(max(claim.confidence, self.min_confidence), self.max_confidence)
         return replace(claim, confidence=confidence, modality=self.modality or claim.modality)
 
@@ -97,7 +116,7 @@ APERTURES: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _PassResult:
-    """What one question brought: proposals with the aperture they came through, and what is to be said of it."""
+    """The proposals, parse report and usage of one model call."""
 
     proposals: tuple[ClaimProposal, ...] = ()
     parsed: ParsedReply = field(default_factory=ParsedReply)
@@ -106,7 +125,7 @@ class _PassResult:
 
 @dataclass(frozen=True, slots=True)
 class ApertureExtractor:
-    """Asks a model for typed triples, in one of three modes."""
+    """An extractor that asks a model for typed triples, in one of three modes."""
 
     llm: LLM
     mode: str = SINGLE
@@ -118,16 +137,19 @@ class ApertureExtractor:
 
     @property
     def name(self) -> str:
-        """`apertures:`, `exhaustive:` or `deep:` and the model."""
+        """Return `apertures:`, `exhaustive:` or `deep:` and the model name."""
         return f"{'apertures' if self.mode == SINGLE else self.mode}:{self.llm.model}"
 
     @property
     def local(self) -> bool:
-        """No: a model is asked."""
+        """Return False: this extractor calls a model."""
         return False
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """Claims made of triples, with the things and relations among them; facts that were given are read instead."""
+        """Return claims, entities and relations built from triples.
+
+        Facts given by the caller are used instead of calling the model.
+        """
         if inputs.facts:
             return extract_given_facts(inputs, self.reader)
         if not any(map(is_fact_source, inputs.turns)):
@@ -143,7 +165,10 @@ class ApertureExtractor:
     def _run_all_apertures(
         self, inputs: ExtractionInput
     ) -> Flow[tuple[list[_PassResult], list[str]]]:
-        """The five apertures side by side; one that fails takes nothing from the others."""
+        """Run the five apertures concurrently; a failed one becomes a warning.
+
+        Raises the first error if all of them fail.
+        """
         outcomes = yield from gather_flows(
             [catch_failure(self._run_aperture(inputs, aperture)) for aperture in APERTURES]
         )
@@ -161,7 +186,7 @@ class ApertureExtractor:
         ]
 
     def _run_passes(self, inputs: ExtractionInput) -> Flow[tuple[list[_PassResult], list[str]]]:
-        """Pass after pass, each knowing what those before it found, until one finds nothing new."""
+        """Run passes that see earlier results, until one finds nothing new."""
         results: list[_PassResult] = []
         known_texts: dict[str, str] = {}
         for number in range(1, min(max(self.passes, 1), 10) + 1):
@@ -190,8 +215,9 @@ class ApertureExtractor:
         prompt_name: str = "",
         prior: Sequence[str] = (),
     ) -> Flow[_PassResult]:
-        """What a model states through one aperture."""
-        system = f"{inputs.prompt or load_prompt('triples')}\n\n{load_prompt(f'aperture-{prompt_name or aperture.name}')}"
+        """Ask the model for triples through one aperture."""
+        aperture_prompt = load_prompt(f"aperture-{prompt_name or aperture.name}")
+        system = f"{inputs.prompt or load_prompt('triples')}\n\n{aperture_prompt}"
         prior_block = (
             f"\n\n{fence_as_data('found', (f'- {text}' for text in prior))}" if prior else ""
         )
@@ -220,7 +246,7 @@ class ApertureExtractor:
 
 
 def claim_key(claim: Claim) -> str:
-    """The content key of a claim: what it says of whom, however sure and however meant."""
+    """Return a content hash of a claim that ignores confidence and modality."""
     parts = (
         (claim.subject, claim.predicate, claim.object)
         if claim.object is not None
@@ -231,7 +257,7 @@ def claim_key(claim: Claim) -> str:
 
 
 def _tag_proposal(proposal: ClaimProposal, item: Any, aperture: Aperture) -> ClaimProposal:
-    """A proposal with the aperture it came through, its content key, and what else was said of it."""
+    """Return the proposal with its aperture, content key, notes and datatype in the metadata."""
     literal = get_first(item, "object_lit") if isinstance(item, Mapping) else None
     extras = {
         "aperture": aperture.name,
@@ -246,7 +272,7 @@ def _tag_proposal(proposal: ClaimProposal, item: Any, aperture: Aperture) -> Cla
     return replace(proposal, claim=replace(aperture.apply_to(proposal.claim), meta=meta))
 
 
-# Put together ---------------------------------------------------------------------------------------------------------
+# Merging
 
 
 def _merge_results(
@@ -255,7 +281,7 @@ def _merge_results(
     warnings: Iterable[str],
     options: GroundingOptions,
 ) -> ExtractionResult:
-    """What all looks found, each statement once; the types of things become entities, ties between things relations."""
+    """Merge all passes: drop duplicates, build entities from type triples, add relations."""
     unique, duplicates = split_duplicates(
         (proposal for result in results for proposal in result.proposals),
         lambda proposal: claim_key(proposal.claim),
@@ -283,7 +309,7 @@ def _merge_results(
 def _build_entities(
     proposals: Iterable[ClaimProposal], grounding: GroundingIndex
 ) -> tuple[tuple[Entity, ...], list[RejectedClaim]]:
-    """The things whose type was stated and whose name was said."""
+    """Build entities from type triples and reject those whose name was never mentioned."""
     entities: dict[str, Entity] = {}
     rejected: list[RejectedClaim] = []
     for proposal in proposals:
@@ -300,7 +326,7 @@ def _build_entities(
 def _build_relations(
     proposals: Iterable[ClaimProposal], claims: Sequence[ExtractedClaim]
 ) -> tuple[Relation, ...]:
-    """The ties between two things, among the claims that stand."""
+    """Build relations from the accepted claims whose object is an entity."""
     entity_keys = {claim_key(item.claim) for item in proposals if item.is_entity}
     kept = [
         item

@@ -1,4 +1,4 @@
-"""The closed world: the ontology is the catalogue, and what fits none of its concepts is not remembered."""
+"""Extract only values of the concepts declared in the ontology."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from told.extraction.example_matching import (
     PRONOUN_FORMS,
     ExampleMatch,
     match_confirmed,
+    match_examples,
 )
-from told.extraction.example_matching import match_examples as forms
 from told.extraction.grounding import (
     GroundingIndex,
     MatchMode,
@@ -24,7 +24,6 @@ from told.extraction.grounding import (
     is_token_match,
     tokenize,
 )
-from told.extraction.llm import MAX_ITEMS
 from told.extraction.prompting import (
     ASSISTANT,
     ask_llm,
@@ -35,6 +34,7 @@ from told.extraction.prompting import (
 from told.extraction.replies import (
     ASSERTED,
     ASSISTANT_ONLY,
+    MAX_ITEMS,
     NEGATED,
     USER_ROLE,
     ClaimProposal,
@@ -72,7 +72,7 @@ from told.ports import LLM
 from told.text.tokens import STOP_WORDS
 
 PLAIN_KIND: Final = "memory"
-"""The kind of what is no kind in particular; no catalogue offers it."""
+"""The generic kind, which the catalogue does not offer."""
 
 OUTSIDE_ONTOLOGY: Final = "outside the ontology"
 NO_VALUE: Final = "no value"
@@ -81,27 +81,38 @@ NOT_QUOTED: Final = "its evidence is not in what was said"
 NO_POLARITY: Final = "neither asserted nor negated"
 VALUE: Final = "value"
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["facts"], "additionalProperties": False,
-    "properties": {"facts": {"type": "array", "items": {
-        "type": "object", "required": [CONCEPT, "value", "polarity", "evidence"], "additionalProperties": False,
-        "properties": {
-            CONCEPT: {"type": "string"}, "value": {"type": "string"}, "evidence": {"type": "string"},
-            "polarity": {"type": "string", "enum": [ASSERTED, NEGATED]},
-        },
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["facts"],
+    "additionalProperties": False,
+    "properties": {
+        "facts": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": [CONCEPT, "value", "polarity", "evidence"],
+                "additionalProperties": False,
+                "properties": {
+                    CONCEPT: {"type": "string"},
+                    "value": {"type": "string"},
+                    "evidence": {"type": "string"},
+                    "polarity": {"type": "string", "enum": [ASSERTED, NEGATED]},
+                },
+            },
+        }
+    },
+}
 
 UNINFORMATIVE_WORDS: Final = STOP_WORDS | PRONOUN_FORMS.keys()
 _SAMPLE_VALUE: Final = "jazz"
 _SAMPLE_SCOPE: Final = Scope("reading", user_id="reading")
 
 
-# The catalogue --------------------------------------------------------------------------------------------------------
+# Catalogue
 
 
 @dataclass(frozen=True, slots=True)
 class Concept:
-    """What may be remembered: a name, what it is called, and what people say when it applies."""
+    """A concept of the ontology with its label and example sentences."""
 
     name: str
     label: str = ""
@@ -110,7 +121,7 @@ class Concept:
 
 @dataclass(frozen=True, slots=True)
 class ConceptValue:
-    """One line of the form, checked."""
+    """A validated item of the form: a concept, a value, a polarity and a quote."""
 
     concept: str
     value: str
@@ -119,7 +130,7 @@ class ConceptValue:
 
 
 def list_extractable_kinds(ontology: Ontology) -> list[Kind]:
-    """The kinds that are found in conversations: in use, not made by told itself, and more than a plain memory."""
+    """Return the enabled kinds that are neither system kinds nor the generic kind."""
     return [
         kind
         for kind in ontology.kinds
@@ -128,7 +139,7 @@ def list_extractable_kinds(ontology: Ontology) -> list[Kind]:
 
 
 def list_concepts(ontology: Ontology) -> list[Concept]:
-    """The kinds of an ontology as concepts of a catalogue."""
+    """Return the extractable kinds of an ontology as concepts."""
     return [
         Concept(kind.name, kind.label or kind.name, kind.examples)
         for kind in list_extractable_kinds(ontology)
@@ -136,7 +147,7 @@ def list_concepts(ontology: Ontology) -> list[Concept]:
 
 
 def render_catalogue(concepts: Iterable[Concept]) -> str:
-    """The concepts as a model reads them, one to a line."""
+    """Render the concepts for the prompt, one per line."""
     return "\n".join(_render_concept(concept) for concept in concepts)
 
 
@@ -148,7 +159,7 @@ def _render_concept(concept: Concept) -> str:
 
 
 def build_prompt_template() -> str:
-    """The system prompt with a `{catalog}` slot for `str.format`."""
+    """Return the system prompt with a `{catalog}` placeholder for `str.format`."""
     text = load_prompt("closed").replace("{", "{{").replace("}", "}}")
     return text.replace("{{catalog}}", "{catalog}")
 
@@ -156,7 +167,7 @@ def build_prompt_template() -> str:
 def parse_form_item(
     item: Any, names: Mapping[str, Concept], grounding: GroundingIndex, *, replies: bool = False
 ) -> ConceptValue | RejectedItem:
-    """A line of the form: a concept of the list, a value, a polarity, and evidence that stands in what was said."""
+    """Validate a form item: known concept, value, polarity, and evidence found in the turns."""
     if not isinstance(item, Mapping):
         return RejectedItem()
     concept, value, evidence = (
@@ -187,7 +198,7 @@ def parse_form_item(
 def _reject_unknown_concept(
     concept: str, value: str, grounding: GroundingIndex, location: TextLocation
 ) -> RejectedClaim:
-    """What was said and has no concept: it is dropped, and lies where a new kind can be made for it."""
+    """Build a quarantined claim for an unknown concept, so that a kind can be added later."""
     text = f"{concept}: {value}"
     claim = attach_source(
         Claim(text, object=value, meta={CONCEPT: concept}),
@@ -208,7 +219,7 @@ def parse_form(
     *,
     replies: bool = False,
 ) -> tuple[list[ConceptValue], ParsedReply]:
-    """The lines of the form that hold, and what is to be said of the others."""
+    """Parse a model reply into valid form items and a report of the rejected ones."""
     names = {concept.name: concept for concept in concepts}
     parsed = parse_items(raw, ("facts",), item_keys=(CONCEPT,), max_items=max_items, label=label)
     return convert_items(
@@ -216,14 +227,14 @@ def parse_form(
     )
 
 
-# The extractor --------------------------------------------------------------------------------------------------------
+# Extractor
 
 
 @dataclass(frozen=True, slots=True)
 class ClosedExtractor:
-    """Fills in the ontology with a model, or without one from what another extractor finds.
+    """An extractor that fills in the ontology with a model or from another extractor's claims.
 
-    With `replies` the assistant's own lines are read too, in a question of their own.
+    With `replies`, assistant turns are read too, in a separate model call.
     """
 
     llm: LLM | None = None
@@ -241,16 +252,18 @@ class ClosedExtractor:
 
     @property
     def name(self) -> str:
-        """`closed:` and the model, or the extractor it leans on."""
-        return f"closed:{self.llm.model if self.llm is not None else self.fallback and self.fallback.name}"
+        """Return `closed:` and the name of the model or of the fallback extractor."""
+        if self.llm is not None:
+            return f"closed:{self.llm.model}"
+        return f"closed:{self.fallback and self.fallback.name}"
 
     @property
     def local(self) -> bool:
-        """Whether no model is asked."""
+        """Return True if no model is called."""
         return self.llm is None and self.fallback is not None and self.fallback.local
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """What was said as far as the ontology has concepts for it."""
+        """Return the claims that fit a concept of the ontology."""
         if self.llm is None:
             assert self.fallback is not None
             return extract_without_model(
@@ -290,7 +303,7 @@ class ClosedExtractor:
 def build_proposals(
     inputs: ExtractionInput, concept_values: Iterable[ConceptValue], reader: SentenceReader
 ) -> list[ClaimProposal]:
-    """The lines of a form as claims, each with its evidence."""
+    """Convert form items to claim proposals with their quotes."""
     speaker = get_speaker_name(inputs)
     return [
         ClaimProposal(
@@ -304,7 +317,11 @@ def build_proposals(
 def build_claim(
     concept_value: ConceptValue, kind: Kind, speaker: str, reader: SentenceReader
 ) -> Claim:
-    """A line of the form as a claim: a concept of an ontology is its own predicate, a kind of told's has sentences."""
+    """Convert a form item to a claim.
+
+    A concept keyed by value becomes its own predicate; for other kinds the value is parsed as a
+    sentence.
+    """
     is_negated = concept_value.polarity == NEGATED
     parsed_claim = claim_from_sentence(concept_value.value, reader)
     if kind.key != VALUE and parsed_claim.predicate is not None:
@@ -324,7 +341,7 @@ def build_claim(
 
 
 def _merge_results(left: ExtractionResult, right: ExtractionResult) -> ExtractionResult:
-    """Both, but for what the first has already."""
+    """Merge two results, skipping claims whose text is already in the first."""
     texts = {item.claim.text for item in left.claims}
     more = tuple(item for item in right.claims if item.claim.text not in texts)
     return ExtractionResult(
@@ -336,15 +353,15 @@ def _merge_results(left: ExtractionResult, right: ExtractionResult) -> Extractio
     )
 
 
-# Without a model ------------------------------------------------------------------------------------------------------
+# Without a model
 
 
 def extract_without_model(
     inputs: ExtractionInput, fallback: ExtractionResult, *, replies: bool = False
 ) -> ExtractionResult:
-    """What the examples of the ontology find, and of what another extractor found what it has a concept for.
+    """Match the ontology's examples and assign the fallback claims to kinds.
 
-    The rest is dropped.
+    Fallback claims that fit no kind are rejected.
     """
     kinds = list_extractable_kinds(inputs.ontology)
     matched = list(extract_by_examples(inputs, kinds, replies=replies))
@@ -379,9 +396,9 @@ def extract_without_model(
 def extract_by_examples(
     inputs: ExtractionInput, kinds: Sequence[Kind], *, replies: bool
 ) -> Iterator[ExtractedClaim]:
-    """What people say in the words of a concept's examples, each value under the concept that tells most.
+    """Yield values that match a concept's examples, preferring the most specific example.
 
-    With `replies` what an assistant says of them counts too; what they say yes to always does.
+    Assistant turns count if the user confirms them, or always with `replies`.
     """
     concepts = [kind for kind in kinds if kind.key == VALUE and kind.examples]
     for number, turn in enumerate(inputs.turns):
@@ -410,7 +427,7 @@ def _match_turn(
 ) -> list[ExampleMatch]:
     evidence = inputs.turns[number].evidence
     if evidence.role == USER_ROLE:
-        return forms(examples, evidence.content)
+        return match_examples(examples, evidence.content)
     if evidence.role != ASSISTANT:
         return []
     answer = next(
@@ -423,7 +440,7 @@ def _match_turn(
     )
     return [
         *match_confirmed(examples, evidence.content, answer),
-        *(forms(examples, evidence.content, second_person=True) if replies else ()),
+        *(match_examples(examples, evidence.content, second_person=True) if replies else ()),
     ]
 
 
@@ -433,7 +450,7 @@ def _prefer_fallback_claim(
     fallback: Sequence[ExtractedClaim],
     ontology: Ontology,
 ) -> ExtractedClaim:
-    """What an example found, in the words of another extractor if that found the same value there."""
+    """Return the fallback claim for the same value if there is one, else the matched claim."""
     value = str(matched.claim.object).casefold()
     same_value = (
         item
@@ -480,7 +497,7 @@ def _assign_kind(kind: Kind, claim: Claim) -> Claim:
 
 
 def _find_kind(kinds: Sequence[Kind], claim: Claim, source_text: str) -> Kind | None:
-    """The kind a claim belongs to: by name, else by an example that says the same, else by its label."""
+    """Return the kind of a claim by name, else the best-scoring kind, else None."""
     by_name = next((kind for kind in kinds if kind.name in (claim.kind, claim.predicate)), None)
     if by_name is not None:
         return by_name
@@ -489,9 +506,10 @@ def _find_kind(kinds: Sequence[Kind], claim: Claim, source_text: str) -> Kind | 
 
 
 def _score_kind(kind: Kind, claim: Claim, source_text: str) -> int:
-    """How well a kind fits a claim: an example with the same words counts most, then one that says it in others.
+    """Score how well a kind fits a claim.
 
-    Words of the label count where no example does.
+    An example with the same words counts most, then one with the same predicate, then words of the
+    label.
     """
     shared = max(
         (_count_shared_words(example, source_text) for example in kind.examples), default=0
@@ -515,7 +533,7 @@ def _score_kind(kind: Kind, claim: Claim, source_text: str) -> int:
 
 
 def _count_shared_words(example: str, source_text: str) -> int:
-    """How many telling words an example shares with a sentence, if the sentence has all of them."""
+    """Count the content words of an example if the sentence contains all of them, else return 0."""
     text = PLACEHOLDER.sub(" ", example)
     search_tokens = (
         [
@@ -540,7 +558,10 @@ def _count_shared_words(example: str, source_text: str) -> int:
 
 @lru_cache(maxsize=1 << 10)
 def _read_example_predicates(examples: tuple[str, ...]) -> frozenset[str]:
-    """What rules read in the examples of a concept that have a blank, so that "I adore X" is one with "I love X"."""
+    """Return the predicates that the rules extract from the examples with a placeholder.
+
+    This lets "I adore X" match the example "I love X".
+    """
     turns = [
         InputTurn(Evidence(PLACEHOLDER.sub(_SAMPLE_VALUE, example)), {})
         for example in examples

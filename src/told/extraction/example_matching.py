@@ -1,8 +1,8 @@
-"""The examples of a concept as forms that people's sentences fill in, so that no model is needed to read them.
+"""Match the example sentences of a concept against turns, without a model.
 
-"I love X" is a form with a blank: in "I really love jazz and chess" it finds two values, and in "I don't love jazz any
-more" one that is denied. "I'm deaf" has no blank: whoever says so means the word that tells. What people ask is no
-statement, but what an assistant asks them and they say yes to is.
+In "I love X" the X is a placeholder: "I really love jazz and chess" yields two values and "I don't
+love jazz any more" a negated one. "I'm deaf" has no placeholder: its own content words are the
+value. Questions are skipped, except an assistant's question that the user answers with yes.
 """
 
 from __future__ import annotations
@@ -21,13 +21,14 @@ from told.text.tokens import split_sentences
 
 PLACEHOLDER: Final = lazy_regex(r"(?<![\w'])(?:[XYZ]|\.{3}|\u2026|<[^>]+>|\{[^}]+\})(?![\w'])")
 AFFIRMATION: Final = lazy_regex(
-    r"\W*(?:yes|yeah|yep|yup|right|correct|exactly|indeed|sure|absolutely|definitely|of course|that's right|i do|i am)"
-    r"\b",
+    r"\W*(?:yes|yeah|yep|yup|right|correct|exactly|indeed|sure|absolutely|definitely"
+    r"|of course|that's right|i do|i am)\b",
     re.IGNORECASE,
 )
 _FILLERS: Final = (
-    "really just only also still actually absolutely truly honestly always so very quite rather totally simply mostly "
-    "especially particularly currently now usually today even too definitely certainly mainly pretty".split()
+    "really just only also still actually absolutely truly honestly always so very quite rather "
+    "totally simply mostly especially particularly currently now usually today even too "
+    "definitely certainly mainly pretty".split()
 )
 _FILLER_GAP: Final = (
     rf"(?:\s+(?:{'|'.join(_FILLERS)}|kind\s+of|sort\s+of|a\s+bit|a\s+lot)){{0,4}}\s+"
@@ -42,17 +43,21 @@ _DURATION: Final = lazy_regex(
 )
 _NEGATION: Final = r"(?:don't|do\s+not|didn't|did\s+not|doesn't|no\s+longer|never|not)"
 PRONOUN_FORMS: Final = {
-    "i": ("I", "you"), "i'm": (r"(?:I'm|I\s+am|im)", r"(?:you're|you\s+are)"),
-    "i've": (r"(?:I've|I\s+have)", r"(?:you've|you\s+have)"), "i'd": (r"(?:I'd|I\s+would)", r"(?:you'd|you\s+would)"),
-    "i'll": (r"(?:I'll|I\s+will)", r"(?:you'll|you\s+will)"), "my": ("my", "your"), "me": ("me", "you"),
+    "i": ("I", "you"),
+    "i'm": (r"(?:I'm|I\s+am|im)", r"(?:you're|you\s+are)"),
+    "i've": (r"(?:I've|I\s+have)", r"(?:you've|you\s+have)"),
+    "i'd": (r"(?:I'd|I\s+would)", r"(?:you'd|you\s+would)"),
+    "i'll": (r"(?:I'll|I\s+will)", r"(?:you'll|you\s+will)"),
+    "my": ("my", "your"),
+    "me": ("me", "you"),
     "am": ("am", "are"),
-}  # fmt: skip
+}
 _SUBJECT_PRONOUNS: Final = ("i", "i'm", "i've", "i'd", "i'll")
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleMatch:
-    """A value that a sentence puts into a form: its stretch of the text, whether it is denied, how telling the form."""
+    """A value matched by an example, with its spans, its polarity and the example's specificity."""
 
     value: str
     start: int
@@ -64,7 +69,7 @@ class ExampleMatch:
 
 @dataclass(frozen=True, slots=True)
 class ExamplePattern:
-    """An example as it is looked for; without a blank its own telling words are the value."""
+    """A compiled example; without a placeholder its own content words are the value."""
 
     pattern: re.Pattern[str]
     has_placeholder: bool
@@ -74,7 +79,10 @@ class ExamplePattern:
 def match_examples(
     examples: Sequence[str], text: str, *, second_person: bool = False
 ) -> list[ExampleMatch]:
-    """The values that the statements of a text put into some examples; `second` reads what is said to "you"."""
+    """Return the values that match examples in a text.
+
+    With `second_person`, "I" in an example also matches "you".
+    """
     plain = text.replace("\u2019", "'") if second_person else mask_foreign_text(text)
     spans = [
         (start, end)
@@ -85,7 +93,7 @@ def match_examples(
 
 
 def match_confirmed(examples: Sequence[str], question: str, answer: str) -> list[ExampleMatch]:
-    """The values in what an assistant asked or said, if the answer to it begins with a yes."""
+    """Return the values in an assistant's turn if the answer to it begins with a yes."""
     plain = question.replace("\u2019", "'")
     return (
         list(
@@ -156,7 +164,7 @@ def _extract_values(
 
 
 def _find_comma(text: str, start: int, end: int) -> int:
-    """Where an assistant goes on: after a comma it gives advice, where a user would go on with a list."""
+    """Return the position of the next comma, or `end`: assistants continue with advice after it."""
     comma = text.find(",", start, end)
     return end if comma < 0 else comma
 
@@ -169,12 +177,12 @@ def _split_sentence_spans(text: str) -> Iterator[tuple[int, int]]:
         yield start, position
 
 
-# Forms ----------------------------------------------------------------------------------------------------------------
+# Patterns
 
 
 @lru_cache(maxsize=1 << 10)
 def _compile_example(example: str, second_person: bool) -> ExamplePattern | None:
-    """What an example is looked for by; nothing if it has no words beside its blank."""
+    """Compile an example to a pattern; return None if it has only a placeholder."""
     text = example.replace("\u2019", "'")
     before, *rest = PLACEHOLDER.split(text, maxsplit=1)
     if not rest:
@@ -194,7 +202,7 @@ def _compile_example(example: str, second_person: bool) -> ExamplePattern | None
 
 
 def _compile_literal(example: str, second_person: bool) -> ExamplePattern | None:
-    """A form without a blank: it is met word by word, and its words that tell are the value."""
+    """Compile an example without a placeholder: its content words are the value."""
     tokens = _tokenize_example(example)
     start = 1 if tokens and tokens[0].lower() in PRONOUN_FORMS else 0
     rest = " ".join(tokens[start:])
@@ -218,7 +226,8 @@ def _compile_literal(example: str, second_person: bool) -> ExamplePattern | None
         if value_index
         else "(?P<no>(?!))?"
     )
-    pattern = rf"(?<![\w']){lead_pattern}(?P<value>{_join_tokens(tokens[value_index:], second_person)})(?![\w'])"
+    value_pattern = _join_tokens(tokens[value_index:], second_person)
+    pattern = rf"(?<![\w']){lead_pattern}(?P<value>{value_pattern})(?![\w'])"
     return ExamplePattern(re.compile(pattern, re.IGNORECASE), False, len(tokens) + 1)
 
 
@@ -227,7 +236,7 @@ def _tokenize_example(text: str) -> list[str]:
 
 
 def _build_lead_pattern(tokens: Sequence[str], second_person: bool) -> str:
-    """The words of a form in order, with what may stand between them, and where a denial would."""
+    """Build the pattern of the words before the value, allowing fillers and a negation."""
     head, *tail = tokens
     negation = (
         rf"(?P<no>{_FILLER_GAP}{_NEGATION})?"

@@ -1,4 +1,4 @@
-"""The graph of a conversation: entities with a type and a description, and the relations between them."""
+"""Extract a graph of entities and relations from a conversation."""
 
 from __future__ import annotations
 
@@ -57,15 +57,30 @@ ENTITY_TYPES: Final = (
 DEFAULT_TYPE: Final = "thing"
 UNKNOWN_ENDPOINT: Final = "one of its ends was not spoken of"
 NAME_NOT_FOUND: Final = "its name is not in what was said"
-"""Why an entity or a relation is left out."""
+"""The reason for rejecting an entity or relation."""
 
 _TYPE_ALIASES: Final = {
-    "location": "place", "place": "place", "city": "place", "country": "place", "company": "organization",
-    "organisation": "organization", "organization": "organization", "org": "organization", "team": "organization",
-    "human": "person", "people": "person", "person": "person", "project": "project", "festival": "event",
-    "software": "technology", "tool": "technology", "language": "technology", "idea": "concept", "thing": DEFAULT_TYPE,
+    "location": "place",
+    "place": "place",
+    "city": "place",
+    "country": "place",
+    "company": "organization",
+    "organisation": "organization",
+    "organization": "organization",
+    "org": "organization",
+    "team": "organization",
+    "human": "person",
+    "people": "person",
+    "person": "person",
+    "project": "project",
+    "festival": "event",
+    "software": "technology",
+    "tool": "technology",
+    "language": "technology",
+    "idea": "concept",
+    "thing": DEFAULT_TYPE,
     **{name: name for name in ("concept", "event", "technology", "product")},
-}  # fmt: skip
+}
 _LAST_SEGMENT: Final = lazy_regex(r"[^:/#\s]+$")
 
 
@@ -82,7 +97,8 @@ def _build_list_schema(
 
 ENTITIES_TOOL: Final = Tool(
     "extract_entities",
-    "Write down whom and what the conversation speaks of: people, organizations, concepts, locations, events.",
+    "Write down whom and what the conversation speaks of: "
+    "people, organizations, concepts, locations, events.",
     _build_list_schema(
         "entities",
         "Every entity once.",
@@ -112,9 +128,13 @@ RELATIONS_TOOL: Final = Tool(
     ),
 )
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["entities", "relations"],
-    "properties": {**ENTITIES_TOOL.parameters["properties"], **RELATIONS_TOOL.parameters["properties"]},
-}  # fmt: skip
+    "type": "object",
+    "required": ["entities", "relations"],
+    "properties": {
+        **ENTITIES_TOOL.parameters["properties"],
+        **RELATIONS_TOOL.parameters["properties"],
+    },
+}
 REPLY_FORMAT: Final = (
     'Reply with JSON only: {"entities": [{"name": "…", "type": "person", "description": "…"}], '
     '"relations": [{"source": "…", "relation": "works_at", "target": "…"}]}'
@@ -122,7 +142,7 @@ REPLY_FORMAT: Final = (
 
 
 def normalise_entity_type(value: object) -> str:
-    """A type of told's for whatever a model calls it: `ex:Person` is a person, a dragon is a thing."""
+    """Map a type given by a model to a known entity type, e.g. `ex:Person` to `person`."""
     text = to_line(value) or ""
     match = _LAST_SEGMENT.search(text.casefold())
     return _TYPE_ALIASES.get(match[0] if match else "", DEFAULT_TYPE)
@@ -130,7 +150,7 @@ def normalise_entity_type(value: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _GraphDraft:
-    """What was drawn so far."""
+    """The entities and relations parsed so far."""
 
     entities: tuple[Entity, ...] = ()
     relations: tuple[Relation, ...] = ()
@@ -139,23 +159,23 @@ class _GraphDraft:
 
 @dataclass(frozen=True, slots=True)
 class GraphExtractor:
-    """Asks a model for entities and relations: by two tools where it can use them, else as JSON."""
+    """An extractor that asks a model for entities and relations, by tool calls or as JSON."""
 
     llm: LLM
     max_items: int = MAX_ITEMS
 
     @property
     def name(self) -> str:
-        """`graph:` and the model."""
+        """Return `graph:` and the model name."""
         return f"graph:{self.llm.model}"
 
     @property
     def local(self) -> bool:
-        """No: a model is asked."""
+        """Return False: this extractor calls a model."""
         return False
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """Entities that were named and relations between them."""
+        """Return the entities that were mentioned and the relations between them."""
         if not any(map(is_fact_source, inputs.turns)):
             return ExtractionResult()
         system = inputs.prompt or load_prompt("graph")
@@ -171,7 +191,7 @@ class GraphExtractor:
     def _ask_with_tools(
         self, llm: ToolLLM, system: str, inputs: ExtractionInput
     ) -> Flow[tuple[_GraphDraft, Usage]]:
-        """Both tools are offered; a model that names entities only is asked once more for what lies between them."""
+        """Offer both tools; ask once more if the model returns entities but no relations."""
         lines = [ChatLine("user", render_conversation(inputs))]
         reply = yield from ask_llm_with_tools(llm, system, lines, [ENTITIES_TOOL, RELATIONS_TOOL])
         usage = get_reply_usage(reply)
@@ -192,7 +212,7 @@ class GraphExtractor:
         return draft, usage
 
     def _parse_tool_calls(self, reply: ToolReply, inputs: ExtractionInput) -> _GraphDraft:
-        """What the calls of a line draw; a call of another tool is left out and reported."""
+        """Parse tool calls into a draft; report calls of unknown tools."""
         excess = (
             (RejectedClaim(TOO_MANY_ITEMS, f"{len(reply.calls)} calls"),)
             if len(reply.calls) > self.max_items
@@ -219,7 +239,7 @@ class GraphExtractor:
         return draft
 
     def _parse_part(self, arguments: object, part: str, inputs: ExtractionInput) -> _GraphDraft:
-        """The entities or the relations in the arguments of a call, or in an object."""
+        """Parse the entities or relations in the arguments of a call."""
         members = get_first(arguments, part) if isinstance(arguments, Mapping) else arguments
         items = members if isinstance(members, list) else [] if members is None else [members]
         parsed = ParsedReply(tuple(items[: self.max_items]))
@@ -235,7 +255,7 @@ class GraphExtractor:
         return _GraphDraft((), tuple(relations), parsed)
 
     def _parse_reply(self, raw: object, inputs: ExtractionInput) -> _GraphDraft:
-        """The graph of an answer in JSON."""
+        """Parse a JSON reply into a draft."""
         parsed = parse_items(
             raw, (), item_keys=("entities", "relations"), max_items=self.max_items, label=self.name
         )
@@ -255,22 +275,22 @@ class GraphExtractor:
 
 @dataclass(frozen=True, slots=True)
 class LocalGraphExtractor:
-    """The entities and relations another extractor finds, and nothing else of it."""
+    """An extractor that keeps only the entities and relations of another one."""
 
     inner: Extractor
 
     @property
     def name(self) -> str:
-        """`graph:` and the extractor it leans on."""
+        """Return `graph:` and the name of the inner extractor."""
         return f"graph:{self.inner.name}"
 
     @property
     def local(self) -> bool:
-        """Whether the other one is."""
+        """Return True if the inner extractor calls no model."""
         return self.inner.local
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """Entities and relations only."""
+        """Return the inner extractor's result without its claims."""
         return replace((yield from self.inner.extract(inputs)), claims=())
 
 
@@ -317,7 +337,7 @@ def _parse_relation(item: Any, speaker: str) -> Relation | RejectedItem:
 
 
 def _check_draft(inputs: ExtractionInput, draft: _GraphDraft, usage: Usage) -> ExtractionResult:
-    """Of what was drawn, what was spoken of: names that were said, relations between two different ones of them."""
+    """Keep the entities that were mentioned and the relations between two of them."""
     grounding = GroundingIndex(inputs.turns)
     speakers = {
         normalise_text(DEFAULT_SPEAKER),
@@ -376,7 +396,7 @@ def _ground_relation(
     speakers: set[str],
     grounding: GroundingIndex,
 ) -> Relation | RejectedClaim:
-    """The relation with both ends spelt as the entities are, and the turn it was said in."""
+    """Return the relation with its ends spelled like the entities, and the turn it was said in."""
     ends = [normalise_text(relation.src), normalise_text(relation.dst)]
     text = f"{relation.src} {relation.rel} {relation.dst}"
     if ends[0] == ends[1]:

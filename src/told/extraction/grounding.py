@@ -1,8 +1,9 @@
-"""Grounded or quarantined: where in the turns a claim was said, if it was.
+"""Ground claims: find where in the turns a claim was said.
 
-Numbers must be there exactly, names but for a letter or two, and at least half of all words in any form. A date may be
-one that the speaker named by other words ("last Friday"). What an assistant said counts only where a user said yes to
-it. What a tool or a document says is never put together with what a user said, nor taken for it.
+Numbers must match exactly, names up to a typo or two, and at least half of the words in any
+inflection. A date may have been said in other words ("last Friday"). Words of an assistant count
+only if the user confirms them. Words of a tool or a document are never combined with a user's words
+or attributed to the user.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ _UNINFORMATIVE_ROOTS: Final = frozenset(
 
 
 class MatchMode(Enum):
-    """How a word is compared."""
+    """The comparison mode of a word."""
 
     WORD = "word"
     NAME = "name"
@@ -55,7 +56,7 @@ class MatchMode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class TextToken:
-    """A word, where it stands, and the forms it is compared in: itself, its root, and the number it says, if any."""
+    """A word with its span and the forms it is compared by."""
 
     start: int
     end: int
@@ -67,14 +68,14 @@ class TextToken:
 
 @dataclass(frozen=True, slots=True)
 class SearchToken:
-    """A word to look for, and how."""
+    """A word to search for and its comparison mode."""
 
     token: TextToken
     mode: MatchMode
 
 
 def tokenize(text: str) -> list[TextToken]:
-    """The words of a text in order."""
+    """Split a text into tokens."""
     return [_build_token(text, match.start(), match.end()) for match in _TOKEN.finditer(text)]
 
 
@@ -90,7 +91,10 @@ def _build_token(text: str, start: int, end: int) -> TextToken:
 
 @lru_cache(maxsize=1 << 12)
 def parse_number(form: str) -> str | None:
-    """The number a word says, in digits: "1,200", "1200" and "three" alike; articles are no numbers."""
+    """Return the number a word denotes, in digits: "1,200", "1200" and "three".
+
+    Articles are not numbers.
+    """
     if _DIGITS.fullmatch(form):
         plain = re.sub(r",(?=\d{3}\b)", "", form).replace(",", ".")
         return plain.rstrip("0").rstrip(".") if "." in plain else plain.lstrip("0") or "0"
@@ -103,10 +107,10 @@ def parse_number(form: str) -> str | None:
 def extract_search_tokens(
     text: str, *, exclude: Collection[str] = (), is_sentence: bool = False
 ) -> list[SearchToken]:
-    """The words of a text that tell something, without those that are left out and the stop-words.
+    """Return the content words of a text, without stop words and the excluded forms.
 
-    In a `sentence` the first word is no name only because it begins with a capital letter, and the verbs that most
-    sentences have tell nothing: whoever likes trains did not say so of aeroplanes.
+    With `is_sentence`, a capital letter does not make the first word a name, and common verbs are
+    not content words: "likes trains" must not ground "likes planes".
     """
     tokens = tokenize(text)
     has_date = any(_is_date(token) for token in tokens)
@@ -143,7 +147,7 @@ def _is_date(token: TextToken) -> bool:
 
 
 def is_token_match(search_token: SearchToken, token: TextToken) -> bool:
-    """Whether a word is what was looked for."""
+    """Return True if a token matches a search token."""
     wanted = search_token.token
     if wanted.form == token.form:
         return True
@@ -159,12 +163,12 @@ def is_token_match(search_token: SearchToken, token: TextToken) -> bool:
 
 
 def get_max_typos(form: str) -> int:
-    """How many letters of a word may be wrong: none of a short one, two of a long one."""
+    """Return the number of typos allowed in a word of this length."""
     return 0 if len(form) < 5 else 1 if len(form) < 9 else 2
 
 
 def _has_same_root(left: str, right: str) -> bool:
-    """Whether two words begin alike and only their endings differ: "allergic" and "allergy"."""
+    """Return True if two roots share a prefix and differ only in a short ending."""
     shared = next(
         (n for n, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
         min(len(left), len(right)),
@@ -174,7 +178,7 @@ def _has_same_root(left: str, right: str) -> bool:
 
 @lru_cache(maxsize=1 << 14)
 def is_within_edits(left: str, right: str, max_edits: int) -> bool:
-    """Whether one word becomes the other by at most so many letters added, left out, changed or swapped."""
+    """Return True if two words are within `max_edits` edits, counting a transposition as one."""
     if abs(len(left) - len(right)) > max_edits:
         return False
     if not max_edits:
@@ -194,7 +198,10 @@ def is_within_edits(left: str, right: str, max_edits: int) -> bool:
 
 
 def build_initials(search_tokens: list[SearchToken]) -> list[str]:
-    """For every needle how the names in a row it belongs to are written in short: "sf" for both of San Francisco."""
+    """Return the initials of the multi-word name each search token belongs to, else "".
+
+    Both words of "San Francisco" have the initials "sf".
+    """
     short_forms: list[str] = []
     for is_name, run in groupby(
         search_tokens, key=lambda search_token: search_token.mode is MatchMode.NAME
@@ -206,18 +213,19 @@ def build_initials(search_tokens: list[SearchToken]) -> list[str]:
 
 MIN_WORD_SHARE: Final = 0.5
 MAX_WINDOW: Final = 3
-"""How many sentences in a row one claim may be put together from."""
+"""Maximum number of consecutive sentences that may support one claim."""
 MIN_QUOTE_SHARE: Final = 0.8
-"""How much of a quotation must be there word for word."""
+"""Minimum share of a quote's words that must match."""
 
 DEFAULT_SPEAKER: Final = "User"
-"""Whom claims are about where nothing gives a name."""
+"""Subject of claims when the speaker has no name."""
 
 FIRST_UNSPACED_CHAR: Final = "\u0e00"
-"""From here on most scripts are written without spaces, or with particles that cling to a word."""
+"""Scripts from here on mostly have no spaces, or attach particles to words."""
 
 _AFFIRMATION: Final = lazy_regex(
-    r"\W*(?:yes|yeah|yep|yup|yea|right|correct|exactly|indeed|sure|absolutely|definitely|true|of course|that'?s right"
+    r"\W*(?:yes|yeah|yep|yup|yea|right|correct|exactly|indeed|sure|absolutely|definitely|true"
+    r"|of course|that'?s right"
     r"|i do|i am|i did|ja|genau|stimmt|oui|si|s[ií]|claro|sim|da|да|はい|是)(?!\w)",
     re.IGNORECASE,
 )
@@ -226,7 +234,10 @@ _ELLIPSIS: Final = lazy_regex(r"\s*(?:\.\.\.|\u2026|\[\.\.\.\])\s*")
 
 @dataclass(frozen=True, slots=True)
 class TextLocation:
-    """Where something was said: the turn, the part of its content, and whether only an assistant said so."""
+    """A turn and a span in it.
+
+    `unconfirmed` is set if only an assistant said it.
+    """
 
     turn: int
     span: tuple[int, int]
@@ -243,7 +254,7 @@ class _IndexedSentence:
 
 
 class GroundingIndex:
-    """What was said, ready to be looked up."""
+    """An index of the turns for finding quotes, values and claims."""
 
     def __init__(self, turns: Sequence[InputTurn]) -> None:
         self.turns = turns
@@ -270,12 +281,15 @@ class GroundingIndex:
     def find_value(
         self, value: str, *, exclude: Collection[str] = (), is_sentence: bool = False
     ) -> TextLocation | None:
-        """Where a value stands, first in what users said and last in what an assistant said; None if it is nowhere."""
+        """Return the location of a value, searching the most trusted turns first, or None."""
         locations = self._find_locations(value, exclude=exclude, is_sentence=is_sentence)
         return next(locations, None)
 
     def locate_claim(self, claim: Claim) -> TextLocation | None:
-        """Where the value of a claim stands: where the most of the claim does, of equals in what users said."""
+        """Return the location of a claim's value that shares the most words with the claim.
+
+        Only turns that are a source of facts compete; otherwise the first location wins.
+        """
         query = _build_claim_query(claim)
         locations = list(
             self._find_locations(query.value, exclude=query.exclude, is_sentence=query.is_sentence)
@@ -294,7 +308,7 @@ class GroundingIndex:
         return max(people_locations, key=lambda location: len(roots & self._get_roots_at(location)))
 
     def is_claim_at(self, claim: Claim, location: TextLocation) -> bool:
-        """Whether the sentences at a place hold the value of a claim, whoever said it."""
+        """Return True if the sentences at a location contain the value of a claim."""
         query = _build_claim_query(claim)
         search_tokens = extract_search_tokens(
             query.value, exclude=query.exclude, is_sentence=query.is_sentence
@@ -307,7 +321,7 @@ class GroundingIndex:
         )
 
     def locate_quote(self, text: str) -> TextLocation | None:
-        """Where a quotation stands, as good as word for word; parts may be left out where it has an ellipsis."""
+        """Return the location of a quote, allowing small differences and an ellipsis."""
         parts = [part for part in _ELLIPSIS.split(text) if tokenize(part)]
         for number in (number for tier in self._tiers for number in tier):
             if span := _find_quote(parts, self.turns[number].evidence.content):
@@ -315,7 +329,7 @@ class GroundingIndex:
         return None
 
     def find_confirmed_turn(self, location: TextLocation) -> TextLocation | None:
-        """The assistant's turn that a turn says yes to, if it does."""
+        """Return the assistant turn that a turn confirms, or None."""
         before = location.turn - 1
         if (
             before < 0
@@ -326,14 +340,17 @@ class GroundingIndex:
         return TextLocation(before, (0, len(self.turns[before].evidence.content)))
 
     def get_fallback_turn(self) -> int:
-        """The last turn of the least trusted, for it may be theirs; an assistant's only if nobody else spoke."""
+        """Return the last turn of the least trusted source, for claims without a location.
+
+        An assistant's turn is used only if there is no other.
+        """
         people = [tier for tier in self._tiers if is_fact_source(self.turns[tier[-1]])]
         return people[-1][-1] if people else max(len(self.turns) - 1, 0)
 
     def _find_locations(
         self, value: str, *, exclude: Collection[str], is_sentence: bool
     ) -> Iterator[TextLocation]:
-        """Where a value stands, in the words of each that there is to trust in turn."""
+        """Yield the best location of a value in each trust tier, the most trusted first."""
         if not value.strip():
             return
         search_tokens = extract_search_tokens(value, exclude=exclude, is_sentence=is_sentence)
@@ -357,7 +374,7 @@ class GroundingIndex:
         }
 
     def _is_agreement(self, turn: int) -> bool:
-        """Whether a turn is one in which a user says yes."""
+        """Return True if a turn is a user's and begins with a yes."""
         evidence = self.turns[turn].evidence
         return (
             trust_of_channel(evidence.role, evidence.sort) is Trust.USER
@@ -365,7 +382,7 @@ class GroundingIndex:
         )
 
     def _resolve_confirmation(self, location: TextLocation) -> TextLocation:
-        """An assistant's words become those of a user who says yes right after them; other words are what they are."""
+        """Move an assistant's location to the user turn confirming it, or mark it unconfirmed."""
         after = location.turn + 1
         if is_fact_source(self.turns[location.turn]):
             return location
@@ -374,7 +391,7 @@ class GroundingIndex:
         return TextLocation(location.turn, location.span, unconfirmed=True)
 
     def _find_verbatim(self, value: str, tier: Sequence[int]) -> TextLocation | None:
-        """The sentence that has the value letter for letter, which also finds it in scripts without spaces."""
+        """Find the sentence with the exact value; this also works in scripts without spaces."""
         plain = normalise_text(value)
         if len(plain) < 2 and plain < FIRST_UNSPACED_CHAR:
             return None
@@ -389,7 +406,7 @@ class GroundingIndex:
     def _find_window(
         self, search_tokens: list[SearchToken], tier: Sequence[int]
     ) -> TextLocation | None:
-        """The fewest sentences in a row that hold it; failing that, the best one if the turns hold it together."""
+        """Find the shortest run of sentences that contains the value, else the best sentence."""
         sentence_sets, tier_turns = self._find_sentences(search_tokens), frozenset(tier)
         best_match: tuple[float, int, TextLocation] | None = None
         for begin in sorted(set().union(*sentence_sets)):
@@ -419,7 +436,7 @@ class GroundingIndex:
     def _find_scattered(
         self, search_tokens: list[SearchToken], sentence_sets: list[set[int]], tier: Sequence[int]
     ) -> TextLocation | None:
-        """The sentence with most of it, where all of it was said, but not in one place."""
+        """Find the best sentence if the value is spread over several turns of a tier."""
         tier_turns = frozenset(tier)
         everything = {
             number
@@ -445,7 +462,7 @@ class GroundingIndex:
         window: set[int],
         *turns: int,
     ) -> bool:
-        """Whether sentences hold all numbers, dates and names, and at least half of what is no number."""
+        """Return True if all numbers, dates and names and half of the words are in the window."""
         has_time = any(self._has_time[turn] for turn in turns)
         present = [
             not window.isdisjoint(sentence_set) or (token.mode is MatchMode.DATE and has_time)
@@ -466,7 +483,10 @@ class GroundingIndex:
         )
 
     def _find_sentences(self, search_tokens: list[SearchToken]) -> list[set[int]]:
-        """For every needle the sentences that hold it; other spellings count where the word itself is nowhere."""
+        """Return the sentences that contain each search token.
+
+        Other spellings count only if the exact word occurs nowhere.
+        """
         short_forms = build_initials(search_tokens)
         return [
             self._by_form.get(token.token.form)
@@ -476,7 +496,10 @@ class GroundingIndex:
         ]
 
     def _find_similar(self, search_token: SearchToken) -> set[int]:
-        """The sentences that hold the same number, or a word like it; the first two letters may be swapped at most."""
+        """Return the sentences with the same number or a similar word.
+
+        Only words that begin with one of the first two letters are compared.
+        """
         if search_token.token.value is not None:
             return self._by_number.get(search_token.token.value, set())
         form = search_token.token.form
@@ -495,7 +518,7 @@ class GroundingIndex:
         return self._similar_cache[key]
 
     def _find_substring(self, form: str) -> set[int]:
-        """The sentences that have a word of a script without spaces somewhere in a longer run."""
+        """Return the sentences that contain a word of a script without spaces as a substring."""
         if form < FIRST_UNSPACED_CHAR:
             return set()
         return {
@@ -507,7 +530,7 @@ class GroundingIndex:
 
 @dataclass(frozen=True, slots=True)
 class _ClaimQuery:
-    """What is looked for of a claim: its object, or all it says but whom it is about."""
+    """The text to look up for a claim: its object, or its text without the subject."""
 
     value: str
     exclude: frozenset[str]
@@ -521,12 +544,12 @@ def _build_claim_query(claim: Claim) -> _ClaimQuery:
 
 
 def _get_subject_forms(claim: Claim) -> frozenset[str]:
-    """The words for whom a claim is about."""
+    """Return the word forms of a claim's subject."""
     return frozenset(token.form for token in tokenize(f"{DEFAULT_SPEAKER} {claim.subject or ''}"))
 
 
 def _group_by_trust(turns: Sequence[InputTurn]) -> list[Sequence[int]]:
-    """The turns by how far their sources are trusted, the farthest first; assistants, who only give context, last."""
+    """Group turn numbers by trust, the most trusted first and assistants last."""
     tiers: dict[tuple[bool, Trust], list[int]] = {}
     for number, turn in enumerate(turns):
         key = is_fact_source(turn), trust_of_channel(turn.evidence.role, turn.evidence.sort)
@@ -543,7 +566,7 @@ def _has_overlap(sentence: _IndexedSentence, location: TextLocation) -> bool:
 
 
 def _split_sentences(turn: int, content: str) -> list[_IndexedSentence]:
-    """The sentences of a turn with their places and words."""
+    """Split a turn into sentences with their spans and tokens."""
     indexed: list[_IndexedSentence] = []
     position = 0
     for sentence in split_sentences(content):
@@ -558,7 +581,7 @@ def _split_sentences(turn: int, content: str) -> list[_IndexedSentence]:
 
 
 def _find_quote(parts: Sequence[str], content: str) -> tuple[int, int] | None:
-    """From where to where a text holds all parts of a quotation, in order."""
+    """Return the span of a text that contains all parts of a quote in order, or None."""
     tokens = tokenize(content)
     spans: list[tuple[int, int]] = []
     for part in parts:
@@ -576,7 +599,7 @@ def _find_quote(parts: Sequence[str], content: str) -> tuple[int, int] | None:
 def _align_tokens(
     search_tokens: list[SearchToken], tokens: list[TextToken]
 ) -> tuple[int, int] | None:
-    """Where words follow each other as sought, with at most one in five another one."""
+    """Return the span of the best match of consecutive words, tolerating one mismatch in five."""
     best, span = 0, None
     for begin in range(max(len(tokens) - len(search_tokens), 0) + 1):
         run = tokens[begin : begin + len(search_tokens)]

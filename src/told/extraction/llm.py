@@ -1,4 +1,4 @@
-"""Facts as sentences: one question, an array of strings for an answer, and any prompt the caller likes better."""
+"""Extract facts as sentences with a single model call."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from told.extraction.grounding import GroundingIndex
 from told.extraction.prompting import ask_llm, is_fact_source, load_prompt, render_conversation
 from told.extraction.replies import (
     ITEM_KEYS,
+    LIST_KEYS,
+    MAX_ITEMS,
     GroundingOptions,
-    ParsedReply,
     SentenceReader,
     build_result,
     convert_items,
+    extract_given_facts,
     get_speaker_name,
     parse_items,
     parse_proposal,
@@ -22,20 +24,23 @@ from told.extraction.replies import (
 )
 from told.flow import Flow
 from told.ingest.types import ExtractionInput, ExtractionResult
-from told.ports import LLM, Usage
+from told.ports import LLM
 
-MAX_ITEMS: Final = 500
-LIST_KEYS: Final = ("facts", "memories")
 SCHEMA: Final[dict[str, Any]] = {
-    "type": "object", "required": ["facts"], "additionalProperties": False,
+    "type": "object",
+    "required": ["facts"],
+    "additionalProperties": False,
     "properties": {"facts": {"type": "array", "items": {"type": "string"}}},
-}  # fmt: skip
-REPLY_FORMAT: Final = 'Reply with JSON only: {"facts": ["one sentence", "another sentence"]}; {"facts": []} if there is none.'
+}
+REPLY_FORMAT: Final = (
+    'Reply with JSON only: {"facts": ["one sentence", "another sentence"]}; '
+    '{"facts": []} if there is none.'
+)
 
 
 @dataclass(frozen=True, slots=True)
 class FactsExtractor:
-    """Asks a model for the facts of a conversation, each a sentence in the third person."""
+    """An extractor that asks a model for facts as sentences in the third person."""
 
     llm: LLM
     reader: SentenceReader = read_nothing
@@ -44,16 +49,20 @@ class FactsExtractor:
 
     @property
     def name(self) -> str:
-        """`facts:` and the model."""
+        """Return `facts:` and the model name."""
         return f"facts:{self.llm.model}"
 
     @property
     def local(self) -> bool:
-        """No: a model is asked."""
+        """Return False: this extractor calls a model."""
         return False
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """The facts; `heard.prompt` takes the place of told's own, and `heard.facts` are read without asking."""
+        """Return the facts found by the model.
+
+        `inputs.prompt` replaces the built-in prompt; `inputs.facts` are used without calling the
+        model.
+        """
         if inputs.facts:
             return extract_given_facts(inputs, self.reader)
         if not any(map(is_fact_source, inputs.turns)):
@@ -74,18 +83,3 @@ class FactsExtractor:
             parsed,
             usage,
         )
-
-
-def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
-    """Facts that came with what was heard; whoever gave them answers for them, so none is quarantined."""
-    speaker = get_speaker_name(inputs)
-    proposals, parsed = convert_items(
-        ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader)
-    )
-    validated = validate_proposals(
-        inputs,
-        GroundingIndex(inputs.turns),
-        proposals,
-        GroundingOptions(strict=False, replies=True),
-    )
-    return build_result(validated, parsed, Usage())

@@ -1,4 +1,4 @@
-"""Extraction in steps: a model looks at what is held, then writes down what is new, by a tool for each kind."""
+"""Extract in rounds: the model reads existing memories, then writes new ones with tools."""
 
 from __future__ import annotations
 
@@ -55,24 +55,27 @@ from told.text.tokens import make_snippet, normalise_text, split_sentences
 
 
 class MemoryReader(Protocol):
-    """The memories of a scope, to be read."""
+    """Read access to the memories of a scope."""
 
     def read_memory(self, id: str) -> Flow[Fact | None]:
-        """The memory of this id as it is held now, if it is here."""
+        """Return the current version of a memory, or None."""
 
     def list_memories(self, kind: str) -> Flow[Sequence[Fact]]:
-        """The memories of a kind, or of every kind if it is empty, the newest last."""
+        """Return the memories of a kind, or of every kind if it is empty, newest last."""
 
     def list_links(self, id: str) -> Flow[Sequence[Link]]:
-        """What leads to and from a memory."""
+        """Return the links from and to a memory."""
 
     def get_access_stats(self, id: str) -> Flow[AccessCount | None]:
-        """How often a memory was recalled and when last; None if it is not here."""
+        """Return the access count of a memory, or None if there is no such memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreMemoryReader:
-    """The shelf of a store; `now` decides what has expired."""
+    """A memory reader backed by a store.
+
+    `now` decides what has expired.
+    """
 
     store: Store
     scope: Scope
@@ -80,7 +83,7 @@ class StoreMemoryReader:
     limit: int = 50
 
     def read_memory(self, id: str) -> Flow[Fact | None]:
-        """The memory of this id, if the scope covers it and it is not in doubt."""
+        """Return the memory if the scope covers it and it is not quarantined."""
         fact = yield from call(self.store.get_fact, self.scope.account, id)
         return (
             fact
@@ -89,7 +92,7 @@ class StoreMemoryReader:
         )
 
     def list_memories(self, kind: str) -> Flow[Sequence[Fact]]:
-        """The newest of a kind, oldest first."""
+        """Return the newest memories of a kind, oldest first."""
         query = FactQuery(
             self.scope, AsOf(LATEST, self.now), parse_filter({"kind": kind} if kind else None)
         )
@@ -97,14 +100,14 @@ class StoreMemoryReader:
         return [fact for fact in facts if fact.kind not in UNLISTED_KINDS][-self.limit :]
 
     def list_links(self, id: str) -> Flow[Sequence[Link]]:
-        """The links of a memory of the scope to others of it."""
+        """Return the links of a memory inside the scope."""
         if (yield from self.read_memory(id)) is None:
             return ()
         links = yield from call(self.store.find_links, self.scope.account, [id])
         return [link for link in links if self.scope.covers(link.scope)][: self.limit]
 
     def get_access_stats(self, id: str) -> Flow[AccessCount | None]:
-        """The recalls of a memory of the scope."""
+        """Return the access count of a memory in the scope, or None."""
         if (yield from self.read_memory(id)) is None:
             return None
         counts = yield from call(self.store.access_counts, self.scope.account, [id])
@@ -113,33 +116,33 @@ class StoreMemoryReader:
 
 @dataclass(frozen=True, slots=True)
 class StaticMemoryReader:
-    """A shelf of the few memories that came with what was heard, where there is no store to look into."""
+    """A memory reader over given facts, for use without a store."""
 
     facts: tuple[Fact, ...] = ()
 
     def read_memory(self, id: str) -> Flow[Fact | None]:
-        """The memory of this id, if it came along."""
+        """Return the given fact with this id, or None."""
         return next((fact for fact in self.facts if fact.id == id), None)
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
     def list_memories(self, kind: str) -> Flow[Sequence[Fact]]:
-        """Those of a kind."""
+        """Return the given facts of a kind."""
         return [fact for fact in self.facts if kind in ("", fact.kind)]
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
-    def list_links(self, id: str) -> Flow[Sequence[Link]]:
-        """None are known."""
+    def list_links(self, id: str) -> Flow[Sequence[Link]]:  # noqa: ARG002
+        """Return no links."""
         return ()
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
     def get_access_stats(self, id: str) -> Flow[AccessCount | None]:
-        """Never recalled, as far as is known."""
+        """Return a zero count for a given fact, else None."""
         return None if (yield from self.read_memory(id)) is None else AccessCount(0, 0)
 
 
 MAX_ROUNDS: Final = 6
 MAX_CALLS: Final = 50
-"""How many tools a model may use in one step."""
+"""Maximum number of tool calls per round."""
 CONTENT_LIMIT: Final = 20_000
 SHORT_REPLY_LIMIT: Final = 80
 WRITE_TOOL_PREFIX: Final = "extract_"
@@ -152,7 +155,7 @@ _NON_META_FIELDS: Final = frozenset(
     ("confidence", "evidence", "evidence_quote", "polarity", "content")
 )
 _SUMMARY_FIELDS: Final = frozenset(("abstract", "overview"))
-"""Fields that speak of all sentences of a memory, and so of none of them."""
+"""Fields that summarise a whole memory, not one sentence of it."""
 _NOTHING_NEW: Final = lazy_regex(
     r"\b(?:nothing|no new|none|done|no (?:\w+ )?(?:facts|memories))\b", re.IGNORECASE
 )
@@ -164,25 +167,34 @@ _INVALID_TOOL_CHARS: Final = lazy_regex(r"[^a-zA-Z0-9_-]")
 _ID_SCHEMA: Final = {"type": "object", "required": ["id"], "properties": {"id": {"type": "string"}}}
 _READ_TOOL_SPECS: Final = (
     Tool("read", "Show one memory, whole.", _ID_SCHEMA),
-    Tool("list", "Show the memories of a kind, or of all kinds.",
-         {"type": "object", "properties": {"kind": {"type": "string", "description": "A kind; empty for all."}}}),
+    Tool(
+        "list",
+        "Show the memories of a kind, or of all kinds.",
+        {
+            "type": "object",
+            "properties": {"kind": {"type": "string", "description": "A kind; empty for all."}},
+        },
+    ),
     Tool("relations", "Show what a memory is linked to.", _ID_SCHEMA),
     Tool("access_stats", "Show how often a memory was recalled, and when last.", _ID_SCHEMA),
-    Tool(DONE_TOOL, "End the work: everything new is written down, or nothing is new.",
-         {"type": "object", "properties": {"why": {"type": "string"}}}),
-)  # fmt: skip
+    Tool(
+        DONE_TOOL,
+        "End the work: everything new is written down, or nothing is new.",
+        {"type": "object", "properties": {"why": {"type": "string"}}},
+    ),
+)
 
 
-# Tools ----------------------------------------------------------------------------------------------------------------
+# Tools
 
 
 def get_tool_name(kind: Kind) -> str:
-    """The name of the tool that writes a memory of a kind."""
+    """Return the name of the tool that writes a kind."""
     return WRITE_TOOL_PREFIX + _INVALID_TOOL_CHARS.sub("_", kind.name)[:48]
 
 
 def build_tools(kinds: Sequence[Kind]) -> list[Tool]:
-    """The tools for looking, and one for writing each kind."""
+    """Return the read tools and one write tool per kind."""
     return [
         *_READ_TOOL_SPECS,
         *(
@@ -194,9 +206,8 @@ def build_tools(kinds: Sequence[Kind]) -> list[Tool]:
 
 def _describe_kind(kind: Kind) -> str:
     examples = "".join(f' Such as: "{example}"' for example in kind.examples[:2])
-    return f"Write down a memory of the kind {kind.name}: {' '.join(kind.description.split())}{examples}"[
-        :1000
-    ]
+    description = f"{' '.join(kind.description.split())}{examples}"
+    return f"Write down a memory of the kind {kind.name}: {description}"[:1000]
 
 
 def _build_parameters(kind: Kind) -> Mapping[str, Any]:
@@ -217,19 +228,17 @@ def _build_parameters(kind: Kind) -> Mapping[str, Any]:
 
 
 def _build_property(field_spec: Field) -> Mapping[str, Any]:
-    schema = {
-        "type": str(field_spec.type),
-        "description": f"{field_spec.description}{_CONTENT_HINT if field_spec.name == 'content' else ''}",
-    }
+    hint = _CONTENT_HINT if field_spec.name == "content" else ""
+    schema = {"type": str(field_spec.type), "description": f"{field_spec.description}{hint}"}
     return schema | ({"enum": list(field_spec.enum)} if field_spec.enum else {})
 
 
-# The work -------------------------------------------------------------------------------------------------------------
+# Session
 
 
 @dataclass(slots=True)
 class _ToolSession:
-    """How far the work has come."""
+    """The state of one extraction loop."""
 
     inputs: ExtractionInput
     memory_reader: MemoryReader
@@ -242,7 +251,7 @@ class _ToolSession:
     is_done: bool = False
 
     def call_tool(self, tool_call: ToolCall) -> Flow[str]:
-        """What a tool answers."""
+        """Run a tool call and return its output."""
         arguments = tool_call.arguments if isinstance(tool_call.arguments, Mapping) else {}
         if tool_call.name == DONE_TOOL:
             self.is_done = True
@@ -272,7 +281,7 @@ class _ToolSession:
         return NO_SUCH_MEMORY if access is None else _format_access(access)
 
     def _write_memory(self, kind: Kind, arguments: Mapping[str, Any]) -> str:
-        """Take a memory the model wants to write down, or say what is wrong with it."""
+        """Record a memory written by the model, or return what is wrong with it."""
         values = {
             field_spec.name: _coerce_value(
                 field_spec, get_first(arguments, field_spec.name.casefold())
@@ -316,7 +325,7 @@ def _build_claims(
     speaker: str,
     reader: SentenceReader,
 ) -> list[Claim]:
-    """What a memory of a kind claims: a document with a key is one, a profile as much as it has sentences."""
+    """Build the claims of a written memory: one per document, or per sentence of a profile."""
     is_negated = str(get_first(arguments, "polarity")).strip().casefold() == NEGATED
     confidence = parse_confidence(get_first(arguments, "confidence"))
     if kind.key == VALUE:
@@ -350,7 +359,7 @@ def _build_claims(
 
 
 def _coerce_value(field_spec: Field, raw: Any) -> Any:
-    """A field's value, if it is one; numerals and words for yes and no are understood."""
+    """Convert a raw value to the field's type, or return None."""
     if raw is None:
         return None
     match str(field_spec.type):
@@ -364,7 +373,7 @@ def _coerce_value(field_spec: Field, raw: Any) -> Any:
 
 
 def _coerce_text(raw: Any) -> str | None:
-    """A text with its lines, such as the steps of a skill, or a list as one."""
+    """Return a multi-line text, or the items of a list joined by newlines."""
     parts = raw if isinstance(raw, list) else raw.splitlines() if isinstance(raw, str) else [raw]
     text = "\n".join(filter(None, (to_line(part, CONTENT_LIMIT) for part in parts[:CONTENT_LIMIT])))
     return text if text and len(text) <= CONTENT_LIMIT else None
@@ -402,12 +411,12 @@ def _format_access(access: AccessCount) -> str:
     )
 
 
-# The extractor --------------------------------------------------------------------------------------------------------
+# Extractor
 
 
 @dataclass(frozen=True, slots=True)
 class ReactExtractor:
-    """Lets a model look at what is held before it writes, for a bounded number of steps."""
+    """An extractor whose model may read memories before it writes, in a few rounds."""
 
     llm: ToolLLM
     memory_reader: Callable[[Scope], MemoryReader] | None = None
@@ -417,16 +426,16 @@ class ReactExtractor:
 
     @property
     def name(self) -> str:
-        """`react:` and the model."""
+        """Return `react:` and the model name."""
         return f"react:{self.llm.model}"
 
     @property
     def local(self) -> bool:
-        """No: a model is asked."""
+        """Return False: this extractor calls a model."""
         return False
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """What is new in what was heard; nothing new is a good outcome."""
+        """Return the new claims of the turns, possibly none."""
         kinds = list_extractable_kinds(inputs.ontology)
         if not kinds or not any(map(is_fact_source, inputs.turns)):
             return ExtractionResult()
@@ -452,12 +461,9 @@ class ReactExtractor:
         self, session: _ToolSession, tools: list[Tool]
     ) -> Flow[tuple[Usage, ParsedReply]]:
         inputs, usage = session.inputs, Usage()
-        lines = [
-            ChatLine(
-                "user",
-                f"{render_conversation(inputs)}\n\nAlready held:\n{fence_as_data('held', format_memories(inputs.nearby_facts))}",
-            )
-        ]
+        known = fence_as_data("held", format_memories(inputs.nearby_facts))
+        question = f"{render_conversation(inputs)}\n\nAlready held:\n{known}"
+        lines = [ChatLine("user", question)]
         for number in range(self.rounds):
             reply = yield from ask_llm_with_tools(
                 self.llm, inputs.prompt or load_prompt("react"), lines, tools
@@ -482,7 +488,7 @@ class ReactExtractor:
 
 
 def _is_nothing_new(text: str) -> bool:
-    """Whether a model says in words that nothing is new."""
+    """Return True if a model's text says that nothing is new."""
     stripped = text.strip()
     return stripped in ("[]", "{}") or (
         len(stripped) <= SHORT_REPLY_LIMIT and _NOTHING_NEW.search(stripped) is not None
@@ -490,7 +496,7 @@ def _is_nothing_new(text: str) -> bool:
 
 
 def _parse_written_calls(reply: ToolReply) -> tuple[ToolCall, ...]:
-    """Calls a model wrote down as text instead of making them."""
+    """Return the tool calls that a model wrote as text."""
     if "{" not in reply.text:
         return ()
     parsed_items = parse_items(

@@ -1,93 +1,29 @@
-"""Extractors by name."""
+"""Build extractors by name.
+
+Extractor modules are imported when first built, so that importing this module stays cheap.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from told.errors import ConfigError
-from told.extraction.apertures import DEEP, EXHAUSTIVE, SINGLE, ApertureExtractor
-from told.extraction.closed_world import (
-    ClosedExtractor,
-    build_proposals,
-    list_concepts,
-    list_extractable_kinds,
-    parse_form_item,
-)
-from told.extraction.graph import GraphExtractor, LocalGraphExtractor
-from told.extraction.grounding import GroundingIndex
-from told.extraction.llm import FactsExtractor, extract_given_facts
-from told.extraction.react import MemoryReader, ReactExtractor
-from told.extraction.replies import (
-    GroundingOptions,
-    ParsedReply,
-    SentenceReader,
-    build_result,
-    convert_items,
-    read_nothing,
-    validate_proposals,
-)
 from told.flow import Flow
 from told.ingest.messages import InputTurn
-from told.ingest.types import CONCEPT, ExtractedClaim, ExtractionInput, ExtractionResult, Extractor
+from told.ingest.types import ExtractedClaim, ExtractionInput, ExtractionResult, Extractor
 from told.model.entry import Claim
 from told.model.kind import Ontology
 from told.model.scope import Scope
-from told.ports import LLM, ToolLLM, Usage
+from told.ports import LLM, ToolLLM
 from told.settings import Settings
 from told.text.tokens import format_value
 
-TRUSTED_OPTIONS = GroundingOptions(strict=False, replies=True)
-"""Whoever gives facts answers for them: none is quarantined for its words."""
-
-
-@dataclass(frozen=True, slots=True)
-class GivenExtractor:
-    """Reads facts that came with what was heard: sentences, triples, and lines of an ontology's form."""
-
-    reader: SentenceReader = read_nothing
-    name: str = "given"
-    local: bool = True
-
-    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """The facts; a line of the form has to hold as if a model had filled it in."""
-        form_items = tuple(
-            fact for fact in inputs.facts if isinstance(fact, Mapping) and CONCEPT in fact
-        )
-        rest = tuple(
-            fact for fact in inputs.facts if not any(fact is form_item for form_item in form_items)
-        )
-        result = extract_given_facts(replace(inputs, facts=rest), self.reader)
-        form_result = _extract_form_items(inputs, form_items, self.reader)
-        return replace(
-            result,
-            claims=(*result.claims, *form_result.claims),
-            rejected=(*result.rejected, *form_result.rejected),
-            unreadable_replies=(*result.unreadable_replies, *form_result.unreadable_replies),
-        )
-        yield  # a flow, though it asks for nothing
-
-
-def _extract_form_items(
-    inputs: ExtractionInput, form_items: tuple[Mapping[str, object], ...], reader: SentenceReader
-) -> ExtractionResult:
-    grounding = GroundingIndex(inputs.turns)
-    names = {concept.name: concept for concept in list_concepts(inputs.ontology)}
-    concept_values, parsed = convert_items(
-        ParsedReply(form_items),
-        form_items,
-        lambda form_item: parse_form_item(form_item, names, grounding, replies=True),
-    )
-    return build_result(
-        validate_proposals(
-            inputs, grounding, build_proposals(inputs, concept_values, reader), TRUSTED_OPTIONS
-        ),
-        parsed,
-        Usage(),
-    )
-
+if TYPE_CHECKING:
+    from told.extraction.react import MemoryReader
+    from told.extraction.replies import SentenceReader
 
 EXTRACTOR_NAMES: Final = (
     "verbatim",
@@ -103,39 +39,39 @@ EXTRACTOR_NAMES: Final = (
 
 
 def build_unknown_error(name: object) -> ConfigError:
-    """What to say to a name that no extractor has."""
+    """Build the error for an unknown extractor name."""
     close_matches = get_close_matches(name, EXTRACTOR_NAMES, 1) if isinstance(name, str) else []
     hint = (
         f"Did you mean {close_matches[0]!r}?"
         if close_matches
-        else f"There are: {', '.join(EXTRACTOR_NAMES)}."
+        else f"Available: {', '.join(EXTRACTOR_NAMES)}."
     )
-    return ConfigError(f"There is no extractor {format_value(name)}.", hint=hint)
+    return ConfigError(f"Unknown extractor {format_value(name)}.", hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
 class VerbatimExtractor:
-    """Leaves every turn as it is."""
+    """An extractor that makes no claims, so turns are kept verbatim."""
 
     name: str = "verbatim"
     local: bool = True
 
-    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """No claims."""
+    def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:  # noqa: ARG002
+        """Return no claims."""
         return ExtractionResult()
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
 
 @dataclass(frozen=True, slots=True)
 class KindExtractor:
-    """Takes every turn for one memory of a kind, whose fields stand in the metadata."""
+    """An extractor that makes every turn one memory of a kind."""
 
     kind: str
     name: str = "user"
     local: bool = True
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """A claim for each turn in which its speaker says anything."""
+        """Return one claim per turn with content."""
         numbered_turns = (
             (number, turn) for number, turn in enumerate(inputs.turns) if turn.evidence.content
         )
@@ -145,7 +81,7 @@ class KindExtractor:
                 for number, turn in numbered_turns
             )
         )
-        yield  # a flow, though it asks for nothing
+        yield  # makes this a generator
 
 
 def _turn_to_claim(turn: InputTurn, kind: str) -> Claim:
@@ -162,9 +98,6 @@ def _turn_to_claim(turn: InputTurn, kind: str) -> Claim:
     )
 
 
-APERTURE_MODES: Final = {"apertures": SINGLE, "exhaustive": EXHAUSTIVE, "deep": DEEP}
-
-
 def build_extractor(
     name: str,
     llm: LLM | None,
@@ -172,59 +105,122 @@ def build_extractor(
     ontology: Ontology,
     local: Extractor,
     *,
-    reader: SentenceReader = read_nothing,
+    reader: SentenceReader | None = None,
     memory_reader: Callable[[Scope], MemoryReader] | None = None,
 ) -> Extractor:
-    """The extractor of this name; `closed` and `graph` make do without a model, the others of a model's do not."""
-    options = GroundingOptions(strict=settings.grounding == "strict")
-    if name in ("closed", "react") and not list_extractable_kinds(ontology):
-        hint = "Give one with kinds that are enabled and not system kinds."
-        raise ConfigError(
-            f"The extractor {name!r} needs an ontology with something to extract.", hint=hint
-        )
+    """Build the extractor with this name.
+
+    `closed` and `graph` work without a model; the other model extractors raise `ConfigError`.
+    """
     match name:
         case "verbatim":
             return VerbatimExtractor()
         case "local":
             return local
         case "closed":
-            return ClosedExtractor(
-                llm, local, reader, options, settings.extract_replies, settings.extract_items
-            )
-        case "graph":
-            return (
-                LocalGraphExtractor(local)
-                if llm is None
-                else GraphExtractor(llm, settings.extract_items)
-            )
-        case "facts":
-            return FactsExtractor(_require_llm(llm, name), reader, options, settings.extract_items)
-        case "apertures" | "exhaustive" | "deep":
-            return ApertureExtractor(
-                _require_llm(llm, name),
-                APERTURE_MODES[name],
-                settings.extract_passes,
-                settings.extract_prior,
-                reader,
-                options,
-                settings.extract_items,
-            )
+            return _build_closed(llm, settings, ontology, local, reader)
         case "react":
-            return ReactExtractor(
-                _require_tools(_require_llm(llm, name)),
-                memory_reader,
-                settings.extract_rounds,
-                reader,
-                options,
-            )
+            return _build_react(llm, settings, ontology, reader, memory_reader)
+        case "graph":
+            return _build_graph(llm, settings, local)
+        case "facts":
+            return _build_facts(llm, settings, reader)
+        case "apertures" | "exhaustive" | "deep":
+            return _build_apertures(name, llm, settings, reader)
     raise build_unknown_error(name)
+
+
+def _build_closed(
+    llm: LLM | None,
+    settings: Settings,
+    ontology: Ontology,
+    local: Extractor,
+    reader: SentenceReader | None,
+) -> Extractor:
+    from told.extraction.closed_world import ClosedExtractor
+    from told.extraction.replies import GroundingOptions, read_nothing
+
+    _require_kinds(ontology, "closed")
+    return ClosedExtractor(
+        llm,
+        local,
+        reader or read_nothing,
+        GroundingOptions(strict=settings.grounding == "strict"),
+        settings.extract_replies,
+        settings.extract_items,
+    )
+
+
+def _build_react(
+    llm: LLM | None,
+    settings: Settings,
+    ontology: Ontology,
+    reader: SentenceReader | None,
+    memory_reader: Callable[[Scope], MemoryReader] | None,
+) -> Extractor:
+    from told.extraction.react import ReactExtractor
+    from told.extraction.replies import GroundingOptions, read_nothing
+
+    _require_kinds(ontology, "react")
+    return ReactExtractor(
+        _require_tools(_require_llm(llm, "react")),
+        memory_reader,
+        settings.extract_rounds,
+        reader or read_nothing,
+        GroundingOptions(strict=settings.grounding == "strict"),
+    )
+
+
+def _build_graph(llm: LLM | None, settings: Settings, local: Extractor) -> Extractor:
+    from told.extraction.graph import GraphExtractor, LocalGraphExtractor
+
+    if llm is None:
+        return LocalGraphExtractor(local)
+    return GraphExtractor(llm, settings.extract_items)
+
+
+def _build_facts(llm: LLM | None, settings: Settings, reader: SentenceReader | None) -> Extractor:
+    from told.extraction.llm import FactsExtractor
+    from told.extraction.replies import GroundingOptions, read_nothing
+
+    return FactsExtractor(
+        _require_llm(llm, "facts"),
+        reader or read_nothing,
+        GroundingOptions(strict=settings.grounding == "strict"),
+        settings.extract_items,
+    )
+
+
+def _build_apertures(
+    name: str, llm: LLM | None, settings: Settings, reader: SentenceReader | None
+) -> Extractor:
+    from told.extraction.apertures import SINGLE, ApertureExtractor
+    from told.extraction.replies import GroundingOptions, read_nothing
+
+    return ApertureExtractor(
+        _require_llm(llm, name),
+        SINGLE if name == "apertures" else name,
+        settings.extract_passes,
+        settings.extract_prior,
+        reader or read_nothing,
+        GroundingOptions(strict=settings.grounding == "strict"),
+        settings.extract_items,
+    )
+
+
+def _require_kinds(ontology: Ontology, name: str) -> None:
+    from told.extraction.closed_world import list_extractable_kinds
+
+    if not list_extractable_kinds(ontology):
+        hint = "Define at least one enabled kind that is not a system kind."
+        raise ConfigError(
+            f"The extractor {name!r} needs an ontology with extractable kinds.", hint=hint
+        )
 
 
 def _require_llm(llm: LLM | None, name: str) -> LLM:
     if llm is None:
-        hint = (
-            'Give one with Memory(llm=...), or use "local", "closed" or "graph", which need none.'
-        )
+        hint = 'Pass Memory(llm=...), or use "local", "closed" or "graph", which need no model.'
         raise ConfigError(f"The extractor {name!r} needs a language model.", hint=hint)
     return llm
 

@@ -1,4 +1,4 @@
-"""Out of whatever a model answers: the items that can be read, and the answer itself where none can."""
+"""Parse model replies into items, proposals and grounded claims."""
 
 from __future__ import annotations
 
@@ -38,9 +38,11 @@ from told.text.tokens import (
 T = TypeVar("T")
 
 REPLY_LIMIT: Final = 400_000
-"""How many characters of an answer are read, and kept where it cannot be read."""
+"""Maximum number of characters of a reply that are read and kept."""
 TEXT_LIMIT: Final = 2_000
 MAX_DEPTH: Final = 6
+MAX_ITEMS: Final = 500
+LIST_KEYS: Final = ("facts", "memories")
 DISPLAY_LIMIT: Final = 200
 
 MALFORMED: Final = "not in the shape asked for"
@@ -48,10 +50,30 @@ TOO_MANY_ITEMS: Final = "more items than are read"
 DUPLICATE: Final = "said twice"
 
 _WRAPPERS: Final = (
-    "facts", "memories", "memory", "claims", "triples", "statements", "results", "result", "data", "items", "output",
-    "response", "answer", "arguments", "parameters", "input", "function", "function_call", "tool_call", "tool_calls",
-    "choices", "message", "content",
-)  # fmt: skip
+    "facts",
+    "memories",
+    "memory",
+    "claims",
+    "triples",
+    "statements",
+    "results",
+    "result",
+    "data",
+    "items",
+    "output",
+    "response",
+    "answer",
+    "arguments",
+    "parameters",
+    "input",
+    "function",
+    "function_call",
+    "tool_call",
+    "tool_calls",
+    "choices",
+    "message",
+    "content",
+)
 _FENCE: Final = lazy_regex(r"```[\w-]*[ \t]*\n(.*?)```", re.DOTALL)
 _JOINERS: Final = "\u200c\u200d"
 _TRUE, _FALSE = frozenset(("true", "yes", "1", "on")), frozenset(("false", "no", "0", "off", ""))
@@ -59,7 +81,7 @@ _TRUE, _FALSE = frozenset(("true", "yes", "1", "on")), frozenset(("false", "no",
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """What could be read of a model's answer; a fault is an answer of which nothing could be."""
+    """The items parsed from a reply, and the raw reply if none could be parsed."""
 
     items: tuple[Any, ...] = ()
     rejected: tuple[RejectedClaim, ...] = ()
@@ -67,7 +89,7 @@ class ParsedReply:
     warnings: tuple[str, ...] = ()
 
     def __add__(self, other: ParsedReply) -> ParsedReply:
-        """Both; a fault that came twice is one."""
+        """Concatenate two parsed replies, keeping each unreadable reply once."""
         return ParsedReply(
             self.items + other.items,
             self.rejected + other.rejected,
@@ -78,21 +100,22 @@ class ParsedReply:
 
 @dataclass(frozen=True, slots=True)
 class RejectedItem:
-    """Why an item was not taken, and what it would have been where somebody may want to look at it."""
+    """The reason an item was rejected, with the claim it would have been, if kept for review."""
 
     reason: str = MALFORMED
     rejected_claim: RejectedClaim | None = None
 
 
-# Answers --------------------------------------------------------------------------------------------------------------
+# Replies
 
 
 def parse_items(
     raw: object, keys: Sequence[str], *, item_keys: Sequence[str], max_items: int, label: str
 ) -> ParsedReply:
-    """The items of an answer: a list, or a list inside an object under one of the keys.
+    """Parse the items of a reply: a list, or a list under one of the keys of an object.
 
-    An object that has one of the `marks` is itself an item. What broke off loses its unfinished end only.
+    An object with one of the `item_keys` is itself an item. A truncated reply loses only its
+    unfinished end.
     """
     if not isinstance(raw, str):
         return ParsedReply(unreadable_replies=(format_value(raw),))
@@ -108,7 +131,7 @@ def parse_items(
     if not items and (last_block := _find_last_fenced(raw)) is not None:
         return parse_items(last_block, keys, item_keys=item_keys, max_items=max_items, label=label)
     warnings = (
-        [f"The answer of {label} broke off; the {len(items)} items before that were kept."]
+        [f"The reply of {label} was truncated; {len(items)} complete items were kept."]
         if is_truncated
         else []
     )
@@ -124,7 +147,10 @@ def parse_items(
 def convert_items(
     parsed: ParsedReply, raw: object, convert: Callable[[Any], T | RejectedItem]
 ) -> tuple[list[T], ParsedReply]:
-    """The items as something; those that are not go to the dropped, and if all are malformed the answer is a fault."""
+    """Convert items and collect the rejected ones.
+
+    If every item is malformed, the reply is reported as unreadable.
+    """
     converted: list[T] = []
     rejected: list[RejectedClaim] = []
     for item in parsed.items:
@@ -157,7 +183,7 @@ def _parse_reply(raw: str) -> JsonReply | None:
 
 
 def _find_last_fenced(raw: str) -> str | None:
-    """The last fenced block, where there are several: a draft may stand before the answer."""
+    """Return the last fenced block if there are several, since a draft may come first."""
     blocks = _FENCE.findall(raw[:REPLY_LIMIT])
     last = blocks[-1] if len(blocks) > 1 else None
     return last if last is not None and last.strip() not in ("", "[]", "{}") else None
@@ -166,7 +192,7 @@ def _find_last_fenced(raw: str) -> str | None:
 def _find_items(
     value: object, keys: Sequence[str], item_keys: Sequence[str], depth: int
 ) -> list[Any] | None:
-    """The items in a value; an empty object holds none, anything that cannot be understood is None."""
+    """Return the items in a value, [] for an empty object, or None if it has no known shape."""
     if isinstance(value, list):
         return _unwrap_list(value, keys, item_keys, depth)
     if isinstance(value, str):
@@ -192,7 +218,7 @@ def _find_items(
 def _unwrap_list(
     items: list[Any], keys: Sequence[str], item_keys: Sequence[str], depth: int
 ) -> list[Any]:
-    """The items of a list, or of the lists that stand in its members, such as the choices of an API."""
+    """Return the items of a list, or those nested in its members, such as an API's choices."""
     if not depth or not items or not all(isinstance(item, dict) for item in items):
         return items
     if any(_has_key(item, item_keys) for item in items):
@@ -205,11 +231,11 @@ def _has_key(item: Mapping[str, Any], names: Sequence[str]) -> bool:
     return any(str(key).strip().casefold() in names for key in item)
 
 
-# Values ---------------------------------------------------------------------------------------------------------------
+# Values
 
 
 def get_first(item: Mapping[str, Any], *names: str) -> Any:
-    """The first value an object has under any of these names, however they are capitalised."""
+    """Return the first non-null value under any of these names, ignoring case."""
     if not isinstance(item, Mapping):
         return None
     lowered = {str(key).strip().casefold(): value for key, value in item.items()}
@@ -217,7 +243,7 @@ def get_first(item: Mapping[str, Any], *names: str) -> Any:
 
 
 def to_line(value: object, limit: int = TEXT_LIMIT) -> str | None:
-    """A value as one clean line of text: a string or a plain number; None if it is neither, broken or too long."""
+    """Return a string or number as one clean line, or None if it is invalid or too long."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return None
     if isinstance(value, str) and len(value) > limit * 4:
@@ -227,13 +253,13 @@ def to_line(value: object, limit: int = TEXT_LIMIT) -> str | None:
             _strip_invisible(to_plain_str(value) if isinstance(value, str) else str(value)).split()
         )
         text.encode()
-    except ValueError:  # half a character, or a number with more digits than Python agrees to write
+    except ValueError:  # lone surrogate, or an integer over Python's digit limit
         return None
     return text if text and len(text) <= limit else None
 
 
 def _strip_invisible(text: str) -> str:
-    """The text without controls and marks that nobody sees, but for those that join letters."""
+    """Remove invisible characters except joiners and replace controls with spaces."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(" " if _is_control(char) else char for char in text if not _is_invisible(char))
@@ -248,7 +274,7 @@ def _is_invisible(char: str) -> bool:
 
 
 def parse_confidence(value: object, default: float = 1.0) -> float:
-    """A confidence from 0 to 1 out of a number, a numeral or a percentage."""
+    """Parse a confidence between 0 and 1 from a number or a percentage."""
     number = _parse_float(value)
     return default if number is None else min(max(number, 0.0), 1.0)
 
@@ -270,7 +296,7 @@ def _parse_float(value: object) -> float | None:
 
 
 def parse_flag(value: object) -> bool | None:
-    """A boolean out of a boolean, a word or a number; None if it is none."""
+    """Parse a boolean from a boolean, a word or a number, or return None."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().casefold() if isinstance(value, str | int | float) else None
@@ -278,7 +304,7 @@ def parse_flag(value: object) -> bool | None:
 
 
 def format_item(item: object) -> str:
-    """An item as a report shows it."""
+    """Format an item for a report."""
     try:
         return make_snippet(json.dumps(item, ensure_ascii=False, default=str), DISPLAY_LIMIT)
     except (TypeError, ValueError, RecursionError):
@@ -286,7 +312,7 @@ def format_item(item: object) -> str:
 
 
 def split_duplicates(items: Iterable[T], key: Callable[[T], object]) -> tuple[list[T], list[T]]:
-    """The items whose key comes for the first time, and those whose key came before."""
+    """Split items into those with a new key and those whose key occurred before."""
     seen: set[object] = set()
     unique: list[T] = []
     duplicates: list[T] = []
@@ -298,7 +324,7 @@ def split_duplicates(items: Iterable[T], key: Callable[[T], object]) -> tuple[li
 
 
 SentenceReader: TypeAlias = Callable[[str], Claim | None]
-"""Reads one sentence in the third person as a claim with subject, predicate and object, if it can."""
+"""Parses a sentence in the third person into a claim, or returns None."""
 
 STATED, INFERRED, HYPOTHESIS = "stated", "inferred", "hypothesis_only"
 ASSERTED, NEGATED = "asserted", "negated"
@@ -325,22 +351,33 @@ _SPEAKER_NAMES: Final = frozenset(
     "user speaker i me you self myself agent:you person:user person:speaker".split()
 )
 _NOUN_PREDICATES: Final = frozenset(
-    """name nickname pronouns age timezone email phone relationship_status diet height weight budget team manager
-    birthday native_language reply_style habit goal has_name occupation profession job hobby title role""".split()
+    """name nickname pronouns age timezone email phone relationship_status diet height weight budget
+    team manager birthday native_language reply_style habit goal has_name occupation profession
+    job hobby title role""".split()
 )
 _PREFIX: Final = lazy_regex(r"^(?:[A-Za-z][\w.-]*:|https?://\S*[/#])(?=\S)")
 _CAMEL_BOUNDARY: Final = lazy_regex(r"(?<=[a-z0-9])(?=[A-Z])")
 _SEPARATORS: Final = lazy_regex(r"[\s_\-./:]+")
 _MODALITIES: Final = {
-    "inferred": INFERRED, "inference": INFERRED, "reconstructed": INFERRED, "hypothesis": HYPOTHESIS,
-    "hypothesis_only": HYPOTHESIS, "hypothetical": HYPOTHESIS, "presupposed": HYPOTHESIS, "conceivable": HYPOTHESIS,
-    "hedged": "hedged", "planned": "planned",
-}  # fmt: skip
+    "inferred": INFERRED,
+    "inference": INFERRED,
+    "reconstructed": INFERRED,
+    "hypothesis": HYPOTHESIS,
+    "hypothesis_only": HYPOTHESIS,
+    "hypothetical": HYPOTHESIS,
+    "presupposed": HYPOTHESIS,
+    "conceivable": HYPOTHESIS,
+    "hedged": "hedged",
+    "planned": "planned",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimProposal:
-    """A claim somebody makes, the words quoted for it, and whether its object is a thing rather than a value."""
+    """A proposed claim with its quote.
+
+    `is_entity` is set if its object is an entity rather than a literal.
+    """
 
     claim: Claim
     quote: str = ""
@@ -348,20 +385,20 @@ class ClaimProposal:
 
 
 def read_nothing(_: str) -> None:
-    """A reader that reads nothing, so that sentences stay sentences."""
+    """Parse nothing: the null sentence reader."""
     return
 
 
-# Sentences ------------------------------------------------------------------------------------------------------------
+# Sentences
 
 
 def strip_full_stop(text: str) -> str:
-    """A sentence as memories have it: without its full stop."""
+    """Remove the final full stop, but not an ellipsis."""
     return text.rstrip(" .\u3002") if not text.endswith(("...", "\u2026")) else text
 
 
 def claim_from_sentence(text: str, reader: SentenceReader) -> Claim:
-    """What a sentence claims: read if it can be, else as it stands."""
+    """Parse a sentence into a claim, or use it as the text of a claim."""
     stripped = strip_full_stop(text)
     parsed = reader(stripped)
     return (
@@ -372,7 +409,7 @@ def claim_from_sentence(text: str, reader: SentenceReader) -> Claim:
 
 
 def render_triple(subject: str, predicate_name: str, value: str, *, negated: bool = False) -> str:
-    """A triple as a sentence: "User works at Acme", "User's name is Alice"."""
+    """Render a triple as a sentence, e.g. "User works at Acme" or "User's name is Alice"."""
     words = predicate_name.replace("_", " ").strip()
     if predicate_name in _NOUN_PREDICATES or predicate_name.startswith(FAVOURITE_PREFIX):
         return f"{subject}'s {words.removeprefix('has ')} is {'not ' if negated else ''}{value}"
@@ -382,11 +419,11 @@ def render_triple(subject: str, predicate_name: str, value: str, *, negated: boo
     return f"{subject} {'no longer ' if negated else ''}{words} {value}"
 
 
-# Names ----------------------------------------------------------------------------------------------------------------
+# Names
 
 
 def resolve_name(value: str, speaker: str) -> str:
-    """Whom or what an identifier names: `person:annie-davis` is Annie Davis, `agent:you` is the speaker."""
+    """Convert an identifier to a name, e.g. `person:annie-davis` to Annie Davis."""
     if value.casefold() in _SPEAKER_NAMES:
         return speaker
     bare = _PREFIX.sub("", value)
@@ -399,16 +436,16 @@ def resolve_name(value: str, speaker: str) -> str:
 
 
 def normalise_predicate(value: str) -> str:
-    """A predicate in told's spelling: `ex:worksAt` and "works at" are both `works_at`."""
+    """Normalise a predicate: `ex:worksAt` and "works at" become `works_at`."""
     bare = _CAMEL_BOUNDARY.sub("_", _PREFIX.sub("", value))
     return "_".join(part for part in _SEPARATORS.split(bare.casefold()) if part)
 
 
-# Items ----------------------------------------------------------------------------------------------------------------
+# Items
 
 
 def parse_proposal(item: Any, speaker: str, reader: SentenceReader) -> ClaimProposal | RejectedItem:
-    """An item as a proposal, whatever its shape."""
+    """Parse an item of any supported shape into a proposal."""
     if isinstance(item, Claim):
         return ClaimProposal(item)
     if isinstance(item, str):
@@ -451,7 +488,7 @@ def _parse_object(
 
 
 def parse_triple(item: Mapping[str, Any], speaker: str) -> Claim | RejectedItem:
-    """The triple an object holds: a subject, a predicate, and exactly one object."""
+    """Parse a triple with a subject, a predicate and exactly one object."""
     subject, predicate_name = (
         to_line(get_first(item, *SUBJECT_KEYS)),
         to_line(get_first(item, *PREDICATE_KEYS)),
@@ -474,7 +511,7 @@ def parse_triple(item: Mapping[str, Any], speaker: str) -> Claim | RejectedItem:
 def claim_from_triple(
     subject: str, predicate_name: str, value: str, *, negated: bool = False
 ) -> Claim:
-    """A claim made of a triple."""
+    """Build a claim from a triple."""
     polarity = NEGATED if negated else ASSERTED
     text = render_triple(subject, predicate_name, value, negated=negated)
     return Claim(
@@ -488,14 +525,14 @@ def claim_from_triple(
 
 
 def _unwrap_literal(value: Any) -> Any:
-    """The value of a literal, given bare or as `{"v": …, "dt": …}`."""
+    """Return the value of a literal, bare or in the form `{"v": …, "dt": …}`."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return get_first(value, "v", "value", "@value") if isinstance(value, Mapping) else value
 
 
 def _apply_qualifiers(claim: Claim, item: Mapping[str, Any]) -> Claim:
-    """The claim with the confidence, modality and polarity the item gives it."""
+    """Apply the confidence, modality and polarity of the item to the claim."""
     modality = _MODALITIES.get(str(get_first(item, "modality")).strip().casefold(), claim.modality)
     if parse_flag(get_first(item, "hypothesis_only")):
         modality = HYPOTHESIS
@@ -515,9 +552,9 @@ ASSISTANT_ONLY: Final = "only the assistant said so"
 
 @dataclass(frozen=True, slots=True)
 class GroundingOptions:
-    """How strictly proposals are held against what was said.
+    """Options for grounding proposals.
 
-    `strict` quarantines what cannot be found there; `replies` lets an assistant's own words count.
+    `strict` quarantines ungrounded claims; `replies` accepts an assistant's own words.
     """
 
     strict: bool = True
@@ -526,7 +563,7 @@ class GroundingOptions:
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """Claims in their places, and what was not let through."""
+    """The grounded claims and the rejected ones."""
 
     claims: tuple[ExtractedClaim, ...] = ()
     rejected: tuple[RejectedClaim, ...] = ()
@@ -535,7 +572,7 @@ class ValidationResult:
 def build_result(
     validated: ValidationResult, parsed: ParsedReply, usage: Usage
 ) -> ExtractionResult:
-    """Claims in their places, with everything that is to be said of the answer they came from."""
+    """Combine validated claims, the parse report and usage into an extraction result."""
     rejected = (*parsed.rejected, *validated.rejected)
     return ExtractionResult(
         validated.claims, (), (), rejected, parsed.warnings, parsed.unreadable_replies, usage
@@ -543,7 +580,7 @@ def build_result(
 
 
 def get_speaker_name(inputs: ExtractionInput) -> str:
-    """Whom facts are about unless they say so: the user who speaks, by name if there is one name."""
+    """Return the name of the only named user in the turns, else the default speaker."""
     names = {turn.evidence.name for turn in inputs.turns if turn.evidence.role == USER_ROLE}
     return names.pop() or DEFAULT_SPEAKER if len(names) == 1 else DEFAULT_SPEAKER
 
@@ -554,7 +591,7 @@ def validate_proposals(
     proposals: Iterable[ClaimProposal],
     options: GroundingOptions,
 ) -> ValidationResult:
-    """Every proposal as a claim in its place, or why it is none."""
+    """Drop duplicates and ground every proposal."""
     unique, duplicates = split_duplicates(
         proposals, lambda proposal: (normalise_text(proposal.claim.text), proposal.claim.polarity)
     )
@@ -595,7 +632,10 @@ def _validate_proposal(
 def _locate_proposal(
     grounding: GroundingIndex, proposal: ClaimProposal, quote_location: TextLocation | None
 ) -> TextLocation | None:
-    """Where the claim's value was said; the quotation is the place if the value is in its turn or was said yes to."""
+    """Locate the claim's value.
+
+    The quote is used if its turn, or the turn it confirms, contains the value.
+    """
     claim = proposal.claim
     if quote_location is not None and not quote_location.unconfirmed:
         candidates = [
@@ -616,7 +656,10 @@ def _locate_proposal(
 
 
 def attach_source(claim: Claim, turn: InputTurn, span: tuple[int, int] | None) -> Claim:
-    """The claim with who said it, when and where; it holds from then on unless it says otherwise."""
+    """Return the claim with its speaker, time, source and span.
+
+    A claim without a validity of its own gets the turn's.
+    """
     evidence = turn.evidence
     return replace(
         _name_subject(claim, evidence.name if evidence.role == USER_ROLE else None),
@@ -630,7 +673,7 @@ def attach_source(claim: Claim, turn: InputTurn, span: tuple[int, int] | None) -
 
 
 def _name_subject(claim: Claim, name: str | None) -> Claim:
-    """The claim about whoever said it, by name where there is one."""
+    """Replace the default speaker with the user's name in the subject and the text."""
     if name is None or claim.subject not in (None, DEFAULT_SPEAKER):
         return claim
     head, rest = claim.text[: len(DEFAULT_SPEAKER)], claim.text[len(DEFAULT_SPEAKER) :]
@@ -643,10 +686,25 @@ def _name_subject(claim: Claim, name: str | None) -> Claim:
 
 
 def quarantine_claim(claim: Claim, reason: str) -> Claim:
-    """The claim as it waits for somebody to look at it; its own kind and the reason stand in its metadata."""
+    """Move a claim to quarantine, keeping its kind and the reason in the metadata."""
     meta = {**claim.meta, "kind": claim.kind, "why": reason, "modality": claim.modality}
     return replace(claim, kind=QUARANTINE, modality=QUARANTINED, meta=meta)
 
 
 def _mark_ungrounded(claim: Claim) -> Claim:
     return replace(claim, meta={**claim.meta, "grounded": False})
+
+
+def extract_given_facts(inputs: ExtractionInput, reader: SentenceReader) -> ExtractionResult:
+    """Convert facts given by the caller to claims; none of them is quarantined as ungrounded."""
+    speaker = get_speaker_name(inputs)
+    proposals, parsed = convert_items(
+        ParsedReply(inputs.facts), inputs.facts, lambda item: parse_proposal(item, speaker, reader)
+    )
+    validated = validate_proposals(
+        inputs,
+        GroundingIndex(inputs.turns),
+        proposals,
+        GroundingOptions(strict=False, replies=True),
+    )
+    return build_result(validated, parsed, Usage())

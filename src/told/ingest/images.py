@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
 
 from told.errors import InvalidInput, MediaError, ToldError
 from told.flow import Flow, call
@@ -25,9 +26,6 @@ from told.text.tokens import make_snippet, strip_unstorable
 
 if TYPE_CHECKING:
     from told.ingest.fetch import FetchedContent
-from dataclasses import dataclass
-from importlib.resources import files
-from typing import Any, ClassVar, Protocol, runtime_checkable
 
 FetchFunction: TypeAlias = "Callable[[str, Sequence[str]], FetchedContent]"
 ACCEPTED_IMAGE_TYPES: Final = ("image/",)

@@ -214,7 +214,7 @@ def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | N
         return None
     if not request.options.facts:
         return ctx.create_extractor(request.options.extractor)
-    from told.extraction.registry import GivenExtractor
+    from told.extraction.given import GivenExtractor
 
     return GivenExtractor(parse_sentence)
 

@@ -1,4 +1,4 @@
-"""Opening things by name: stores by URL scheme, embedders by name, each found through its entry point."""
+"""Open stores, embedders, language models and readers by name through entry points."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ PROVIDER_ALIASES = {
     "lm_studio": "lmstudio",
     "claude": "anthropic",
 }
-"""Other names that providers go by."""
+"""Alternative provider names."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelSpec:
-    """A model as somebody named it; options may hold a key, so they are never shown."""
+    """A parsed model choice; its options may hold a key, so they are never shown."""
 
     provider: str
     model: str | None = None
@@ -60,7 +60,7 @@ class ModelSpec:
 
 
 def load_plugin(group: str, name: str) -> Any:
-    """What an entry point of a group loads, told's own first; an unknown name is answered with the known ones."""
+    """Load an entry point, told's own first; an unknown name lists the known ones."""
     own_points = {point.name: point for point in _get_own_entry_points() if point.group == group}
     if name in own_points:
         return own_points[name].load()
@@ -72,13 +72,13 @@ def load_plugin(group: str, name: str) -> Any:
             if close
             else f"Known here: {', '.join(sorted(all_points)) or 'none'}."
         )
-        raise ConfigError(f"Nothing called {name!r} is installed in {group}.", hint=hint)
+        raise ConfigError(f"No plug-in {name!r} is installed in {group}.", hint=hint)
     return all_points[name].load()
 
 
 @cache
 def _get_own_entry_points() -> tuple[EntryPoint, ...]:
-    """What told brings along; looking through everything that is installed takes longer than opening a store."""
+    """Return told's own entry points, which is faster than scanning all."""
     try:
         return tuple(distribution("told").entry_points)
     except PackageNotFoundError:
@@ -86,7 +86,7 @@ def _get_own_entry_points() -> tuple[EntryPoint, ...]:
 
 
 def create_model(group: str, spec: ModelSpec, **defaults: Any) -> Any:
-    """The model that was named, opened by its plug-in; `usual` options go to plug-ins that take them."""
+    """Open a model with its plug-in; pass `usual` options to plug-ins that accept them."""
     factory = load_plugin(group, spec.provider)
     signature = inspect.signature(factory)
     options = {
@@ -96,7 +96,9 @@ def create_model(group: str, spec: ModelSpec, **defaults: Any) -> Any:
     try:
         signature.bind(spec.model, **options)
     except TypeError as error:
-        raise ConfigError(f"{spec.provider} cannot be opened like that: {error}.") from error
+        raise ConfigError(
+            f"{spec.provider} cannot be opened with these options: {error}."
+        ) from error
     return factory(spec.model, **options)
 
 
@@ -108,7 +110,7 @@ def _accepts_option(signature: inspect.Signature, name: str) -> bool:
 
 
 def parse_model_spec(choice: str | Mapping[str, Any], label: str) -> ModelSpec:
-    """A model as it was named, in a word or in a section of a configuration."""
+    """Parse a model choice given as a string or a config section."""
     return (
         _parse_spec_string(choice, label)
         if isinstance(choice, str)
@@ -120,7 +122,7 @@ def _parse_spec_string(choice: str, label: str) -> ModelSpec:
     match = SPEC_PATTERN.fullmatch(choice.strip())
     if match is None:
         raise ConfigError(
-            f"{format_value(choice)} names no {label}.",
+            f"{format_value(choice)} is not a {label}.",
             hint="Write provider:model, such as openai:MODEL.",
         )
     provider, model, url = match["provider"], match["model"], match["url"]
@@ -130,7 +132,7 @@ def _parse_spec_string(choice: str, label: str) -> ModelSpec:
 
 
 def _parse_spec_mapping(choice: Mapping[str, Any], label: str) -> ModelSpec:
-    """A section such as `{"provider": "openai", "config": {"model": …}}`; what configures may also stand beside."""
+    """Parse a section such as `{"provider": "openai", "config": {…}}`."""
     provider, config = choice.get("provider"), choice.get("config") or {}
     hint = f'{label} must look like {{"provider": "openai", "config": {{"model": "…"}}}}.'
     if not isinstance(provider, str) or not isinstance(config, Mapping):
@@ -149,13 +151,16 @@ def _parse_spec_mapping(choice: Mapping[str, Any], label: str) -> ModelSpec:
     return ModelSpec(PROVIDER_ALIASES.get(provider, provider), model or None, options)
 
 
-LLM_HINT = "Such as openai:gpt-4o-mini, a function (system, user) -> str, an object with ask(), or a provider's client."
+LLM_HINT = (
+    "Such as openai:gpt-4o-mini, a function (system, user) -> str, an object with ask(), "
+    "or a provider's client."
+)
 
 
 def open_llm(choice: Any, settings: Settings) -> LLM | None:
-    """The language model a choice names; `auto` takes a provider that the environment has a key or a host for.
+    """Open the chosen language model; `auto` picks a provider configured in the environment.
 
-    What is opened by name keeps its answers for identical questions; what is given as an object is used as it is.
+    Models opened by name cache replies to identical prompts; objects are used as given.
     """
     if choice is None or choice in ("", "none"):
         return None
@@ -172,7 +177,7 @@ def open_llm(choice: Any, settings: Settings) -> LLM | None:
 def list_configured_providers(
     environment: Mapping[str, str] | None = None,
 ) -> list[tuple[str, str]]:
-    """The providers that the environment has a key or a host for, and the variable that says so, best first."""
+    """Return the providers configured in the environment, best first, with the variable."""
     variables = os.environ if environment is None else environment
     providers = [(point.name, point.load()) for point in entry_points(group=LLM_GROUP)]
     configurable = [
@@ -205,7 +210,7 @@ def _has_client(choice: str | Mapping[str, Any]) -> bool:
 
 
 def _wrap_client(choice: Any) -> LLM:
-    """A model that somebody else made."""
+    """Wrap a third-party client as a language model."""
     client, options = (
         (choice, {})
         if not isinstance(choice, Mapping)
@@ -232,7 +237,7 @@ def _wrap_client(choice: Any) -> LLM:
         return Mem0LLM(client)
     if callable(client):
         return CallableLLM.from_function(client)
-    raise ConfigError(f"{format_value(client)} is no language model.", hint=LLM_HINT)
+    raise ConfigError(f"{format_value(client)} is not a language model.", hint=LLM_HINT)
 
 
 def _get_client_options(choice: Mapping[str, Any]) -> dict[str, Any]:
@@ -248,7 +253,7 @@ READER_GROUP = "told.readers"
 
 
 def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
-    """What reads images: a name, an object with read(), or a function; `auto` is tesseract, if it is installed."""
+    """Open an image reader: a name, an object or a function; `auto` is tesseract."""
     if choice is None or choice == "none":
         return None
     if isinstance(choice, ImageReader) and not isinstance(choice, type):
@@ -259,7 +264,8 @@ def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
         return CallableReader(choice, f"custom:{get_display_name(choice)}")
     if not isinstance(choice, str):
         raise ConfigError(
-            f"A reader of images is a name, an object with read() or a function, not {format_value(choice)}."
+            "A reader of images is a name, an object with read() or a function, not "
+            f"{format_value(choice)}."
         )
     name, _, model = ("tesseract" if choice == "auto" else choice).partition(":")
     try:
@@ -272,7 +278,7 @@ def open_reader(choice: Any, *, timeout: float = 60.0) -> ImageReader | None:
 
 
 def open_readers(choice: Any, llm: Any = None, *, timeout: float = 60.0) -> tuple[ImageReader, ...]:
-    """Everything that looks at an image, in order: what was chosen, and with `auto` a language model that sees too."""
+    """Return the image readers in order; `auto` adds a language model with vision."""
     chosen = open_reader(choice, timeout=timeout)
     add_llm = choice == "auto" and isinstance(llm, VisionLLM) and not isinstance(llm, type)
     return (*(() if chosen is None else (chosen,)), *((VisionReader(llm),) if add_llm else ()))
@@ -280,13 +286,13 @@ def open_readers(choice: Any, llm: Any = None, *, timeout: float = 60.0) -> tupl
 
 @dataclass(frozen=True, slots=True)
 class CallableReader:
-    """Any function from bytes and a media type to text as a reader of images."""
+    """An image reader from a function of bytes and a media type."""
 
     function: Callable[[bytes, str], str]
     model: str
 
     def read(self, image: bytes, media_type: str) -> str:
-        """What the function says of an image."""
+        """Call the function on an image."""
         return self.function(image, media_type)
 
 
@@ -314,7 +320,7 @@ __all__ = [
 
 
 def open_store(settings: Settings, mint: IdGenerator | None = None) -> Store:
-    """The store a URL names."""
+    """Open the store that the settings name."""
     if not isinstance(mint, IdGenerator | None):
         raise ConfigError(f"mint must be a told.ids.IdGenerator, not {format_value(mint)}.")
     url = resolve_store_url(settings)
@@ -335,7 +341,7 @@ def open_store(settings: Settings, mint: IdGenerator | None = None) -> Store:
 
 
 def _rebuild_stale_views(store: Store) -> None:
-    """Fold each ledger into the views that are younger than it."""
+    """Rebuild views that are newer than a ledger."""
     for account, views in store.list_accounts().items():
         if views:
             store.rebuild(account, views, build_fold(views))
@@ -354,7 +360,7 @@ def _get_store_options(settings: Settings) -> dict[str, Any]:
 
 
 def open_embedder(choice: Any, store: Store) -> Embedder | None:
-    """The embedder a choice names; `auto` prefers the model the store was indexed with, then the best installed."""
+    """Open the chosen embedder; `auto` prefers the store's model, then the best installed."""
     if choice is None or (isinstance(choice, str) and choice == "none"):
         return None
     if isinstance(choice, Embedder) and not isinstance(choice, type):
@@ -363,7 +369,8 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
         return CallableEmbedder.from_function(choice)
     if not isinstance(choice, str | Mapping):
         raise ConfigError(
-            f"An embedder is a name, an object with embed() or a function, not {format_value(choice)}."
+            "An embedder is a name, an object with embed() or a function, not "
+            f"{format_value(choice)}."
         )
     if choice == "auto":
         return _open_auto_embedder(store)
@@ -373,33 +380,35 @@ def open_embedder(choice: Any, store: Store) -> Embedder | None:
 
 
 def open_reranker(choice: Any) -> Reranker | LLM | None:
-    """A reranker: an object with score(), a language model, or a function from a query and texts to numbers."""
+    """Open a reranker: an object with score(), a language model, or a function."""
     if choice is None or (isinstance(choice, str) and choice == "none"):
         return None
     if isinstance(choice, Reranker | LLM) and not isinstance(choice, type):
         return choice
     if not callable(choice):
         raise ConfigError(
-            f"A reranker is an object with score(), a language model or a function, not {format_value(choice)}."
+            "A reranker is an object with score(), a language model or a function, not "
+            f"{format_value(choice)}."
         )
     return CallableReranker(choice, f"custom:{get_display_name(choice)}")
 
 
 def _validate_embedder(embedder: Embedder) -> Embedder:
-    """The embedder, if it says who it is and how long its vectors are."""
+    """Check that an embedder has a model name and a dimension."""
     if not isinstance(embedder.model, str) or not embedder.model.strip():
         raise ConfigError(
             f"An embedder's model must be its name, not {format_value(embedder.model)}."
         )
     if type(embedder.dim) is not int or embedder.dim < 1:
         raise ConfigError(
-            f"The dim of {embedder.model} must be a positive whole number, not {format_value(embedder.dim)}."
+            f"The dim of {embedder.model} must be a positive whole number, not "
+            f"{format_value(embedder.dim)}."
         )
     return embedder
 
 
 def _set_known_dimension(embedder: Embedder, store: Store) -> Embedder:
-    """The embedder, told the dimension that a store indexed with it knows, if it would have to ask for it."""
+    """Give a remote embedder the dimension the store knows, to save a request."""
     bound = store.current_model()
     if (
         bound

@@ -1,4 +1,4 @@
-"""What stands around a language model: a meter of what it costs, and a memory for questions that come again."""
+"""Wrappers of language models (metering, caching) and adapters for callables and clients."""
 
 from __future__ import annotations
 
@@ -32,31 +32,31 @@ from told.text.tokens import parse_lenient_json
 
 
 class UsageMeter:
-    """What models were asked and what it cost, by operation; threads may share it."""
+    """A thread-safe counter of model calls and cost by operation."""
 
     def __init__(self) -> None:
         self._lock = reset_on_fork(threading.Lock())
         self._usage: dict[str, Usage] = {}
 
     def add(self, operation: str, usage: Usage) -> None:
-        """Count what something cost."""
+        """Add usage to an operation."""
         with self._lock:
             self._usage[operation] = self._usage.get(operation, Usage()) + usage
 
     @property
     def by_operation(self) -> Mapping[str, Usage]:
-        """What each operation cost so far."""
+        """Return the usage of each operation."""
         with self._lock:
             return dict(self._usage)
 
     @property
     def total(self) -> Usage:
-        """What everything cost so far."""
+        """Return the total usage."""
         return sum(self.by_operation.values(), Usage())
 
 
 class LLMWrapper:
-    """A language model around another; it is plain or awaitable as the one inside is."""
+    """A wrapper around a language model; sync or async as the wrapped one."""
 
     def __init__(self, inner: LLM) -> None:
         self.inner = inner
@@ -66,24 +66,24 @@ class LLMWrapper:
 
     @property
     def model(self) -> str:
-        """The model's name."""
+        """Return the model name."""
         return self.inner.model
 
     @property
     def local(self) -> bool:
-        """Whether the model inside answers on this machine; one that does not say does."""
+        """Return whether the model runs on this machine; default True."""
         return bool(getattr(self.inner, "local", True))
 
 
 class MeteredLLM(LLMWrapper):
-    """A language model whose every answer is counted."""
+    """A language model whose usage is metered."""
 
     def __init__(self, inner: LLM, meter: UsageMeter, operation: str) -> None:
         super().__init__(inner)
         self.meter, self.operation = meter, operation
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
-        """The model's reply."""
+        """Return the model's reply."""
         return map_reply(self.inner.ask(system, user, schema=schema), self._record_usage)
 
     def _record_usage(self, reply: Any) -> Any:
@@ -92,24 +92,24 @@ class MeteredLLM(LLMWrapper):
 
 
 class MeteredToolLLM(MeteredLLM):
-    """The same for one that can use tools."""
+    """A metered language model with tool calls."""
 
     inner: ToolLLM
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Any:
-        """The model's next line in a conversation."""
+        """Return the model's next message."""
         return map_reply(self.inner.tools(system, lines, tools), self._record_usage)
 
 
 def wrap_with_meter(llm: LLM, meter: UsageMeter, operation: str) -> MeteredLLM:
-    """The same model, counted under the name of an operation."""
+    """Meter a model under an operation name."""
     return (MeteredToolLLM if isinstance(llm, ToolLLM) else MeteredLLM)(llm, meter, operation)
 
 
 class CachedLLM(LLMWrapper):
-    """A language model that is not asked the same thing twice; an answer from memory cost nothing.
+    """A language model with a reply cache; cached replies cost nothing.
 
-    An answer that is no JSON where JSON was asked for is not kept, so that asking again can help.
+    Invalid JSON replies to a schema request are not cached, so that a retry can help.
     """
 
     def __init__(self, inner: LLM, size: int) -> None:
@@ -118,7 +118,7 @@ class CachedLLM(LLMWrapper):
         self._replies: OrderedDict[str, Any] = OrderedDict()
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
-        """The model's reply, or the one it gave before."""
+        """Return the cached or new reply."""
         key = json.dumps([system, user, schema], sort_keys=True, default=repr)
         ask = self.inner.ask
         return self._get_or_ask(
@@ -147,25 +147,25 @@ class CachedLLM(LLMWrapper):
 
 
 class CachedToolLLM(CachedLLM):
-    """The same for one that can use tools."""
+    """A cached language model with tool calls."""
 
     inner: ToolLLM
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Any:
-        """The model's next line in a conversation, or the one it gave before."""
+        """Return the cached or new message."""
         key, ask_tools = repr([system, list(lines), list(tools)]), self.inner.tools
         return self._get_or_ask(key, lambda: ask_tools(system, lines, tools), lambda _: True)
 
 
 def wrap_with_cache(llm: LLM, size: int) -> LLM:
-    """The same model with a memory for so many answers; none for 0."""
+    """Add a cache of `size` replies to a model; 0 disables it."""
     if not size:
         return llm
     return (CachedToolLLM if isinstance(llm, ToolLLM) else CachedLLM)(llm, size)
 
 
 def _strip_usage(reply: Any) -> Any:
-    """An answer that costs nothing any more."""
+    """Return a reply with zero usage."""
     if isinstance(reply, ToolReply):
         return ToolReply(reply.text, reply.calls, Usage())
     return Reply(str(reply), Usage())
@@ -183,19 +183,19 @@ def _is_cacheable(reply: Any, schema: Mapping[str, Any] | None) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CallableReranker:
-    """Any function from a query and texts to numbers as a reranker."""
+    """A reranker from a function of a query and texts."""
 
     function: Callable[[str, Sequence[str]], Sequence[float]]
     model: str
 
     def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """A number for each text."""
+        """Return one score per text."""
         return self.function(query, texts)
 
 
 @dataclass(frozen=True, slots=True)
 class CallableEmbedder:
-    """Any function from texts to vectors as an embedder; it counts as remote, so its failures lose nothing."""
+    """An embedder from a function; treated as remote, so its failures lose nothing."""
 
     function: Callable[[Sequence[str]], Sequence[Vector]]
     model: str
@@ -206,49 +206,50 @@ class CallableEmbedder:
     def from_function(
         cls, function: Callable[[Sequence[str]], Sequence[Vector]]
     ) -> CallableEmbedder:
-        """Learn the dimension by asking once."""
+        """Create an embedder; call the function once to learn the dimension."""
         name = f"custom:{get_display_name(function)}"
         vectors = unwrap_embedding(name, run(catch_failure(call(function, ["told"]))))
         try:
             (vector,) = vectors
             dim = len(vector)
         except (TypeError, ValueError) as error:
-            raise EmbeddingError(
-                f"The embedder {name} gave no vector for one text: {error}."
-            ) from error
+            raise EmbeddingError(f"The embedder {name} returned no vector: {error}.") from error
         if not dim:
-            raise EmbeddingError(f"The embedder {name} gave a vector without numbers.")
+            raise EmbeddingError(f"The embedder {name} returned a vector without numbers.")
         return cls(function, name, dim)
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """One vector for each text; a plain function does not ask what it is for."""
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
+        """Return one vector per text; the function does not receive the purpose."""
         return self.function(texts)
 
 
 @dataclass(frozen=True, slots=True)
 class CallableLLM:
-    """Any function from a prompt to a reply as a language model; it is asked at once unless it says `local = False`."""
+    """A language model from a function; asked synchronously unless it has `local = False`."""
 
     function: Callable[..., Any]
     model: str
     local: bool
     single_prompt: bool
-    """Whether it takes one prompt and not the system's and the user's part."""
+    """Whether the function takes one prompt in place of system and user."""
     accepts_schema: bool
-    """Whether it takes a schema."""
+    """Whether the function takes a schema."""
 
     @classmethod
     def from_function(
         cls, function: Callable[..., Any], model: str = "", local: bool | None = None
     ) -> CallableLLM:
-        """See what a function takes: (system, user), or (prompt), and perhaps a keyword `schema`."""
+        """Inspect the signature: (system, user) or (prompt), with an optional `schema` keyword."""
         name = model or f"custom:{get_display_name(function)}"
-        hint = "Such as def ask(system, user): ..., or def ask(prompt): ...; `schema` may be a keyword."
+        hint = (
+            "Such as def ask(system, user): ..., or def ask(prompt): ...; `schema` may be a "
+            "keyword."
+        )
         try:
             parameters = inspect.signature(function).parameters.values()
         except (TypeError, ValueError) as error:
             raise ConfigError(
-                f"What {name} takes cannot be seen.", hint=f"Wrap it. {hint}"
+                f"The signature of {name} cannot be inspected.", hint=f"Wrap it. {hint}"
             ) from error
         positional_count = sum(
             parameter.kind in POSITIONAL_KINDS and parameter.name != "schema"
@@ -258,7 +259,7 @@ class CallableLLM:
             parameter.kind is inspect.Parameter.VAR_POSITIONAL for parameter in parameters
         )
         if not positional_count and not is_variadic:
-            raise ConfigError(f"{name} takes no prompt.", hint=hint)
+            raise ConfigError(f"{name} accepts no prompt.", hint=hint)
         accepts_schema = any(
             parameter.name == "schema" or parameter.kind is inspect.Parameter.VAR_KEYWORD
             for parameter in parameters
@@ -269,7 +270,7 @@ class CallableLLM:
         )
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
-        """What the function says."""
+        """Call the function."""
         prompts = (f"{system}\n\n{user}",) if self.single_prompt else (system, user)
         return map_reply(
             self.function(*prompts, **({"schema": schema} if self.accepts_schema else {})),
@@ -278,7 +279,7 @@ class CallableLLM:
 
     def _require_text(self, reply: Any) -> str:
         if not isinstance(reply, str):
-            raise LLMError(f"{self.model} answered with {type(reply).__name__}, not with text.")
+            raise LLMError(f"{self.model} returned {type(reply).__name__} instead of text.")
         return reply
 
 
@@ -286,7 +287,7 @@ POSITIONAL_KINDS = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIO
 
 
 def get_display_name(target: Any) -> str:
-    """What a function or an object is called."""
+    """Return the display name of a function or object."""
     return str(getattr(target, "__qualname__", type(target).__name__))
 
 
@@ -296,11 +297,11 @@ CLIENT_METHODS = {
     "google": "models.generate_content",
     "ollama": "chat",
 }
-"""What the client of each provider's own library answers questions with."""
+"""The method of each provider's client that answers a prompt."""
 
 
 def detect_provider(client: Any) -> str | None:
-    """The provider whose library a client is of."""
+    """Return the provider whose library a client comes from."""
     return next(
         (provider for provider, method in CLIENT_METHODS.items() if _has_method(client, method)),
         None,
@@ -316,19 +317,19 @@ def _has_method(client: Any, method: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LangChainLLM:
-    """A chat model with `invoke`, as LangChain has them."""
+    """A LangChain chat model with `invoke`."""
 
     inner: Any
     local: bool = False
 
     @property
     def model(self) -> str:
-        """The model's name, as far as it says."""
+        """Return the model name if known."""
         name = getattr(self.inner, "model_name", None) or getattr(self.inner, "model", None)
         return name if isinstance(name, str) else f"custom:{get_display_name(self.inner)}"
 
-    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
-        """What it answers to a system's and a user's message."""
+    def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:  # noqa: ARG002
+        """Send a system and a user message."""
         return map_reply(
             self.inner.invoke([("system", system), ("human", user)]), self._parse_reply
         )
@@ -344,19 +345,19 @@ class LangChainLLM:
 
 @dataclass(frozen=True, slots=True)
 class Mem0LLM:
-    """A model with `generate_response`, as mem0 has them."""
+    """A mem0 model with `generate_response`."""
 
     inner: Any
     local: bool = False
 
     @property
     def model(self) -> str:
-        """The model's name, as far as it says."""
+        """Return the model name if known."""
         name = getattr(getattr(self.inner, "config", None), "model", None)
         return name if isinstance(name, str) else f"custom:{get_display_name(self.inner)}"
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
-        """What it answers to a system's and a user's message."""
+        """Send a system and a user message."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         format_field = {} if schema is None else {"response_format": {"type": "json_object"}}
         return map_reply(
@@ -368,12 +369,12 @@ class Mem0LLM:
 
 
 def _join_text(content: Any, model: str) -> str:
-    """The text of an answer that may be given in blocks."""
+    """Join the text of a reply that may consist of blocks."""
     if isinstance(content, list):
         blocks = [
             block.get("text", "") if isinstance(block, Mapping) else block for block in content
         ]
         content = "".join(block for block in blocks if isinstance(block, str))
     if not isinstance(content, str):
-        raise LLMError(f"{model} answered with {type(content).__name__}, not with text.")
+        raise LLMError(f"{model} returned {type(content).__name__} instead of text.")
     return content

@@ -1,6 +1,6 @@
-"""Optical character recognition by the `tesseract` program, in a process of its own that is ended when it is late.
+"""OCR with the `tesseract` program, in a child process that is killed on timeout.
 
-An image that breaks the decoder breaks that process and nothing else.
+An image that crashes the decoder crashes only that process.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _ENVIRONMENT_VARIABLES: Final = ("PATH", "TESSDATA_PREFIX", "SYSTEMROOT")
 
 @dataclass(frozen=True, slots=True)
 class TesseractReader:
-    """Reads the words in an image, in the languages it was told to expect."""
+    """Reads the text of an image in the configured languages."""
 
     program: str
     languages: str = DEFAULT_LANGUAGES
@@ -34,15 +34,15 @@ class TesseractReader:
 
     @property
     def model(self) -> str:
-        """The reader's name, with its languages."""
+        """Return the reader's name and languages."""
         return f"{PROGRAM}:{self.languages}"
 
-    def read(self, image: bytes, media_type: str) -> str:
-        """The words of an image, line by line; empty when it has none."""
+    def read(self, image: bytes, media_type: str) -> str:  # noqa: ARG002
+        """Return the text of an image line by line, or an empty string."""
         import subprocess
 
         try:
-            process = subprocess.run(
+            process = subprocess.run(  # noqa: S603
                 [self.program, "stdin", "stdout", "-l", self.languages],
                 input=image,
                 capture_output=True,
@@ -58,17 +58,17 @@ class TesseractReader:
             ) from error
         if process.returncode:
             raise MediaError(
-                f"tesseract could not read it: {make_snippet(_get_last_line(process.stderr), 200)}."
+                f"tesseract failed: {make_snippet(_get_last_line(process.stderr), 200)}."
             )
         lines = (line.rstrip() for line in process.stdout.decode("utf-8", "replace").splitlines())
         return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip("\n\f ")
 
 
 def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> TesseractReader:
-    """The reader for these languages, such as `deu+eng`, if the program is installed."""
+    """Open a reader for languages such as `deu+eng`, if tesseract is installed."""
     if languages is not None and not _LANGUAGES_PATTERN.fullmatch(languages):
         raise ConfigError(
-            f"{format_value(languages)} names no languages.",
+            f"{format_value(languages)} is not a language list.",
             hint="Such as tesseract:eng or tesseract:deu+eng.",
         )
     program = shutil.which(PROGRAM)
@@ -78,7 +78,7 @@ def open_reader(languages: str | None = None, *, timeout: float = 60.0) -> Tesse
 
 
 def _build_environment() -> dict[str, str]:
-    """As little as the program needs; one thread, for there may be many images."""
+    """Build a minimal environment with one thread per process."""
     return {name: os.environ[name] for name in _ENVIRONMENT_VARIABLES if name in os.environ} | {
         "OMP_THREAD_LIMIT": "1",
         "LC_ALL": "C",
@@ -87,4 +87,4 @@ def _build_environment() -> dict[str, str]:
 
 def _get_last_line(stderr: bytes) -> str:
     lines = [line for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
-    return lines[-1].strip().rstrip(".") if lines else "it does not say why"
+    return lines[-1].strip().rstrip(".") if lines else "no message"

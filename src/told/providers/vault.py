@@ -1,4 +1,4 @@
-"""The vault: secrets that are kept are encrypted and authenticated, with a key that is in no file of told's."""
+"""A vault that encrypts and authenticates secrets with a key that told never stores."""
 
 from __future__ import annotations
 
@@ -10,12 +10,15 @@ from collections.abc import Mapping
 from told.errors import ConfigError, Denied
 
 KEY_VARIABLE = "TOLD_VAULT_KEY"
-KEY_HINT = "Make one with `python -c 'import secrets; print(secrets.token_hex(32))'` and keep it apart from the store."
+KEY_HINT = (
+    "Make one with `python -c 'import secrets; print(secrets.token_hex(32))'` and keep it "
+    "apart from the store."
+)
 MARK_LENGTH = 8
 
 
 class KeyedVault:
-    """Seals with AES in Galois/counter mode under a key of 32 bytes."""
+    """Encrypts secrets with AES-GCM under a 32-byte key."""
 
     def __init__(self, key: bytes) -> None:
         from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -24,28 +27,28 @@ class KeyedVault:
         self._mark_key = hashlib.sha256(b"told vault marks" + key).digest()
 
     def mark(self, secret: str) -> str:
-        """A short name of a secret that says nothing about it without the key."""
+        """Return a short keyed fingerprint of a secret."""
         return hmac.new(self._mark_key, secret.encode(), hashlib.sha256).hexdigest()[:MARK_LENGTH]
 
     def seal(self, secret: str) -> str:
-        """The secret as only this vault can read it."""
+        """Encrypt a secret."""
         nonce = os.urandom(12)
         return (nonce + self._cipher.encrypt(nonce, secret.encode(), None)).hex()
 
     def open(self, sealed: str) -> str:
-        """A secret that was sealed, or `Denied` if it was by another key or was changed."""
+        """Decrypt a secret; raise `Denied` if the key is wrong or the text was changed."""
         from cryptography.exceptions import InvalidTag
 
         try:
             data = bytes.fromhex(sealed)
             return self._cipher.decrypt(data[:12], data[12:], None).decode()
         except (InvalidTag, ValueError) as error:
-            hint = f"Is {KEY_VARIABLE} the one it was kept with?"
-            raise Denied("The vault's key does not open this secret.", hint=hint) from error
+            hint = f"Set {KEY_VARIABLE} to the key it was encrypted with."
+            raise Denied("The vault key cannot decrypt this secret.", hint=hint) from error
 
 
 def open_vault(environment: Mapping[str, str] | None = None) -> KeyedVault:
-    """The vault whose key the environment holds."""
+    """Open the vault with the key from the environment."""
     variables = os.environ if environment is None else environment
     try:
         key = bytes.fromhex(variables.get(KEY_VARIABLE, "").strip())
@@ -53,7 +56,7 @@ def open_vault(environment: Mapping[str, str] | None = None) -> KeyedVault:
         raise ConfigError(f"{KEY_VARIABLE} is not hexadecimal.", hint=KEY_HINT) from error
     if len(key) != 32:
         raise ConfigError(
-            f"Secrets are to be encrypted, and {KEY_VARIABLE} holds no key of 32 bytes.",
+            f"Encrypting secrets needs a 32-byte key in {KEY_VARIABLE}.",
             hint=KEY_HINT,
         )
     try:

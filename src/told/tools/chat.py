@@ -1,4 +1,4 @@
-"""The conversation: what is said is remembered, what is remembered answers, and every answer can be asked why."""
+"""A chat over one memory: store each message, answer from memory or a model, explain answers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from told.ports import LLM
 from told.text.dates import localise
 
 MIN_ANSWER_SCORE: Final = 0.7
-"""From this score on a memory answers; below it what is found is more likely to be about something else."""
+"""Minimum score of a hit to serve as an answer."""
 
 MAX_ANSWERS: Final = 5
 EVENT_LABELS: Final = {"ADD": "Noted", "UPDATE": "Changed", "DELETE": "Given up"}
@@ -37,9 +37,9 @@ NOT_REMEMBERED_REPLY: Final = "There is nothing in that for me to remember."
 
 @dataclass(frozen=True, slots=True)
 class ChatReply:
-    """An answer, the memories it rests on, what was learned from the question, and what was not as it should be.
+    """A reply, the memories it used, what was learned and any warnings.
 
-    `model` is who answered; nobody did where the memory speaks for itself.
+    `model` is the answering model, or None if the reply came from memory alone.
     """
 
     text: str
@@ -50,7 +50,7 @@ class ChatReply:
     model: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The reply as JSON."""
+        """Return the reply as JSON."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {
             name: list(value) if isinstance(value, tuple) else value
@@ -59,18 +59,18 @@ class ChatReply:
 
 
 def select_answers(rows: Iterable[Mapping[str, Any]]) -> tuple[Mapping[str, Any], ...]:
-    """Of what a search found, what can stand as an answer: sure enough, and not itself a question."""
+    """Return the hits that can serve as an answer: scored high enough and not questions."""
     confident = [row for row in rows if (row["score"] or 0.0) >= MIN_ANSWER_SCORE]
     return tuple(row for row in confident if not is_question(row["memory"]))[:MAX_ANSWERS]
 
 
 def find_changed_ids(results: Iterable[Mapping[str, Any]]) -> frozenset[str]:
-    """The memories that a receipt says are no longer what they were."""
+    """Return the ids of memories that a receipt updated or deleted."""
     return frozenset(row["id"] for row in results if row["event"] in ("UPDATE", "DELETE"))
 
 
 def is_question(text: str) -> bool:
-    """Whether a text asks rather than tells."""
+    """Return whether a text is a question."""
     return text.rstrip().endswith(("?", "？", "؟"))
 
 
@@ -80,7 +80,7 @@ def format_memory_reply(
     receipt: Mapping[str, Any],
     zone: str | None = None,
 ) -> str:
-    """What memory says by itself: what it took in, and what it holds on it, each with its day and its source."""
+    """Format a reply without a model: what was learned and what is known."""
     learned_lines = [
         f"{EVENT_LABELS[row['event']]}: {_row_text(row)}"
         for row in select_learned(message, receipt)
@@ -105,7 +105,7 @@ def format_memory_reply(
 
 
 def select_learned(message: str, receipt: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
-    """What was taken from what was said; words that are only kept as they are tell nothing new."""
+    """Return the facts learned from a message, without verbatim turns."""
     changed = [row for row in receipt["results"] if row["event"] in EVENT_LABELS]
     return tuple(
         row for row in changed if " ".join(_row_text(row).split()) != " ".join(message.split())
@@ -117,7 +117,7 @@ def _row_text(row: Mapping[str, Any]) -> str:
 
 
 def format_memory_line(row: Mapping[str, Any], zone: str | None = None) -> str:
-    """A memory with its day, and who or what it comes from."""
+    """Format a memory with its day and source."""
     said_at = datetime.fromisoformat(row.get("said_at") or row["updated_at"])
     day = localise(said_at, zone).date().isoformat()
     speaker = row.get("actor_id") or SPEAKER_LABELS.get(
@@ -128,21 +128,21 @@ def format_memory_line(row: Mapping[str, Any], zone: str | None = None) -> str:
 
 
 HISTORY_TURNS: Final = 10
-"""How many of the last turns of the conversation a model is shown."""
+"""Recent turns shown to the model."""
 
 NOW_WORDS: Final = frozenset({"", "now"})
 
 
 @dataclass(frozen=True, slots=True)
 class ChatQuery:
-    """The last thing said, and the point at which memory was asked about it."""
+    """The last message and the ledger position it was answered at."""
 
     text: str
     as_of: str
 
 
 class ChatSession:
-    """A conversation in one scope of a memory, answered by a model or, without one, by what is remembered."""
+    """A chat in one scope of a memory, answered by a model or from memory."""
 
     def __init__(
         self,
@@ -152,9 +152,9 @@ class ChatSession:
         *,
         turns: int = HISTORY_TURNS,
     ) -> None:
-        """Begin to talk; `ids` are the `user_id`, `agent_id` and `run_id` that everything is remembered under.
+        """Start a chat; `ids` are the scope's `user_id`, `agent_id` and `run_id`.
 
-        `turns` is how many of the last turns of this conversation a model is shown beside what is remembered.
+        `turns` is the number of recent turns shown to the model.
         """
         self.ids: dict[str, Any] = {
             name: value for name, value in (ids or {}).items() if value is not None
@@ -166,10 +166,10 @@ class ChatSession:
         self.last_query: ChatQuery | None = None
         self.last_reply: ChatReply | None = None
 
-    # Talking ----------------------------------------------------------------------------------------------------------
+    # Talking
 
     def say(self, text: str) -> ChatReply:
-        """Say something: it is remembered whatever becomes of the answer, and so is what a model answers."""
+        """Store a message, reply to it, and store the model's reply."""
         query = ChatQuery(text, self.as_of or self._ledger_position())
         reply = (
             self._reply_from_memory(text)
@@ -181,7 +181,7 @@ class ChatSession:
         return reply
 
     def _reply_from_memory(self, text: str) -> ChatReply:
-        """What memory holds on it; all of that was said before, so that the answer is not remembered again."""
+        """Reply from memory; the reply is not stored again."""
         result = self._search(text, self.as_of)
         return self._build_memory_reply(text, result, self._remember("user", text))
 
@@ -201,7 +201,7 @@ class ChatSession:
         )
 
     def _reply_from_model(self, llm: LLM, query: ChatQuery) -> ChatReply:
-        """What a model makes of it; one that fails is a warning, and memory answers in its place."""
+        """Reply with the model; if it fails, warn and reply from memory."""
         text = query.text
         context = bundle_to_dict(self.memory.context(text, as_of=self.as_of, **self.ids))
         receipt = self._remember("user", text)
@@ -210,7 +210,7 @@ class ChatSession:
         except ToldError as error:
             result = self._search(text, query.as_of)
             return self._build_memory_reply(
-                text, result, receipt, f"{error} So this is what memory says by itself."
+                text, result, receipt, f"{error} Replying from memory instead."
             )
         answer_receipt = self._remember("assistant", answer_text)
         used = tuple(context["results"])
@@ -223,7 +223,7 @@ class ChatSession:
         )
 
     def _ask_model(self, llm: LLM, text: str, context: str) -> str:
-        """What a model says who is shown what is remembered and, unless it is to speak as of then, the talk so far."""
+        """Ask the model with the context and, unless time-travelling, recent turns."""
         as_of_note = (
             f"Answer as of {self.as_of}: what you remember is what was known then."
             if self.as_of
@@ -247,24 +247,24 @@ class ChatSession:
         return self.memory.add([{"role": role, "content": text}], **self.ids)
 
     def _ledger_position(self) -> str:
-        """Where the ledger stands, as a point in time to go back to."""
+        """Return the current ledger position as an `as_of` value."""
         engine = self.memory.engine
         return f"#{max(run(call(engine.store.get_head, engine.account)).seq, 1)}"
 
-    # Looking into it --------------------------------------------------------------------------------------------------
+    # Inspecting
 
     def list_memories(self) -> dict[str, Any]:
-        """What is held, by kind: each with the words it comes from, how strong it is, and when it will fade."""
+        """List what is remembered, with source, salience and fading."""
         return self.memory.about(as_of=self.as_of, **self.ids)
 
     def explain_reply(self) -> dict[str, Any]:
-        """Why the last reply rests on what it rests on: every memory that was looked at, and what became of it."""
+        """Explain the last reply: every candidate and the stage that kept or dropped it."""
         query, reply = self._require_last()
         explanation = self.memory.explain(query.text, as_of=query.as_of, **self.ids)
         return {"used": [row["id"] for row in reply.used], "model": reply.model, **explanation}
 
     def explain_memory(self, id_or_words: str) -> dict[str, Any]:
-        """Why a memory, by its id or its words, was or was not used for the last reply."""
+        """Explain why a memory, given by id or words, was or was not used for the last reply."""
         query, reply = self._require_last()
         row = self.find_memory(id_or_words)
         used = any(
@@ -295,13 +295,13 @@ class ChatSession:
         return self.last_query, self.last_reply
 
     def get_tiers(self) -> dict[str, Any]:
-        """Where memories are: the tail, the index, the hot buffer, the registry and the topics."""
+        """Return the counts of tail, index, hot buffer, registry and topics."""
         return self.memory.tiers(**self.ids)
 
-    # Changing it ------------------------------------------------------------------------------------------------------
+    # Changing
 
     def find_memory(self, id_or_words: str) -> dict[str, Any]:
-        """The memory of an id or of some words: the newest that tells them, else the one that is most likely meant."""
+        """Find a memory by id or words: the newest exact match, else the best hit."""
         needle = " ".join(id_or_words.split())
         if not needle:
             raise InvalidInput(
@@ -324,7 +324,7 @@ class ChatSession:
         return dict(hits[0])
 
     def forget(self, memory_id: str) -> dict[str, Any]:
-        """Give up a memory; its history stays until it is erased, and this conversation no longer holds its words."""
+        """Forget a memory and drop it from this chat; its history is kept until erased."""
         rows = [row for row in self.memory.about(**self.ids)["results"] if row["id"] == memory_id]
         result = self.memory.forget(memory_id, **self.ids)
         forgotten_texts = [
@@ -339,7 +339,7 @@ class ChatSession:
         return result
 
     def set_as_of(self, time: str) -> str | None:
-        """Answer from what was known at a time from now on; `now` goes back to the present."""
+        """Answer as of a time from now on; `now` returns to the present."""
         as_of = time.strip()
         if as_of.casefold() not in NOW_WORDS:
             self.memory.get_all(limit=1, as_of=as_of, **self.ids)
@@ -348,35 +348,35 @@ class ChatSession:
 
 
 def ask_model(llm: LLM, system: str, text: str) -> str:
-    """What a model says to a text; one that fails or says nothing is an `LLMError`."""
+    """Ask a model; raise `LLMError` if it fails or returns nothing."""
     reply_text, _ = run(ask_llm(llm, system, text))
     if not isinstance(reply_text, str) or not reply_text.strip():
-        raise LLMError(f"The language model {llm.model} answered nothing.")
+        raise LLMError(f"The language model {llm.model} returned an empty reply.")
     return reply_text.strip()
 
 
 @cache
 def load_prompt() -> str:
-    """The prompt of the assistant."""
+    """Load the assistant prompt."""
     return (
         resources.files("told.tools").joinpath("prompts", "assistant.md").read_text("utf-8").strip()
     )
 
 
 def _match_priority(row: Mapping[str, Any]) -> tuple[bool, bool]:
-    """What makes a memory the one that is meant: it tells rather than asks, and no assistant said it."""
+    """Return the sort key of a word match: statements first, then user turns."""
     return not is_question(row["memory"]), row.get("role") != "assistant"
 
 
 def _format_turn(message: str, reply_text: str) -> tuple[str, str]:
-    """A turn of the talk as a model reads it, one line each."""
+    """Format a chat turn for the model, one line per speaker."""
     return f"user: {' '.join(message.split())}", f"assistant: {' '.join(reply_text.split())}"
 
 
 def _with_learned(
     reply: ChatReply, text: str, receipt: Mapping[str, Any], *warnings: str
 ) -> ChatReply:
-    """A reply with what was learned on the way to it, and every warning once."""
+    """Add what was learned to a reply and deduplicate its warnings."""
     all_warnings = dict.fromkeys((*warnings, *receipt.get("warnings", ())))
     return ChatReply(
         reply.text,

@@ -1,4 +1,4 @@
-"""The walk through the remembered story: one act after another, each a real call and its real result."""
+"""The demo: load a sample conversation and run a sequence of real calls on it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from told.ids import IdGenerator
 from told.text.dates import parse_instant
 
 DEMO_NOW = parse_instant("2026-09-30T18:00:00Z")
-"""When the walk through the memory takes place."""
+"""The time at which the demo's calls run."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoryLine:
-    """One thing that was said: to whom it belongs, when told heard it, and when it was said if that was earlier."""
+    """A line of the story: its owner, when it was added and when it was said."""
 
     at: str
     user: str
@@ -35,24 +35,24 @@ class StoryLine:
 
 
 class DemoClock:
-    """A clock that shows what it is set to."""
+    """A clock that returns the time it was set to."""
 
     def __init__(self, now: int = 0) -> None:
         self.now = now
 
     def __call__(self) -> int:
-        """Microseconds since 1970."""
+        """Return microseconds since 1970."""
         return self.now
 
 
 def load_story() -> Sequence[StoryLine]:
-    """The sample conversation, in order."""
+    """Load the sample conversation in order."""
     text = files("told.tools").joinpath("story.jsonl").read_text("utf-8")
     return [StoryLine(**json.loads(row)) for row in text.splitlines()]
 
 
 def replay_story(memory: Memory, clock: DemoClock, tick: Callable[[int], None]) -> dict[str, str]:
-    """Tell the story to a memory, each line on its day; return the first memory made of each line that has a key."""
+    """Add each line on its day; return the first memory id of each keyed line."""
     ids: dict[str, str] = {}
     for line in load_story():
         clock.now = parse_instant(line.at)
@@ -66,12 +66,12 @@ def replay_story(memory: Memory, clock: DemoClock, tick: Callable[[int], None]) 
 
 
 STORE_FILE = "demo.db"
-SECRET = "Falcon-4711"
+SECRET = "Falcon-4711"  # noqa: S105
 
 
 @dataclass(frozen=True, slots=True)
 class DemoAct:
-    """A call, what it returned, and what to notice; a title opens a new scene."""
+    """A call, its result and a comment; a title starts a new section."""
 
     verb: str
     call: str
@@ -80,19 +80,19 @@ class DemoAct:
     title: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The act as JSON."""
+        """Return the act as JSON."""
         return {"title": self.title, "say": self.comment, "call": self.call, "result": self.result}
 
 
 @dataclass(frozen=True, slots=True)
 class DemoRunner:
-    """Calls a memory and keeps the call as the Python that was run."""
+    """Calls a memory and records each call as Python source."""
 
     memory: Memory
     names: Mapping[str, str]
 
     def run_call(self, title: str, comment: str, verb: str, *args: Any, **options: Any) -> DemoAct:
-        """Make the call and record it."""
+        """Make a call and record it."""
         result = getattr(self.memory, verb)(*args, **options)
         if verb == "context":
             result = serialize.bundle_to_dict(result)
@@ -103,7 +103,7 @@ class DemoRunner:
         return DemoAct(verb, f"memory.{verb}({', '.join(arguments)})", result, comment, title)
 
     def _format_argument(self, value: Any) -> str:
-        """An argument as it would be written; an id by the name the story gave it."""
+        """Format an argument as source; show story ids by name."""
         return next(
             (name for name, known_id in self.names.items() if known_id == value), repr(value)
         )
@@ -113,7 +113,7 @@ class DemoRunner:
 def open_demo_memory(
     keep: Path | None = None, embedder: str | None = None
 ) -> Iterator[tuple[Memory, DemoClock, Path]]:
-    """A new memory in a folder that is gone afterwards, unless one to keep is named, and the clock it goes by."""
+    """Open a new memory in a temporary or kept folder, with its clock."""
     with ExitStack() as stack:
         if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
             raise InvalidInput(
@@ -135,7 +135,7 @@ def open_demo_memory(
 
 
 def iter_acts(memory: Memory, ids: Mapping[str, str], folder: Path) -> Iterator[DemoAct]:
-    """What a memory can do, shown on the story it was told."""
+    """Yield the acts of the demo."""
     runner = DemoRunner(memory, ids)
     yield from _show_extraction(runner, ids)
     yield from _show_search(runner)
@@ -206,7 +206,8 @@ def _show_time_travel(runner: DemoRunner) -> Iterator[DemoAct]:
     papers = {"user_id": "mara", "filters": {"topic": "papers"}}
     yield runner.run_call(
         "",
-        "Two clocks: her passport was renewed in February, and she told of it in August. In June nobody knew,",
+        "Two clocks: her passport was renewed in February, and she told of it in August. In June "
+        "nobody knew,",
         "get_all",
         **papers,
         as_of="June 2026",
@@ -276,7 +277,7 @@ def _show_erasure(runner: DemoRunner, ids: Mapping[str, str], folder: Path) -> I
 
 
 def _count_secret(folder: Path, title: str, comment: str) -> DemoAct:
-    """How often the erased text stands in the bytes of each file of the store."""
+    """Count the erased text's occurrences in each store file."""
     counts = {
         file.name: file.read_bytes().count(SECRET.encode()) for file in sorted(folder.iterdir())
     }

@@ -1,7 +1,7 @@
-"""The doctor: small checks of an installation and of a store, each with what it saw and how to mend it.
+"""Health checks of an installation and a store, each with a finding and a fix.
 
-Nothing of the user's is written: a store that does not exist is not made, and the round trip goes through a temporary
-store beside the real one.
+Nothing of the user's is written: a missing store is not created, and the round trip uses a
+temporary store beside the real one.
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ CRITICAL_DISK_BYTES, LOW_DISK_BYTES = 50 * 2**20, 500 * 2**20
 """Bytes of free disk below which writing will fail soon, and below which it is time to look."""
 
 MAX_VERIFIED_ENTRIES = 20_000
-"""Ledgers up to this many entries are verified whole, longer ones this far back from their end."""
+"""Ledgers up to this length are verified whole; longer ones from this far back."""
 
 MAX_CLOCK_SKEW = 5_000_000
-"""Microseconds by which two honest clocks may differ."""
+"""Tolerated clock skew in microseconds."""
 
 OTHER_VARIABLES = {"CONFIG", "USER", "MODELS"}
-"""Variables of ours that are not settings."""
+"""TOLD_ variables that are not settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorCheck:
-    """What was looked at, how it is, what was seen, and how to mend it."""
+    """A check: its name, state, finding and fix."""
 
     name: str
     state: CheckState
@@ -69,48 +69,48 @@ class DoctorCheck:
     fix: str = ""
 
     def as_dict(self) -> dict[str, str]:
-        """The check as JSON."""
+        """Return the check as JSON."""
         return {"name": self.name, "state": self.state, "what": self.detail, "fix": self.fix}
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorContext:
-    """What the checks look at."""
+    """What the checks examine: settings, store and environment."""
 
     loaded: LoadedSettings
     environment: Mapping[str, str]
     memory: Memory | None = None
-    """The user's store, open; None where there is none yet."""
+    """The user's open store, or None if it does not exist."""
 
     @property
     def url(self) -> str:
-        """The store's URL."""
+        """Return the store URL."""
         return resolve_store_url(self.loaded.settings)
 
     @property
     def file(self) -> Path | None:
-        """The store's file; None for one that has none."""
+        """Return the store file, or None if the store has no file."""
         return resolve_store_file(self.loaded.settings)
 
     @property
     def folder(self) -> Path:
-        """The folder the store's file is in or will be in, as far as it exists."""
+        """Return the nearest existing folder of the store file."""
         parent = Path.cwd() if self.file is None else self.file.absolute().parent
         return next(folder for folder in (parent, *parent.parents) if folder.is_dir())
 
     @property
     def account(self) -> str:
-        """The account the settings name."""
+        """Return the configured account."""
         return self.loaded.settings.account
 
 
 def is_healthy(checks: Sequence[DoctorCheck]) -> bool:
-    """Whether nothing failed."""
+    """Return whether no check failed."""
     return all(check.state != "fail" for check in checks)
 
 
 def run_checks(environment: Mapping[str, str] | None = None, **arguments: Any) -> list[DoctorCheck]:
-    """Every check that can be made, in order; what cannot be opened ends the checks that need it."""
+    """Run every check in order; skip those that need something that cannot be opened."""
     environment = os.environ if environment is None else environment
     checks = [check() for check in MACHINE_CHECKS]
     try:
@@ -119,7 +119,7 @@ def run_checks(environment: Mapping[str, str] | None = None, **arguments: Any) -
         return [
             *checks,
             DoctorCheck(
-                "configuration", "fail", error.message, error.hint or "Mend the configuration."
+                "configuration", "fail", error.message, error.hint or "Fix the configuration."
             ),
         ]
     checks += [check(ctx) for check in LOCATION_CHECKS]
@@ -145,11 +145,11 @@ def _open_memory(ctx: DoctorContext) -> Memory:
     return Memory(embedder="none", llm="none", settings=ctx.loaded.settings)
 
 
-# The machine
+# Machine
 
 
 def check_python() -> DoctorCheck:
-    """Is Python new enough?"""
+    """Check the Python version."""
     version = ".".join(map(str, sys.version_info[:3]))
     is_supported = sys.version_info >= MIN_PYTHON
     return (
@@ -160,7 +160,7 @@ def check_python() -> DoctorCheck:
 
 
 def check_sqlite() -> DoctorCheck:
-    """Is SQLite new enough not to corrupt a store that two processes share?"""
+    """Check that SQLite is free of the WAL corruption bug."""
     if find_spec("apsw") is None:
         return DoctorCheck("SQLite", "fail", "apsw is not installed", "Run `pip install apsw`.")
     import apsw
@@ -174,23 +174,21 @@ def check_sqlite() -> DoctorCheck:
 
 
 def check_numpy() -> DoctorCheck:
-    """Is there something to scan vectors with?"""
+    """Check that NumPy is available for vector search."""
     if find_spec("numpy") is None:
         fix = "Run `pip install 'told[local]'` for search by meaning."
-        return DoctorCheck(
-            "numpy", "warn", "not installed: memories are found by their words only", fix
-        )
+        return DoctorCheck("numpy", "warn", "not installed: search uses words only", fix)
     return DoctorCheck("numpy", "ok", "installed")
 
 
 MACHINE_CHECKS: tuple[Callable[[], DoctorCheck], ...] = (check_python, check_sqlite, check_numpy)
 
 
-# The configuration and the place
+# Configuration and paths
 
 
 def check_configuration(ctx: DoctorContext) -> DoctorCheck:
-    """Is the configuration readable, and is every name in it known?"""
+    """Check that the configuration is readable and has no unknown names."""
     file = find_config_file(ctx.environment)
     known = {*SETTING_FIELDS, *(name.lower() for name in OTHER_VARIABLES)}
     variables = [
@@ -205,7 +203,7 @@ def check_configuration(ctx: DoctorContext) -> DoctorCheck:
         return DoctorCheck(
             "configuration",
             "warn",
-            f"{name} is no setting",
+            f"{name} is not a setting",
             hint or f"Unset {name}; see `told config`.",
         )
     try:
@@ -218,7 +216,7 @@ def check_configuration(ctx: DoctorContext) -> DoctorCheck:
 
 
 def check_durability(ctx: DoctorContext) -> DoctorCheck:
-    """Do acknowledged writes survive power loss?"""
+    """Check that acknowledged writes survive power loss."""
     if ctx.loaded.settings.durability == "full":
         return DoctorCheck("durability", "ok", "full: acknowledged writes survive power loss")
     detail = "normal: power loss may take the last acknowledged writes"
@@ -226,7 +224,7 @@ def check_durability(ctx: DoctorContext) -> DoctorCheck:
 
 
 def check_writable(ctx: DoctorContext) -> DoctorCheck:
-    """May the store's file and its folder be written?"""
+    """Check that the store's file and folder are writable."""
     if ctx.file is None:
         return DoctorCheck("store writable", "ok", f"{ctx.url} has no file")
     if ctx.file.is_dir():
@@ -241,7 +239,7 @@ def check_writable(ctx: DoctorContext) -> DoctorCheck:
 
 
 def check_disk(ctx: DoctorContext) -> DoctorCheck:
-    """Is there room to write, and to rewrite the file when something is erased?"""
+    """Check that there is disk space to write and to rewrite the file after an erase."""
     free = shutil.disk_usage(ctx.folder).free
     size = ctx.file.stat().st_size if ctx.file and ctx.file.exists() else 0
     detail = f"{_format_size(free)} free in {ctx.folder}, the store has {_format_size(size)}"
@@ -262,7 +260,7 @@ def _format_size(size: int) -> str:
 
 
 def check_permissions(ctx: DoctorContext) -> DoctorCheck:
-    """Can other users of this machine read the memories?"""
+    """Check that other users of this machine cannot read the store."""
     if ctx.file is None or not ctx.file.is_file() or os.name != "posix":
         return DoctorCheck("file permissions", "ok", "no file to protect yet")
     mode = stat.S_IMODE(ctx.file.stat().st_mode)
@@ -273,7 +271,7 @@ def check_permissions(ctx: DoctorContext) -> DoctorCheck:
 
 
 def check_round_trip(ctx: DoctorContext) -> DoctorCheck:
-    """Does what is written come back, in a temporary store beside the real one?"""
+    """Check that a write can be read back, in a temporary store."""
     name = "round trip"
     settings = ctx.loaded.settings
     try:
@@ -309,14 +307,14 @@ LOCATION_CHECKS: tuple[Callable[[DoctorContext], DoctorCheck], ...] = (
 )
 
 
-# The store
+# Store
 
 
 def _check_store(ctx: DoctorContext) -> Iterator[DoctorCheck]:
-    """The checks of a store that is open; of one that does not exist yet there is nothing to check."""
+    """Run the checks of an open store; skip them if it does not exist."""
     if ctx.memory is None:
         yield DoctorCheck(
-            "store opens", "ok", f"{ctx.url} does not exist yet; the first `told add` makes it"
+            "store opens", "ok", f"{ctx.url} does not exist yet; the first `told add` creates it"
         )
         return
     yield DoctorCheck("store opens", "ok", ctx.url)
@@ -330,15 +328,15 @@ def _check_store(ctx: DoctorContext) -> Iterator[DoctorCheck]:
 
 
 def schema(_: DoctorContext, memory: Memory) -> DoctorCheck:
-    """Is the file of an age this told reads? A file of another age has refused to open."""
+    """Check that this version can read the file's schema."""
     version = memory.stats().get("schema")
     return DoctorCheck(
-        "schema", "ok", "the one this told reads" if version is None else f"version {version}"
+        "schema", "ok", "readable by this version" if version is None else f"version {version}"
     )
 
 
 def ledger(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
-    """Is the ledger, or the end of a long one, what was written?"""
+    """Verify the ledger, or the end of a long one."""
     store, account = memory.engine.store, ctx.account
     head = store.get_head(account)
     if head.seq <= MAX_VERIFIED_ENTRIES:
@@ -356,7 +354,7 @@ def ledger(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
 
 
 def _verify_tail(memory: Memory, account: str, start: int) -> str:
-    """The first entry after a position that does not fit, or nothing."""
+    """Return the first invalid entry after a position, or an empty string."""
     store = memory.engine.store
     previous, *entries = store.scan_entries(account, start - 1, MAX_VERIFIED_ENTRIES + 1)
     erased = store.tombstoned_digests([entry.digest for entry in entries if entry.envelope is None])
@@ -370,7 +368,7 @@ def _verify_tail(memory: Memory, account: str, start: int) -> str:
 
 
 def index(_: DoctorContext, memory: Memory) -> DoctorCheck:
-    """Do the file and the derived index hold together?"""
+    """Check that the file and its index are consistent."""
     problems = memory.engine.store.check_integrity()
     if problems:
         more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
@@ -381,7 +379,7 @@ def index(_: DoctorContext, memory: Memory) -> DoctorCheck:
 
 
 def clock(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
-    """Does this machine's clock stand after the last entry?"""
+    """Check that this machine's clock is not behind the last entry."""
     head, now = memory.engine.store.get_head(ctx.account), memory.engine.store.mint.now()
     if head.at > now + MAX_CLOCK_SKEW:
         detail = f"the last entry is of {format_iso(head.at)}, in the future"
@@ -390,7 +388,7 @@ def clock(ctx: DoctorContext, memory: Memory) -> DoctorCheck:
 
 
 def pending(_: DoctorContext, memory: Memory) -> DoctorCheck:
-    """Does every memory have its vector?"""
+    """Check that every memory has a vector."""
     store = memory.engine.store
     if store.current_model() is None:
         return DoctorCheck("pending vectors", "ok", "the store has no vectors")
@@ -404,7 +402,7 @@ def pending(_: DoctorContext, memory: Memory) -> DoctorCheck:
 
 
 def faults(_: DoctorContext, memory: Memory) -> DoctorCheck:
-    """Is there work that failed and was set aside?"""
+    """Check for failed work that was set aside."""
     failures = run(memory.engine.faults())
     if failures:
         detail = f"{len(failures)} set aside; the last: {failures[-1].error}"
@@ -412,7 +410,7 @@ def faults(_: DoctorContext, memory: Memory) -> DoctorCheck:
             "faults",
             "warn",
             detail,
-            "See `told faults list`, mend the cause, then run `told faults retry`.",
+            "See `told faults list`, fix the cause, then run `told faults retry`.",
         )
     return DoctorCheck("faults", "ok", "none")
 
@@ -427,11 +425,11 @@ STORE_CHECKS: tuple[Callable[[DoctorContext, Memory], DoctorCheck], ...] = (
 )
 
 
-# The embedder
+# Embedder
 
 
 def _check_embedder(ctx: DoctorContext) -> Iterator[DoctorCheck]:
-    """Which embedder is in use and why, and whether it works and fits the store."""
+    """Check which embedder is used, that it works and that it matches the store."""
     choice = ctx.loaded.settings.embedder
     with ExitStack() as stack:
         memory = ctx.memory or stack.enter_context(Memory("ram://", embedder="none", llm="none"))
@@ -457,14 +455,12 @@ def _embedder_origin(ctx: DoctorContext, bound: tuple[str, int] | None) -> str:
 
 
 def _check_no_embedder(choice: str, bound: tuple[str, int] | None) -> DoctorCheck:
-    """Why there is no embedder."""
+    """Explain why there is no embedder."""
     if choice == "none":
-        return DoctorCheck(
-            "embedder", "ok", "none, as chosen: memories are found by their words only"
-        )
+        return DoctorCheck("embedder", "ok", "none, as chosen: search uses words only")
     if bound:
         provider, _, name = bound[0].partition(":")
-        detail = f"the store is indexed with {bound[0]}, which is not here: memories are found by their words only"
+        detail = f"the store's embedder {bound[0]} is not available: search uses words only"
         install_hint = f"Run `told models install {name}`."
         remote_hint = f"Pass `--embedder {bound[0]}`, or run `told reindex --embedder local`."
         return DoctorCheck(
@@ -487,30 +483,34 @@ def _check_embedder_output(embedder: Embedder, bound: tuple[str, int] | None) ->
         return DoctorCheck(
             name,
             "fail",
-            f"it gives {width} numbers and promises {embedder.dim}",
+            f"it returns {width} dimensions but declares {embedder.dim}",
             "Run `told models verify`.",
         )
     if bound and bound != (embedder.model, embedder.dim):
-        detail = f"it is {embedder.model} of {embedder.dim}; the store is indexed with {bound[0]} of {bound[1]}"
+        detail = (
+            f"it is {embedder.model} of {embedder.dim}; the store is indexed with "
+            f"{bound[0]} of {bound[1]}"
+        )
         return DoctorCheck(
             name,
             "fail",
             detail,
             f"Run `told reindex --embedder {embedder.model}`, or choose {bound[0]}.",
         )
-    return DoctorCheck(name, "ok", f"{width} numbers a text{', as in the store' if bound else ''}")
+    return DoctorCheck(name, "ok", f"{width} dimensions{', as in the store' if bound else ''}")
 
 
-# The language model
+# Language model
 
 
 def check_language_model(ctx: DoctorContext) -> DoctorCheck:
-    """Which language model is in use and why; nobody is asked anything."""
+    """Report which language model is configured, without calling it."""
     name, choice = "language model", ctx.loaded.settings.llm
     configured_providers = list_configured_providers(ctx.environment)
     if choice in ("", "none"):
         alternative = (
-            f"; {configured_providers[0][1]} is set, so `llm: auto` would use {configured_providers[0][0]}"
+            f"; {configured_providers[0][1]} is set, so `llm: auto` would use "
+            f"{configured_providers[0][0]}"
             if configured_providers
             else ""
         )

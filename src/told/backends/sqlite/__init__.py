@@ -1,4 +1,4 @@
-"""The embedded store, in one SQLite file."""
+"""The embedded store: one SQLite file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept beside the ledger, inside a transaction: what reads leave behind, and what consumers note."""
+"""Write the access log, the review queue and consumer notes, inside a transaction."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ from told.model.query import (
 
 OVERLAY_TABLES = ("met", "recall", "recall_state", "task", "note")
 THREAD_COLUMNS = ("met_one", "met_other", "recall", "recall_state", "task", "note")
-"""Every place a thread is named in."""
+"""Every table and column that names a thread."""
 
 KnownThreads: TypeAlias = frozenset[str]
-"""Those of some threads that have a version in the account."""
+"""Threads that have a version in the account."""
 
 
 def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> int:
-    """Count recalls and topics that met, note recalls and queue tasks."""
+    """Write an access batch: counts, log rows, topic co-occurrence and review tasks; return the new tasks."""
     known_threads = _find_known_threads(
         db,
         account,
@@ -83,7 +83,7 @@ def _record_cooccurrence(
     )
 
 
-# Recalls one by one ---------------------------------------------------------------------------------------------------
+# Access log
 
 
 def _record_access_log(
@@ -93,7 +93,7 @@ def _record_access_log(
     keep: int,
     known_threads: KnownThreads,
 ) -> None:
-    """Note recalls and what each made of its thread, then let go of the oldest of both; by thread, a page at a time."""
+    """Append access-log rows and states by thread, then drop the oldest of both."""
     known_records = sorted(
         [record for record in records if record.thread in known_threads], key=attrgetter("thread")
     )
@@ -103,7 +103,7 @@ def _record_access_log(
         [(account, r.thread, r.at, r.rank, r.score, r.query, r.access) for r in known_records],
     )
     states = _advance_states(db, account, known_records)
-    # No thread has more rows than it was recalled times.
+    # A thread has at most one row per access.
     overflowing = to_json_list([state.thread for state in states if state.count > keep])
     run_query(db, "trim_recalls", account, overflowing, keep)
     run_query(db, "trim_recall_states", account, overflowing, keep)
@@ -112,7 +112,7 @@ def _record_access_log(
 def _advance_states(
     db: apsw.Connection, account: int, records: Sequence[AccessRecord]
 ) -> Collection[AccessState]:
-    """Begin a new state of its thread with each recall, closing the open one there; the last state of each thread."""
+    """Open a new state per access, closing the previous one; return the last of each thread."""
     rows = run_query(
         db,
         "open_recall_states",
@@ -157,12 +157,12 @@ def _advance_states(
     return latest.values()
 
 
-# What is to be thought over -------------------------------------------------------------------------------------------
+# Review queue
 
 
 @dataclass(slots=True)
 class _QueuedTask:
-    """A task in the queue, or one that is about to be and has no id yet."""
+    """A queued task, or a new one without an id yet."""
 
     priority: float
     due: int
@@ -177,7 +177,7 @@ def _enqueue_known(
     window: int,
     known_threads: KnownThreads,
 ) -> int:
-    """Queue tasks of known threads; what is as urgent and due already is not written again."""
+    """Queue tasks of known threads; skip writes that change nothing."""
     known_tasks = [task for task in tasks if task.thread in known_threads]
     queues: dict[tuple[str, str], list[_QueuedTask]] = {}
     for thread, reason, *rest in run_query(
@@ -210,7 +210,7 @@ def _enqueue_known(
 
 
 def _find_mergeable(queue: Sequence[_QueuedTask], due: int, window: int) -> _QueuedTask | None:
-    """The first open task that a new one is one with: of one that is being worked on, only within the window."""
+    """Return the open task that a new one merges with; a leased task only within the window."""
     mergeable = [
         t for t in queue if t.due <= due + window and (not t.claimed or t.due >= due - window)
     ]
@@ -220,13 +220,13 @@ def _find_mergeable(queue: Sequence[_QueuedTask], due: int, window: int) -> _Que
 def claim_tasks(
     db: apsw.Connection, account: int, now: int, limit: int, lease: int
 ) -> list[ReviewTask]:
-    """Take tasks that are due and free."""
+    """Lease tasks that are due and free."""
     rows = run_query(db, "claim_tasks", account, now, now - lease, max(limit, 0)).fetchall()
     return sorted(map(parse_task, rows), key=urgency_key)
 
 
 def complete_tasks(db: apsw.Connection, account: int, task_ids: Sequence[int]) -> int:
-    """Close tasks; how many there were."""
+    """Delete tasks and return how many there were."""
     run_query(db, "drop_tasks", account, to_json_list(task_ids))
     return db.changes()
 
@@ -234,7 +234,7 @@ def complete_tasks(db: apsw.Connection, account: int, task_ids: Sequence[int]) -
 def write_notes(
     db: apsw.Connection, account: int, consumer: str, notes: Mapping[str, bytes | None]
 ) -> None:
-    """Note some things and forget others."""
+    """Write consumer notes; None deletes a key."""
     kept = [(account, consumer, key, value) for key, value in notes.items() if value is not None]
     dropped = [(account, consumer, key) for key, value in notes.items() if value is None]
     for query, rows in (("put_note", kept), ("drop_note", dropped)):
@@ -243,20 +243,20 @@ def write_notes(
 
 
 def forget_threads(db: apsw.Connection, account: int, threads: Sequence[str]) -> None:
-    """Leave nothing that belongs to any of these threads."""
+    """Delete every overlay row of these threads."""
     threads_json = to_json_list(threads)
     for column in THREAD_COLUMNS:
         run_query(db, f"forget_{column}", account, threads_json)
 
 
 def wipe_overlay(db: apsw.Connection, account: int) -> None:
-    """Leave nothing at all."""
+    """Delete every overlay row of an account."""
     for table in OVERLAY_TABLES:
         run_query(db, f"drop_account_{table}", account)
 
 
 def parse_task(row: tuple[Any, ...]) -> ReviewTask:
-    """A task from the task table."""
+    """Build a task from its row."""
     thread, reason, *rest = row
     return ReviewTask(thread, ReviewReason(reason), *rest)
 
@@ -264,6 +264,6 @@ def parse_task(row: tuple[Any, ...]) -> ReviewTask:
 def _find_known_threads(
     db: apsw.Connection, account: int, threads: Collection[str]
 ) -> KnownThreads:
-    """Those of some threads that have a version in the account."""
+    """Return the threads that have a version in the account."""
     rows = run_query(db, "known_threads", to_json_list(sorted(threads)), *get_id_range(account))
     return frozenset(thread for (thread,) in rows)

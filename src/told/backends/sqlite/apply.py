@@ -1,4 +1,4 @@
-"""Row operations onto tables, inside the transaction that appends their entries."""
+"""Apply row operations to tables, inside the transaction that appends their entries."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ CHUNK_BITS: Final = 11
 TF_BITS: Final = 4
 POSTING_BYTES: Final = 4
 FOLD_SIZE: Final = 64
-"""How many passages are folded at a time; the view `extent` knows it too."""
+"""Passages per posting block; the SQL view `extent` uses the same number."""
 MAX_INT64: Final = 2**63 - 1
 FIRST_PASSAGE_COLUMN: Final = -2
-"""Where in the row of a fact it says where its first passage stands; where the last does is behind it."""
+"""Index of a fact row's first-passage column; the last-passage column follows it."""
 HASH_COLUMN: Final = 8
 READY_COLUMN: Final = 10
-"""Where in the row of a passage stand the hash of what is embedded, and whether its vector is at hand."""
+"""Index of a passage row's ready column; the embedded text's hash precedes it."""
 
 IndexedTurn: TypeAlias = tuple[int, str]
-"""A passage others may have been said after: its ordinal and its text."""
+"""A passage that others may follow: its ordinal and text."""
 
 FactText: TypeAlias = tuple[int, int | None, str | None, list[Any] | None]
-"""A fact, until when it is the latest of its thread, what it says, and its row if that is not written yet."""
+"""A fact id, its `until`, its text, and its row if it is still buffered."""
 NO_FACT_TEXT: Final[FactText] = (0, None, None, None)
 
 _pack_posting: Final = Struct("<I").pack
@@ -54,9 +54,9 @@ _pack_posting: Final = Struct("<I").pack
 
 @dataclass(slots=True)
 class ViewWriter:
-    """One transaction's growth of an account's views and index; rows are gathered and written together.
+    """Buffers one account's view and index rows during a transaction and writes them together.
 
-    The scopes it met and the marks of texts and evidence tell what may be among the rows gathered.
+    It tracks the scopes, text hashes and evidence digests that may be in the buffer.
     """
 
     db: apsw.Connection
@@ -88,12 +88,12 @@ class ViewWriter:
         self.id_base, _ = get_id_range(self.account)
 
     def apply_ops(self, ops: Iterable[RowOp]) -> None:
-        """Apply the operations in order, then write what they gathered."""
+        """Apply the operations in order and flush."""
         self.buffer_ops(ops)
         self.flush()
 
     def buffer_ops(self, ops: Iterable[RowOp]) -> None:
-        """Apply the operations in order; most of what they come to is written when it is settled."""
+        """Apply the operations in order; most rows are written by `flush`."""
         for op in ops:
             match op:
                 case Fact():
@@ -119,7 +119,7 @@ class ViewWriter:
                     assert_never(op)
 
     def flush(self) -> None:
-        """Write everything gathered, move the partitions on, and fold full blocks of vectors."""
+        """Write all buffered rows, advance the partitions and fold full vector blocks."""
         for part, rows in self.row_counts.items():
             fold_terms(self.db, part, self.row_starts[part], rows, self.passage_terms)
             self.partition_sizes[part] = rows
@@ -142,12 +142,12 @@ class ViewWriter:
             buffer.clear()
 
     def flush_entries(self) -> None:
-        """Write the rows of entries, by which the threads of facts are known."""
+        """Write the entry rows, which fact rows refer to."""
         run_batched(self.db, "add_entry", self.entry_rows, len(self.entry_rows))
         self.entry_rows.clear()
 
     def _flush_rows(self) -> None:
-        """End the versions that have a later one, and write the rows of the views."""
+        """End superseded versions and write the view rows."""
         if self.entry_rows:
             self.flush_entries()
         self._end_versions(self.ended_threads)
@@ -170,7 +170,7 @@ class ViewWriter:
             self.passage_bounds.clear()
 
     def _mark_ready(self, rows: Sequence[list[Any]]) -> None:
-        """Make passages ready that came without a vector, but whose text has had one before."""
+        """Mark passages as embedded if their text already has a vector."""
         if not rows or self.model is None:
             return
         cached = vectors.find_cached_hashes(self.db, [row[HASH_COLUMN] for row in rows])
@@ -178,7 +178,7 @@ class ViewWriter:
             row[READY_COLUMN] = 1 if row[HASH_COLUMN] in cached else None
 
     def get_or_create_space(self, scope: Scope) -> tuple[int, int]:
-        """The space and partition of a scope, made at its first use."""
+        """Return the space and partition of a scope, creating them on first use."""
         if scope is self.recent_scope[0]:
             return self.recent_scope[1]
         if scope.account != self.account_name:
@@ -207,13 +207,13 @@ class ViewWriter:
         self.latest_fact = (row[0], fact.until, format_spoken_text(fact), row)
 
     def _close_thread(self, thread: str, seq: int) -> None:
-        """End the thread's latest version, which may still be among the rows gathered."""
+        """End the thread's latest version, which may still be buffered."""
         if thread in self.ended_threads:
             self._flush_rows()
         self._end_versions({thread: seq})
 
     def _end_versions(self, ends: Mapping[str, int]) -> None:
-        """End the latest version of each of some threads at a position."""
+        """End the latest versions of these threads at their positions."""
         threads = ((thread, self.id_base + seq) for thread, seq in ends.items())
         for id_, thread in run_batched(self.db, "held", threads, len(ends), self.id_base):
             self.cached_facts.pop((self.account_name, id_ - self.id_base), None)
@@ -265,12 +265,12 @@ class ViewWriter:
         )
 
     def _get_partition_size(self, part: int) -> int:
-        """How many passages a partition holds before this growth."""
+        """Return a partition's passage count before this transaction."""
         size = self.partition_sizes.get(part)
         return int(run_query(self.db, "part_state", part).fetchone()[0]) if size is None else size
 
     def _find_previous_turn(self, space: int, passage: Passage) -> IndexedTurn | None:
-        """The turn a passage was said after, which may still be among the rows gathered."""
+        """Return the turn before a passage, which may still be buffered."""
         if passage.after is None:
             return None
         buffered = self.indexed_turns.get((space, passage.after))
@@ -278,7 +278,7 @@ class ViewWriter:
         return buffered or (None if row is None else (row[0], row[1]))
 
     def _load_fact_text(self, fact: int) -> FactText:
-        """What a passage's fact says, which may still be among the rows gathered."""
+        """Return a fact's text, which may still be buffered."""
         if fact == self.latest_fact[0]:
             return self.latest_fact
         until, text = run_query(self.db, "spoken", fact).fetchone() or (None, None)
@@ -287,7 +287,7 @@ class ViewWriter:
     def index_passage(
         self, part: int, fact: int, space: int, passage: Passage, previous_turn: IndexedTurn | None
     ) -> IndexedTurn:
-        """Append a passage to its partition: its row with its terms and, if there is one, its vector."""
+        """Append a passage to its partition with its terms and, if known, its vector."""
         ordinal = self.row_counts.get(part)
         if ordinal is None:
             ordinal = self.row_starts[part] = self._get_partition_size(part)
@@ -333,10 +333,10 @@ class ViewWriter:
 def fold_terms(
     db: apsw.Connection, part: int, start: int, row_count: int, new_terms: dict[int, list[str]]
 ) -> None:
-    """Move the terms of every full stretch of passages into postings.
+    """Move the terms of every full block of passages into postings.
 
-    Terms are taken from the passages that are written already and from fresh ones, by id, which then need not keep
-    them. Where it stops follows from the number of passages alone, so a partition grown and one rebuilt are the same.
+    Terms come from stored passages and from `new_terms` by id. Where folding stops depends only
+    on the passage count, so a grown and a rebuilt partition are equal.
     """
     folded, fold_end = start - start % FOLD_SIZE, row_count - row_count % FOLD_SIZE
     if fold_end <= folded:
@@ -366,6 +366,6 @@ def fold_terms(
 
 
 def iter_postings(ordinal: int, words: str) -> Iterator[tuple[str, int]]:
-    """A passage's terms, each with its posting: the ordinal and how often the term occurs."""
+    """Yield a passage's terms with their postings (ordinal and frequency)."""
     for term, count in count_term_frequencies(words.split(" ") if words else ()).items():
         yield term, ordinal << TF_BITS | count

@@ -1,4 +1,4 @@
-"""Connections: the version gate, the pragmas, and foreign errors turned into ours at this boundary only."""
+"""Connections, schema versions, pragmas, and the translation of SQLite errors."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ QUERIES: Final = _parse_queries()
 
 
 OLDEST_SCHEMA: Final = 2
-"""The schema of the first file, and the oldest that is brought up to date."""
+"""The oldest schema version that can be migrated."""
 
 SCHEMA_FILES: Final = {
     OLDEST_SCHEMA: "schema.sql",
@@ -60,18 +60,18 @@ SCHEMA_FILES: Final = {
     5: "schema-5.sql",
     7: "schema-7.sql",
 }
-"""The file that makes each schema out of the one before it, the first out of nothing; a short-lived 6 is refused."""
+"""The migration file of each schema version; the short-lived version 6 is refused."""
 
 
 @cache
 def load_migrations(version: int) -> tuple[str, ...]:
-    """The statements that bring a store of a schema, 0 for an empty file, up to this one."""
+    """Return the statements that migrate a schema version (0: empty file) to the current one."""
     return tuple(_read_sql_file(name) for number, name in SCHEMA_FILES.items() if number > version)
 
 
 @cache
 def list_own_tables() -> frozenset[str]:
-    """The tables that are told's own; a file may hold others."""
+    """Return told's own tables; a file may hold others."""
     return frozenset(
         re.findall(r"^CREATE TABLE (\w+)", "\n".join(load_migrations(0)), re.MULTILINE)
     )
@@ -79,23 +79,23 @@ def list_own_tables() -> frozenset[str]:
 
 @cache
 def widen_values(name: str, rows: int) -> str:
-    """A named statement that takes so many rows of values where it says one."""
+    """Return a named statement with `rows` value tuples in place of one."""
     return re.sub(
         r"VALUES (\([?, ]+\))", lambda row: f"VALUES {', '.join([row[1]] * rows)}", QUERIES[name]
     )
 
 
 def add_condition(name: str, condition: str, tail: str = "") -> str:
-    """A named statement with a compiled filter's condition, and a fixed tail, added to its WHERE."""
+    """Return a named statement with a compiled filter and a fixed tail added to its WHERE."""
     return f"{QUERIES[name]} AND ({condition}) {tail}" if condition else f"{QUERIES[name]} {tail}"
 
 
-# Before 3.51.3 two connections that write and checkpoint at the same moment can corrupt a WAL database.
+# SQLite before 3.51.3: concurrent write and checkpoint can corrupt a WAL database.
 MIN_SQLITE_VERSION: Final = (3, 51, 3)
 SCHEMA_VERSION: Final = max(SCHEMA_FILES)
 STATEMENT_CACHE_SIZE: Final = 256
 ROWS_PER_STATEMENT: Final = 8
-"""How many rows one statement takes where there are as many: begun for each of them, it takes twice the time."""
+"""Rows per multi-row statement; single-row statements take twice the time."""
 RETRY_INTERVAL: Final = 0.01
 MAX_IDLE_CONNECTIONS: Final = 8
 MIN_FILE_BYTES: Final = 512
@@ -105,11 +105,11 @@ READ_ONLY_ERRNOS: Final = frozenset({errno.EROFS, errno.EACCES, errno.EPERM})
 NO_SPACE_CODES: Final = frozenset({apsw.SQLITE_IOERR_SHMSIZE, apsw.SQLITE_IOERR_SHMMAP})
 NO_SPACE_ERRNOS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 INHERITED_CONNECTIONS: Final[list[object]] = []
-"""Connections that a child process inherited: to close them would end what its parent is doing with them."""
+"""Connections inherited by a child; closing them would break the parent's."""
 
 
 def parse_url(url: str) -> Path:
-    """The file a `sqlite:///` URL names."""
+    """Return the file path of a `sqlite:///` URL."""
     scheme, separator, path = url.partition(":///")
     if scheme != "sqlite" or not separator or not path or "\0" in path:
         raise ConfigError(
@@ -118,17 +118,17 @@ def parse_url(url: str) -> Path:
         )
     if path == ":memory:":
         raise ConfigError(
-            "A SQLite store is a file, which :memory: is not.",
+            "A SQLite store needs a file; :memory: is not one.",
             hint="For one in memory write ram://.",
         )
     try:
         return Path(path).expanduser()
     except RuntimeError as error:
-        raise ConfigError(f"{url!r} names a home that cannot be found: {error}.") from error
+        raise ConfigError(f"{url!r} names an unknown home folder: {error}.") from error
 
 
 def check_sqlite_version(library_version: str | None = None) -> None:
-    """Refuse a SQLite that can corrupt a store shared by two connections."""
+    """Refuse a SQLite version that can corrupt a shared WAL database."""
     version = apsw.sqlite_lib_version() if library_version is None else library_version
     if tuple(int(part) for part in version.split(".")[:3]) < MIN_SQLITE_VERSION:
         minimum = ".".join(map(str, MIN_SQLITE_VERSION))
@@ -138,12 +138,12 @@ def check_sqlite_version(library_version: str | None = None) -> None:
 
 
 class ErrorTranslator:
-    """Turns SQLite's errors into told's; a class, for every write passes here and a generator costs thrice as much."""
+    """Translates SQLite errors; a class because a generator costs three times as much per write."""
 
     __slots__ = ()
 
     def __enter__(self) -> None:
-        """Nothing to prepare."""
+        """Do nothing."""
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: object
@@ -154,7 +154,7 @@ class ErrorTranslator:
 
 
 def _translate_error(error: BaseException) -> ToldError | None:
-    """What an error of SQLite is to us; None for one that is not SQLite's."""
+    """Return told's error for a SQLite error, or None."""
     match error:
         case apsw.BusyError():
             return StoreBusy()
@@ -171,7 +171,7 @@ def _translate_error(error: BaseException) -> ToldError | None:
         case apsw.Error():
             return StoreError(f"SQLite could not serve the request: {error}.")
         case UnicodeEncodeError():
-            return InvalidInput("A value holds half of a surrogate pair, which is not text.")
+            return InvalidInput("A value contains an unpaired surrogate, which is not valid text.")
         case OverflowError():
             return InvalidInput("A number is beyond 64 bits.")
         case _:
@@ -182,12 +182,12 @@ _ERROR_TRANSLATOR: Final = ErrorTranslator()
 
 
 def translate_errors() -> ErrorTranslator:
-    """What turns SQLite's errors into told's."""
+    """Return a context manager that translates SQLite errors."""
     return _ERROR_TRANSLATOR
 
 
 def build_path_error(path: Path, error: OSError) -> StoreError:
-    """What the system's refusal of a path means for a store."""
+    """Return the store error for an operating-system error on a path."""
     error_class = (
         StoreReadOnly
         if error.errno in READ_ONLY_ERRNOS
@@ -199,7 +199,7 @@ def build_path_error(path: Path, error: OSError) -> StoreError:
 
 
 class Database:
-    """One file: connections for those who read, lent and given back, and one for whoever writes."""
+    """One file with a pool of reading connections and one writing connection."""
 
     def __init__(self, path: Path, *, durability: str, busy_timeout: float) -> None:
         self.path = path
@@ -215,7 +215,7 @@ class Database:
 
     @contextmanager
     def borrow_connection(self, *, in_transaction: bool = False) -> Iterator[apsw.Connection]:
-        """A connection for a quick look: the one last given back, whose pages and statements are still at hand."""
+        """Borrow the most recently used reading connection."""
         if self._closed:
             raise StoreClosed()
         try:
@@ -237,11 +237,11 @@ class Database:
             self._return_connection(db, reusable=reusable)
 
     def read_transaction(self) -> AbstractContextManager[apsw.Connection]:
-        """One consistent snapshot of the file."""
+        """Open a consistent read snapshot."""
         return self.borrow_connection(in_transaction=True)
 
     def open_writer(self) -> apsw.Connection:
-        """A new connection for whoever writes, the last one having been closed."""
+        """Open a new writing connection; the previous one must be closed."""
         if self._closed:
             raise StoreClosed()
         with translate_errors(), self._lock:
@@ -249,15 +249,15 @@ class Database:
         return self.writer
 
     def close_writer(self) -> None:
-        """Close the connection of whoever writes."""
+        """Close the writing connection."""
         self._close_connection(self.writer)
         self.writer = None
 
     def close_before_fork(self) -> None:
-        """Close every connection before a fork and open none until `rejoin`; one that is not given back is inherited.
+        """Close every idle connection and open none until `resume_after_fork`.
 
-        SQLite takes the locks of a file once for the whole process. A child that inherits an open file takes its
-        parent's locks for its own, so others think that nobody uses the log it writes to, and remove it.
+        SQLite's file locks belong to the process: a child that inherits an open file would
+        treat its parent's locks as its own, and others could remove the log it writes to.
         """
         self._lock.acquire()
         self.close_writer()
@@ -265,26 +265,26 @@ class Database:
         while True:
             while self._idle:
                 self._close_idle()
-            with suppress(RuntimeError):  # while it was looked through, somebody closed one
+            with suppress(RuntimeError):  # closed by another thread meanwhile
                 self._inherited = list(self._open)
                 if not self._inherited or monotonic() > deadline:
                     return
             sleep(RETRY_INTERVAL)
 
     def resume_after_fork(self) -> None:
-        """Let connections be opened again after a fork."""
+        """Allow connections again after a fork."""
         self._inherited = []
         self._lock.release()
 
     def reset_in_child(self, *, closed_before_fork: bool) -> None:
-        """Begin anew in a child process, unless it inherited a connection: that can be neither used nor closed here."""
+        """Start over in a child, unless it inherited an open connection."""
         if not self._closed and (self._inherited or not closed_before_fork):
             self._closed = True
             INHERITED_CONNECTIONS.append((self.writer, self._idle, self._inherited))
         self._lock = threading.Lock()
 
     def close(self) -> None:
-        """Close every connection that is not in use; one that is goes when it is given back."""
+        """Close idle connections; busy ones close when they are returned."""
         with self._lock:
             self._closed = True
             self.close_writer()
@@ -292,7 +292,7 @@ class Database:
                 self._close_idle()
 
     def _return_connection(self, db: apsw.Connection, *, reusable: bool) -> None:
-        """Keep a connection for the next one, unless an interrupt left a statement or a snapshot of it under way."""
+        """Return a connection to the pool unless an interrupt left a statement open."""
         if reusable and db.in_transaction:
             db.execute("ROLLBACK")
         if not reusable or self._closed:
@@ -303,7 +303,7 @@ class Database:
             self._close_idle()
 
     def _close_idle(self) -> None:
-        """Close a connection nobody needs, if there is one left."""
+        """Close one idle connection, if any."""
         with suppress(IndexError):
             self._close_connection(self._idle.pop())
 
@@ -314,7 +314,7 @@ class Database:
 
     @property
     def closed(self) -> bool:
-        """Whether the store was closed."""
+        """Return whether the store is closed."""
         return self._closed
 
     def _open_reader(self) -> apsw.Connection:
@@ -328,18 +328,18 @@ class Database:
         try:
             self._open.add(db)
             db.set_busy_timeout(round(self.busy_timeout * 1000))
-            # A plan that looks at the values bound to it is made anew for each, at ten times the cost of its use.
+            # Plans that depend on bound values are recompiled per execution, at ten times the cost.
             db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
             db.execute(
                 QUERIES[f"pragmas_{self._durability}"]
-            ).fetchall()  # unread, an answer holds up the next one
+            ).fetchall()  # an unread result blocks the next statement
         except BaseException:
             self._close_connection(db)
             raise
         return db
 
     def _open_or_create(self) -> apsw.Connection:
-        """Open the file, making it and its tables if they are not there; what is not ours is left as it is."""
+        """Open the file, creating it and its tables if missing; leave foreign tables alone."""
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             _ensure_file(self.path)
@@ -354,7 +354,7 @@ class Database:
                 raise StoreReadOnly() from error
 
     def _open_with_retry(self) -> apsw.Connection:
-        """Open the file, waiting for a process that is just leaving it: SQLite's own patience does not cover that."""
+        """Open the file, retrying while another process closes it."""
         deadline = monotonic() + self.busy_timeout
         while True:
             try:
@@ -377,7 +377,7 @@ class Database:
 
 
 def _ensure_file(path: Path) -> None:
-    """Make the file, for its owner alone, if it is not there; refuse one that can never have been a database."""
+    """Create the file for its owner only; refuse a path that cannot be a database."""
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     with path.open("rb") as file:
@@ -390,7 +390,7 @@ def _ensure_file(path: Path) -> None:
 
 
 def _check_schema(db: apsw.Connection, path: Path) -> None:
-    """Refuse the database of another program and a store of another age before anything is changed in it."""
+    """Refuse foreign databases and unknown schema versions before changing anything."""
     tables = {name for (name,) in db.execute(QUERIES["tables"])}
     if not tables:
         return
@@ -402,17 +402,18 @@ def _check_schema(db: apsw.Connection, path: Path) -> None:
     if version not in SCHEMA_FILES:
         is_older = isinstance(version, int) and version < SCHEMA_VERSION
         hint = (
-            "Export it with the told that made it and import that into a new file."
+            "Export it with the version that wrote it and import that into a new file."
             if is_older
             else "Upgrade told."
         )
         raise StoreVersion(
-            f"The file has schema {version}; this told reads schema {SCHEMA_VERSION}.", hint=hint
+            f"The file has schema {version}; this version of told reads schema {SCHEMA_VERSION}.",
+            hint=hint,
         )
 
 
 def _migrate_schema(db: apsw.Connection) -> None:
-    """Create the tables, or bring them up to this schema, once, however many processes try."""
+    """Create or migrate the tables once, even with concurrent processes."""
     if _read_schema_version(db) < SCHEMA_VERSION:
         with write_transaction(db):
             for statements in load_migrations(_read_schema_version(db)):
@@ -421,12 +422,12 @@ def _migrate_schema(db: apsw.Connection) -> None:
 
 
 def _read_schema_version(db: apsw.Connection) -> int:
-    """The schema of the file; 0 if it has none yet."""
+    """Return the file's schema version, 0 if it has none."""
     return db.execute(QUERIES["schema_version"]).get if db.execute(QUERIES["has_schema"]).get else 0
 
 
 class ReadSnapshot:
-    """One consistent view of the file; inside a transaction, that transaction's."""
+    """A consistent view of the file; inside a transaction, that transaction's."""
 
     __slots__ = ("_begins", "_db")
 
@@ -446,7 +447,7 @@ class ReadSnapshot:
 
 @contextmanager
 def write_transaction(db: apsw.Connection) -> Iterator[None]:
-    """A write transaction that never has to upgrade from reading."""
+    """Run a transaction that takes the write lock at once."""
     db.execute("BEGIN IMMEDIATE")
     try:
         yield
@@ -458,32 +459,32 @@ def write_transaction(db: apsw.Connection) -> Iterator[None]:
 
 
 class QueryResult(Protocol):
-    """The rows of a statement; their types are the schema's business."""
+    """The rows of a statement."""
 
     @property
     def get(self) -> Any:
-        """The first value of the first row, or None."""
+        """Return the first value of the first row, or None."""
 
     def fetchone(self) -> Any:
-        """The next row, or None."""
+        """Return the next row, or None."""
 
     def fetchall(self) -> list[Any]:
-        """Every row."""
+        """Return every row."""
 
     def __iter__(self) -> Iterator[Any]:
-        """Row by row."""
+        """Iterate over the rows."""
 
 
 class EmptyResult:
-    """The rows that match what no row can hold."""
+    """The result of a lookup that can match nothing."""
 
     get = None
 
     def fetchone(self) -> None:
-        """No row."""
+        """Return None."""
 
     def fetchall(self) -> list[Any]:
-        """No rows."""
+        """Return no rows."""
         return []
 
     def __iter__(self) -> Iterator[Any]:
@@ -496,7 +497,7 @@ def run_query(db: apsw.Connection, name: str, *params: Any) -> QueryResult:
 
 
 def run_named(db: Any, name: str, params: Mapping[str, Any] | tuple[Any, ...]) -> QueryResult:
-    """Execute a named query with named parameters; a lookup of what is not even text finds nothing."""
+    """Execute a named query with named parameters; unencodable text matches nothing."""
     try:
         result: QueryResult = db.execute(QUERIES[name], params)
     except UnicodeEncodeError:
@@ -507,7 +508,7 @@ def run_named(db: Any, name: str, params: Mapping[str, Any] | tuple[Any, ...]) -
 
 
 def run_many(db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]]) -> QueryResult:
-    """Execute a named query once for each row."""
+    """Execute a named query once per row."""
     result: QueryResult = db.executemany(QUERIES[name], rows)
     return result
 
@@ -515,7 +516,7 @@ def run_many(db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]]) -> Q
 def run_batched(
     db: apsw.Connection, name: str, rows: Iterable[Sequence[Any]], count: int, *shared_params: Any
 ) -> list[Any]:
-    """Execute a named query that takes a row of values with so many rows, several at a time; what it says of each."""
+    """Execute a multi-row named query in batches and return its results."""
     if count < ROWS_PER_STATEMENT:
         return list(
             db.executemany(

@@ -1,4 +1,4 @@
-"""Destroying content for good: rows, postings, vectors, tickets and free pages, leaving a digest that says nothing."""
+"""Destroy content for good: rows, postings, vectors, idempotency records, blobs and free pages."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ from told.model.scope import DEFAULT_ACCOUNT, Scope
 
 
 def insert_blobs(db: apsw.Connection, account: int, blobs: Iterable[Blob]) -> None:
-    """Keep blobs that are not there yet."""
+    """Insert blobs that are not stored yet."""
     run_many(db, "add_blob", ((account, blob.hash, blob.media_type, blob.data) for blob in blobs))
 
 
 def load_blob(db: apsw.Connection, account: int, name: str) -> Blob | None:
-    """A blob with its bytes."""
+    """Load a blob with its bytes."""
     row = run_query(db, "blob", account, name).fetchone()
     return None if row is None else Blob(name, row[0], len(row[1]), row[1])
 
 
 def list_blobs(db: apsw.Connection, account: int) -> list[Blob]:
-    """Every blob without its bytes."""
+    """List blobs without their bytes."""
     return [Blob(*row) for row in run_query(db, "blobs", account)]
 
 
 def release_evidence(db: apsw.Connection, account: int, evidence: str) -> int:
-    """Let go of what these evidence rows (ids as a JSON list) name, and destroy what nobody names any more."""
+    """Drop these evidence rows' blob references and delete unreferenced blobs."""
     names = [name for (name,) in run_query(db, "drop_holdings", evidence).fetchall()]
     run_query(db, "drop_unheld", account, to_json_list(sorted(set(names))), *get_id_range(account))
     return db.changes()
 
 
 def find_damaged(db: apsw.Connection) -> list[str]:
-    """The blobs whose bytes are not those they were kept under, one at a time in memory."""
+    """Return blobs whose bytes do not match their hash, reading one at a time."""
     return [
         name
         for name, data in run_query(db, "all_blobs")
@@ -60,11 +60,11 @@ PLACEHOLDER_SCOPE = Scope()
 
 
 def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dict[str, int]:
-    """Destroy the content of these entries and every row made from it; return how much went of each sort."""
+    """Destroy the content of these entries and every row derived from it; return the counts."""
     ids = [make_entry_id(account, seq) for seq in seqs]
     ids_json = to_json_list(ids)
     if run_query(db, "entries_named", ids_json).get != len(set(ids)):
-        raise NotFoundError("An entry to be erased is not in this ledger.")
+        raise NotFoundError("An entry to erase is not in this ledger.")
     shredded_count = 0
     for id_ in ids:
         run_query(db, "bury", id_)
@@ -80,7 +80,7 @@ def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dic
         "vectors": 0,
         "tickets": 0,
     }
-    # Every passage is looked at: what a damaged view has lost sight of must go too.
+    # Check every passage: a damaged view must not hide content from erasure.
     passages = run_query(db, "drop_passages_of_facts", ids_json).fetchall()
     dropped_hashes = [digest for _, digest in passages]
     counts["passages"] = len(dropped_hashes)
@@ -110,9 +110,9 @@ def shred_entries(db: apsw.Connection, account: int, seqs: Sequence[int]) -> dic
 
 
 def rebuild_partition(db: apsw.Connection, account: int, part: int) -> list[bytes]:
-    """Write a partition's passages, postings and blocks anew from the passages that are left.
+    """Rewrite a partition's passages, postings and blocks from what is left.
 
-    Return the hashes of those that were embedded together with a turn that is no longer there.
+    Return the hashes of passages that were embedded with a turn that is gone.
     """
     lo, hi = get_passage_id_range(part)
     rows = run_query(db, "part_texts", lo, hi).fetchall()
@@ -132,7 +132,7 @@ def rebuild_partition(db: apsw.Connection, account: int, part: int) -> list[byte
 
 
 def clear_partition(db: apsw.Connection, part: int) -> None:
-    """Forget a partition's index; readers load it anew."""
+    """Delete a partition's index; readers reload it."""
     run_query(db, "drop_part_passages", *get_passage_id_range(part))
     run_query(db, "drop_part_postings", part)
     run_query(db, "drop_part_blocks", part)
@@ -140,7 +140,7 @@ def clear_partition(db: apsw.Connection, part: int) -> None:
 
 
 def _drop_tickets(db: apsw.Connection, account: int, threads: set[str], seqs: set[int]) -> int:
-    """Drop the tickets that speak of an erased memory, or of none: those may be anybody's."""
+    """Delete idempotency records that name an erased memory or none at all."""
     dropped = 0
     for key, outcome, seq in run_query(db, "tickets", account).fetchall():
         if not seq or seq in seqs or any(thread in outcome for thread in threads):
@@ -150,7 +150,7 @@ def _drop_tickets(db: apsw.Connection, account: int, threads: set[str], seqs: se
 
 
 def _drop_empty_spaces(db: apsw.Connection, account: int, spaces: Sequence[int]) -> None:
-    """Drop the spaces and partitions nothing refers to any more; their names may be somebody's."""
+    """Delete unreferenced spaces and partitions, whose names may be personal."""
     for space in spaces:
         dropped_space = run_query(db, "drop_empty_space", space).fetchone()
         if dropped_space is None:
@@ -163,7 +163,7 @@ def _drop_empty_spaces(db: apsw.Connection, account: int, spaces: Sequence[int])
 
 
 def wipe_account(db: apsw.Connection, account: int) -> None:
-    """Remove everything an account has; what its entries said is buried, so that no older copy brings it back."""
+    """Delete everything of an account; keep digests so that old copies cannot bring it back."""
     lo, hi = get_id_range(account)
     run_query(db, "bury_range", lo, hi)
     run_query(db, "begin_reset")

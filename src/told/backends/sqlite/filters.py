@@ -1,12 +1,8 @@
-"""Filters as SQL: a WHERE fragment over `fact AS f`, its bound parameters, and what is left to evaluate above.
+"""Compile filters to SQL: a WHERE fragment, bound parameters and a residual filter.
 
-Composing SQL is what this module is for, and it composes only the fixed pieces written here: column names come from the
-table below; metadata keys and values are bound parameters and never part of the text. A key is compared with the keys
-that `json_each` gives, so there is no path for it to break out of.
-
-A fragment never loses a row that matches: it is the filter itself or something wider. Where it is wider, the residual
-says what is left to check, and is `EVERYTHING` where nothing is. Every fragment is 0 or 1 and never NULL, so NOT may be
-put before an exact one; a wider one cannot be negated, and is left to the residual.
+Only the fixed fragments in this module become SQL text. Column names come from the table below;
+metadata keys and values are bound parameters. Keys are compared with those of `json_each`, so no
+JSON path can be injected.
 """
 
 from __future__ import annotations
@@ -32,38 +28,51 @@ from told.model.filter import (
 CompiledFilter: TypeAlias = tuple[str, list[Any], Filter]
 
 COLUMNS: Final = {
-    "id": "f.thread", "memory": "f.text", "hash": "f.md5", "kind": "f.kind", "role": "f.role", "actor_id": "f.actor",
-    "source": "f.source", "created_at": "f.created_at", "updated_at": "f.updated_at", "said_at": "f.said_at",
-    "user_id": "s.user_id", "agent_id": "s.agent_id", "run_id": "s.run_id",
-}  # fmt: skip
+    "id": "f.thread",
+    "memory": "f.text",
+    "hash": "f.md5",
+    "kind": "f.kind",
+    "role": "f.role",
+    "actor_id": "f.actor",
+    "source": "f.source",
+    "created_at": "f.created_at",
+    "updated_at": "f.updated_at",
+    "said_at": "f.said_at",
+    "user_id": "s.user_id",
+    "agent_id": "s.agent_id",
+    "run_id": "s.run_id",
+}
 ORDERINGS: Final = {"gt": ">", "gte": ">=", "lt": "<", "lte": "<="}
 NEGATIONS: Final = {"ne": "eq", "nin": "in"}
 
 IN_SPACE: Final = "f.space IN (SELECT s.id FROM space AS s WHERE {})"
 METADATA_KEY: Final = "EXISTS (SELECT 1 FROM json_each(f.meta) AS m WHERE m.key = ? AND {})"
-# Without the CASE, SQLite would be free to read a string as JSON before it has looked at its type, and fail.
-ANY_MEMBER: Final = "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE '[]' END) AS e WHERE {})"
-# Most memories are of one kind; this says no more than the fragment, but lets SQLite use the index of all others.
+# Without CASE, SQLite may parse a string as JSON before checking its type, and fail.
+ANY_MEMBER: Final = (
+    "EXISTS (SELECT 1 FROM json_each(CASE m.type WHEN 'array' THEN m.value ELSE "
+    "'[]' END) AS e WHERE {})"
+)
+# Redundant with the fragment, but lets SQLite use the index for kinds other than the default.
 DEFAULT_KIND: Final = "memory"
 NOT_DEFAULT_KIND: Final = "({} AND f.kind <> 'memory')"
 IN_LIST: Final = "{} IN (SELECT value FROM json_each(?))"
 NUMERIC: Final = "{}.type IN ('integer', 'real')"
 
-# SQLite promises 15 digits of a decimal fraction, and no more than a double for an integer beyond 64 bits.
+# SQLite guarantees 15 significant digits, and doubles for integers beyond 64 bits.
 SLACK: Final = 1e-9
 MIN_SLACK: Final = 1e-290
 
 
 @dataclass(frozen=True, slots=True)
 class SqlFragment:
-    """A condition, its parameters, and whether it is the test itself or something wider."""
+    """A condition, its parameters, and whether it is exact or wider than the test."""
 
     sql: str
     params: tuple[Any, ...] = ()
     exact: bool = True
 
     def wrap_in(self, template: str, *params: Any) -> SqlFragment:
-        """This condition in the place a frame leaves for it, after the frame's own parameters."""
+        """Insert this condition into a template, after the template's parameters."""
         return SqlFragment(template.format(self.sql), (*params, *self.params), self.exact)
 
 
@@ -73,7 +82,7 @@ SQL_UNKNOWN: Final = SqlFragment("1", exact=False)
 
 
 def compile_filter(filter_: Filter) -> CompiledFilter:
-    """The filter as a WHERE fragment, its parameters and the residual filter."""
+    """Compile a filter to a WHERE fragment, parameters and a residual filter."""
     fragment = _build_fragment(filter_)
     return fragment.sql, list(fragment.params), _build_residual(filter_, fragment)
 
@@ -154,7 +163,7 @@ def _encode_list(values: Iterable[JSON]) -> str:
     return json.dumps(list(values))
 
 
-# Columns: strings and instants, or NULL -------------------------------------------------------------------------------
+# Columns: strings and instants, or NULL
 
 
 def _compile_column(column: str, op: str, value: Any) -> SqlFragment:
@@ -188,7 +197,7 @@ def _compile_in(column: str, values: Sequence[Any]) -> SqlFragment:
 
 
 def _compile_icontains(expression: str, value: str) -> SqlFragment:
-    """Where a text may hold a value with case folded: SQLite folds ASCII, and any other text is worth a look."""
+    """Compile a case-insensitive substring test; non-ASCII cases stay residual."""
     folded = value.casefold()
     beyond_ascii = f"octet_length({expression}) <> length({expression})"
     if not folded.isascii():
@@ -198,7 +207,7 @@ def _compile_icontains(expression: str, value: str) -> SqlFragment:
     )
 
 
-# Metadata: the value of one key, a row `m` of json_each; a list's members are rows `e` --------------------------------
+# Metadata: row `m` of json_each holds a key's value; list members are rows `e`
 
 
 def _compile_metadata(op: str, value: Any) -> SqlFragment:
@@ -234,7 +243,7 @@ def _compile_comparison(op: str, value: Any) -> SqlFragment:
 
 
 def _compile_equality(row: str, values: Sequence[Any]) -> SqlFragment:
-    """Where the value in a row may equal one of these, by the type of each."""
+    """Compile equality with any of these values, by type."""
     types = {_get_json_type(value) for value in values}
     texts = [value for value in values if isinstance(value, str)]
     numbers = [value for value in values if _get_json_type(value) == "number"]
@@ -261,14 +270,14 @@ def _compile_range(row: str, bounds: tuple[float, float]) -> SqlFragment:
 
 
 def _widen_bounds(low: float, high: float) -> tuple[float, float]:
-    """Bounds wide enough for whatever SQLite makes of the digits of a number between these."""
+    """Return bounds wide enough for SQLite's number parsing."""
     return float(low) - abs(float(low)) * SLACK - MIN_SLACK, float(high) + abs(
         float(high)
     ) * SLACK + MIN_SLACK
 
 
 def _get_json_type(value: Any) -> str:
-    """The type of a JSON value as SQLite calls it, but for numbers, of which it has two."""
+    """Return SQLite's name of a JSON value's type, with one name for numbers."""
     match value:
         case None:
             return "null"

@@ -1,10 +1,9 @@
-"""Group commit: whoever gets the lock writes for everybody who waits, in one transaction with one sync.
+"""Group commit: the caller that gets the lock writes for all waiting callers in one transaction.
 
-There is no writer thread: a lone caller pays for no hand-over, and sixty-four callers share a sync. Whoever comes while
-jobs are done joins them. Every job is acknowledged after COMMIT, and a job that fails takes no other job with it: one
-that had written nothing yet is just left out; if it had, the transaction is undone and the others are done again
-without it. What jobs gather is written together at the end; if that cannot be written, each is done by itself, which
-shows whose it was. Those whose jobs are done wake one another: all at once, they would fight for the interpreter.
+There is no writer thread: a single caller pays no hand-over, and many callers share one sync. Jobs
+that arrive meanwhile join. Every job is acknowledged after COMMIT. A failed job takes no other with
+it: if it wrote nothing it is left out, otherwise the transaction is rolled back and the others run
+again.
 """
 
 from __future__ import annotations
@@ -29,12 +28,12 @@ from told.ports import Guard, KindNotGrown, NoEvidence, NoFact, UnchangedSlot
 UNKNOWN_VERSION: Final = -1
 MAX_CACHED: Final = 4096
 MAX_CACHED_CHARS: Final = 2048
-"""A fact of more characters is not kept: many of them would take more room than it takes time to read them."""
+"""Longer facts are not cached."""
 
 
 @dataclass(slots=True)
 class AccountHead:
-    """An account inside a transaction; its head moves with every entry, and all that came since a position is known."""
+    """An account's head inside a transaction; it advances with every entry."""
 
     id: int
     name: str
@@ -46,10 +45,10 @@ class AccountHead:
 
 @dataclass(slots=True)
 class ReadCache:
-    """Heads, spaces, sizes and clocks of partitions, the model and facts, good for one version of the file.
+    """Cached heads, spaces, partition sizes, model and facts, valid for one file version.
 
-    The version is unknown while a transaction runs. Only a commit makes it known again, so whatever was noted by one
-    that failed, or before somebody else wrote, is never looked at.
+    The version is unknown during a transaction and set again by a commit only, so notes of a
+    failed transaction are never used.
     """
 
     version: int = UNKNOWN_VERSION
@@ -62,7 +61,7 @@ class ReadCache:
     last_writes: dict[Scope | None, int] = field(default_factory=dict)
 
     def reuse_for(self, version: int) -> ReadCache:
-        """The memo to use for a transaction on this version of the file."""
+        """Return the cache to use for a transaction on this file version."""
         read_cache = (
             self if self.version == version and len(self.spaces) < MAX_CACHED else ReadCache()
         )
@@ -70,7 +69,7 @@ class ReadCache:
         return read_cache
 
     def record_writes(self, account: AccountHead, drafts: Iterable[Draft]) -> None:
-        """Note that something was written to the scopes of some drafts."""
+        """Record writes to the scopes of these drafts."""
         last: object = self
         for draft in drafts:
             if draft.scope is not last:
@@ -78,7 +77,7 @@ class ReadCache:
                 self.last_writes[draft.scope] = account.seq
 
     def is_guard_satisfied(self, account: AccountHead, guard: Guard, read_seq: int) -> bool:
-        """Whether a guard is known to hold: nothing was written since, or nothing to the scope that it watches."""
+        """Return whether a guard provably holds without a query."""
         if read_seq == account.seq:
             return True
         return (
@@ -90,7 +89,7 @@ class ReadCache:
     def cache_facts(
         self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Note facts that were just read, given their rows; those noted before make room once there are many."""
+        """Cache facts with their rows, evicting older ones when full."""
         if len(self.facts) >= MAX_CACHED:
             self.facts.clear()
         for fact, row in zip(facts, rows, strict=True):
@@ -100,7 +99,7 @@ class ReadCache:
 
 @dataclass(slots=True)
 class WriteBuffer:
-    """Everything gathered in a transaction, and how much of it was written."""
+    """The buffered writes of a transaction."""
 
     watch: Callable[[str], object] = len
     buffered_count: int = 0
@@ -111,7 +110,7 @@ class WriteBuffer:
     def get_view_writer(
         self, account: AccountHead, factory: Callable[[], ViewWriter]
     ) -> ViewWriter:
-        """What grows an account to which something is about to be added: from here on there are traces of it."""
+        """Return the account's view writer, marking the transaction as changed."""
         self.buffered_count += 1
         entry = self._view_writers.get(account.name)
         if entry is None:
@@ -119,7 +118,7 @@ class WriteBuffer:
         return entry[1]
 
     def has_relevant_writes(self, guards: Iterable[Guard]) -> bool:
-        """Whether something gathered may be what a guard looks out for."""
+        """Return whether buffered rows may affect these guards."""
         return any(
             _has_relevant_writes(view_writer, guard)
             for _, view_writer in self._view_writers.values()
@@ -127,7 +126,7 @@ class WriteBuffer:
         )
 
     def flush(self, db: apsw.Connection) -> None:
-        """Write what was gathered; if that fails, nobody can say whose it was."""
+        """Write the buffered rows; a failure cannot be attributed to one job."""
         if not self._view_writers:
             return
         changes_before, self.flush_failed = db.total_changes(), True
@@ -154,9 +153,11 @@ def _has_relevant_writes(view_writer: ViewWriter, guard: Guard) -> bool:
 
 
 NON_BLOCKING: Final = (False,)
-"""How a lock is tried, by `map`: it takes the lock and notes so in one step, between which no interrupt can strike."""
+"""Arguments to try a lock with `map`, which takes it and records that without a gap for
+interrupts.
+"""
 MAX_SLEEP_SECONDS: Final = 1.0
-"""The longest anybody sleeps: an interrupt may strike whoever was about to wake them."""
+"""Longest sleep; an interrupt may hit the thread that should wake others."""
 
 T = TypeVar("T")
 Work = Callable[[apsw.Connection], T]
@@ -164,7 +165,7 @@ Work = Callable[[apsw.Connection], T]
 
 @dataclass(slots=True, eq=False)
 class WriteJob(Generic[T]):
-    """One caller's work and what came of it."""
+    """A caller's work and its result."""
 
     work: Work[T]
     keeps_cache: bool
@@ -179,20 +180,18 @@ class WriteJob(Generic[T]):
         self.wake_lock.acquire()
 
     def wake(self) -> None:
-        """Wake whoever waits for the job, or let it not fall asleep."""
+        """Wake the waiting caller, or keep it from going to sleep."""
         with suppress(RuntimeError):
             self.wake_lock.release()
 
 
 @dataclass(slots=True)
 class GroupCommitWriter:
-    """The one door to the file's write lock."""
+    """The only access to the file's write lock."""
 
     database: Database
     limit: int
-    watch: Callable[[str], object] = (
-        len  # nobody watches: the least that can be done with the name of a step
-    )
+    watch: Callable[[str], object] = len  # the cheapest way to evaluate the name
     read_cache: ReadCache = field(default_factory=ReadCache)
     write_buffer: WriteBuffer = field(default_factory=WriteBuffer)
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -202,7 +201,11 @@ class GroupCommitWriter:
     _one_by_one: bool = False
 
     def __call__(self, work: Work[T], *, keeps_cache: bool = False, uses_buffer: bool = False) -> T:
-        """Do some work in a transaction and return once it is durable; it is said if it keeps the memo, or gathers."""
+        """Run work in a transaction and return once it is durable.
+
+        `keeps_cache`: the work keeps the read cache valid. `uses_buffer`: it buffers its
+        rows.
+        """
         job, acquired = WriteJob(work, keeps_cache, uses_buffer), [False]
         try:
             self._queue.append(job)
@@ -228,7 +231,7 @@ class GroupCommitWriter:
         return result
 
     def run_exclusive(self, work: Work[T]) -> T:
-        """Do some work on the writing connection outside any transaction, while nobody else writes."""
+        """Run work on the writing connection outside a transaction, with writers blocked."""
         try:
             with (
                 self._lock,
@@ -240,7 +243,7 @@ class GroupCommitWriter:
             self._wake_next_writer()
 
     def close(self) -> None:
-        """Close the file once the write that is going on is done; those who wait to write are told so."""
+        """Close the file after the current write; waiting writers get an error."""
         try:
             with self._lock:
                 self.database.close()
@@ -248,9 +251,10 @@ class GroupCommitWriter:
             self._wake_next_writer()
 
     def read_on_writer(self, work: Work[T]) -> T:
-        """Do some quick reading where the pages just written are still at hand, unless somebody is writing now.
+        """Run a quick read on the writing connection, if it is idle.
 
-        Each statement sees the file as it is: who needs one view of it over several of them reads in a snapshot.
+        Its page cache is warm. Each statement sees the current file; use a snapshot for
+        several consistent statements.
         """
         acquired = [False]
         try:
@@ -266,33 +270,33 @@ class GroupCommitWriter:
                 self._wake_next_writer()
 
     def get_read_cache(self, db: apsw.Connection) -> ReadCache:
-        """What was noted of the file as a glance sees it; beside somebody who writes, nothing."""
+        """Return the read cache for a read on the writer, or an empty one while someone writes."""
         if db is not self.database.writer:
             return ReadCache()
         db.execute(
             "PRAGMA data_version"
-        ).fetchall()  # a connection knows of others' commits once it reads
+        ).fetchall()  # a connection notices other commits when it reads
         if self.read_cache.version != db.data_version():
             self.read_cache = ReadCache(db.data_version())
         return self.read_cache
 
     def pause_writes(self) -> bool:
-        """Wait until nobody writes and let nobody begin until `resume`; False if that takes too long."""
+        """Block writers until `resume_writes`; return False on timeout."""
         return self._lock.acquire(timeout=self.database.busy_timeout)
 
     def resume_writes(self) -> None:
-        """Let others write again."""
+        """Unblock writers."""
         self._lock.release()
         self._wake_next_writer()
 
     def _wake_next_writer(self) -> None:
-        """Let the first of those who came meanwhile write for all; done once the lock is free, lest one sleeps on."""
+        """Wake the first waiting caller to write for all, after the lock is free."""
         if self._queue:
             with suppress(IndexError):
                 self._queue[0].wake()
 
     def _wait_for_wake(self, job: WriteJob[Any]) -> None:
-        """Sleep until stirred, being stirred before counts, or a while; however that ends, the next one is roused."""
+        """Sleep until woken or a timeout; then wake the next one."""
         job.asleep = True
         try:
             job.wake_lock.acquire(timeout=MAX_SLEEP_SECONDS)
@@ -301,9 +305,10 @@ class GroupCommitWriter:
             self._wake_finished()
 
     def _wake_finished(self) -> None:
-        """Wake one of those whose jobs are done; each sleeper among them rouses another, so all of them get up.
+        """Wake one finished caller, which wakes the next.
 
-        One who was awake already may have looked for another before any was here, and is not relied upon.
+        A caller that was awake may have checked before any job finished, so it is not
+        relied on.
         """
         with suppress(IndexError):
             while True:
@@ -313,7 +318,7 @@ class GroupCommitWriter:
                     return
 
     def _finish_jobs(self, *jobs: WriteJob[Any]) -> None:
-        """Let those who wait for jobs go on; one that came to nothing is done again by its own thread."""
+        """Release the callers of these jobs; a job without a result retries itself."""
         for job in jobs:
             job.done = self._committed or job.error is not None
             if job.asleep:
@@ -323,21 +328,22 @@ class GroupCommitWriter:
         self._wake_finished()
 
     def _get_connection(self) -> apsw.Connection:
-        """The connection to write on; what was noted counts for as long as it is the same, whose versions it names."""
+        """Return the writing connection; a new one invalidates the read cache."""
         db = self.database.writer
         if db is None:
             self.read_cache, db = ReadCache(), self.database.open_writer()
         return db
 
     def _write_group(self, own_job: WriteJob[Any]) -> None:
-        """Write for whoever waits, in one transaction; one that spoils it fails, and the others are done again.
+        """Write all waiting jobs in one transaction; if one fails it, retry the others.
 
-        What interrupts this thread is no concern of the others: unless theirs are done, their jobs wait for another.
+        An interrupt of this thread does not affect other callers: their unfinished jobs are
+        run by another thread.
         """
         jobs: list[WriteJob[Any]] = []
         jobs += (
             map(deque.popleft, (self._queue,)) if self._queue else (own_job,)
-        )  # one an interrupt lost is done again
+        )  # retry a job that an interrupt lost
         self._committed = self._one_by_one = False
         try:
             with translate_errors():
@@ -348,7 +354,7 @@ class GroupCommitWriter:
                         self._finish_jobs(failed)
         except BaseException as error:
             if not isinstance(error, Exception):
-                self.database.close_writer()  # the interrupt may have struck before the transaction could be ended
+                self.database.close_writer()  # the interrupt may have left the transaction open
                 if not self._committed:
                     self._queue.extendleft(job for job in reversed(jobs) if job is not own_job)
                     jobs.clear()
@@ -366,9 +372,10 @@ class GroupCommitWriter:
     def _run_transaction(
         self, db: apsw.Connection, jobs: list[WriteJob[Any]]
     ) -> WriteJob[Any] | None:
-        """Do jobs in one transaction, and those of whoever comes meanwhile; if one spoils it, nothing is done.
+        """Run jobs, and those that arrive meanwhile, in one transaction.
 
-        Nothing is done either if what they gathered cannot be written; from then on each settles its own.
+        Return the job that spoiled it. If the flush of shared rows fails, nothing is
+        committed and each job runs alone.
         """
         with WriteSession(self.database, db):
             db.execute("BEGIN IMMEDIATE")
@@ -396,7 +403,7 @@ class GroupCommitWriter:
         return None
 
     def _run_job(self, db: apsw.Connection, job: WriteJob[Any]) -> bool:
-        """Do a job; whether the transaction is sound thereafter: the job did not fail, or not after it wrote."""
+        """Run a job; return False if it failed after writing."""
         changes_before, job.error = self._count_changes(db), None
         try:
             if not job.uses_buffer:
@@ -421,7 +428,7 @@ class GroupCommitWriter:
     def _find_failed_job(
         self, failed: WriteJob[Any], jobs: list[WriteJob[Any]]
     ) -> WriteJob[Any] | None:
-        """Whose fault it is that a job failed; nobody knows if it may have been in writing what others had gathered."""
+        """Return the job to blame, or None if the shared flush failed."""
         if self._one_by_one or not (failed.uses_buffer or self.write_buffer.flush_failed):
             return failed
         if len(jobs) > 1:
@@ -431,7 +438,7 @@ class GroupCommitWriter:
         return jobs[0]
 
     def _count_changes(self, db: apsw.Connection) -> tuple[int, int]:
-        """What jobs have done so far: the rows they changed by themselves, and how often they gathered."""
+        """Return the rows changed and the number of buffered writes so far."""
         return (
             db.total_changes() - self.write_buffer.written_count,
             self.write_buffer.buffered_count,
@@ -439,11 +446,11 @@ class GroupCommitWriter:
 
 
 def _do_nothing(db: apsw.Connection) -> None:
-    """What is left to do once everybody's work is done: whatever they gathered is written before it."""
+    """Do nothing; forces the flush of buffered rows."""
 
 
 class WriteSession:
-    """A writing connection that is in no transaction thereafter; an interrupt, which may leave more, closes it."""
+    """A context that leaves the writing connection outside any transaction."""
 
     __slots__ = ("_database", "_db")
 

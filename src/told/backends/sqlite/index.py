@@ -1,4 +1,7 @@
-"""Search inside a scope: partitions kept in memory within a byte budget, statistics of what is visible alone."""
+"""Search a scope with in-memory partitions, within a byte budget.
+
+Statistics cover visible passages only.
+"""
 
 from __future__ import annotations
 
@@ -34,11 +37,11 @@ from told.model.scoring import Centroid, CorpusStatistics, build_query_statistic
 
 FactRows = list[tuple[Any, ...]]
 MAX_ROWS_ON_WRITER: Final = 256
-"""So many new passages are read while nobody else may write."""
+"""New passages that may be read while writers are blocked."""
 
 
 def choose_partition_class() -> type[Partition]:
-    """Arrays when NumPy is installed, lists when it is not."""
+    """Return the NumPy partition class, or the pure-Python one without NumPy."""
     try:
         from told.backends.sqlite.partition_numpy import NumpyPartition
     except ImportError:
@@ -50,7 +53,7 @@ def choose_partition_class() -> type[Partition]:
 
 @dataclass(slots=True)
 class PartitionCache:
-    """Partitions in memory, the least recently used leaving first when the budget is spent."""
+    """An LRU cache of partitions within a byte budget."""
 
     budget: int
     exact_rows: int
@@ -61,7 +64,7 @@ class PartitionCache:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def get_partition(self, part: int, model: vectors.StoredModel | None) -> Partition:
-        """A partition, cached or new."""
+        """Return a cached or new partition."""
         key = (part, model.id if model else None)
         with self._lock:
             partition = self._parts.pop(key, None)
@@ -72,7 +75,7 @@ class PartitionCache:
         return partition
 
     def update_size(self, partition: Partition) -> None:
-        """Note a partition's new size, and forget the least recently used ones until the rest fit the budget."""
+        """Record a partition's size and evict the least recently used ones over budget."""
         key, size = (
             (partition.part, partition.model.id if partition.model else None),
             partition.size,
@@ -88,7 +91,7 @@ class PartitionCache:
                 self._total -= self._sizes.pop(evicted, 0)
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop every partition."""
         with self._lock:
             self._parts.clear()
             self._sizes.clear()
@@ -96,7 +99,7 @@ class PartitionCache:
 
 
 class VisiblePartitions(NamedTuple):
-    """What each partition shows of a read, and whether anything is linked."""
+    """The views of a read's partitions and whether the account has links."""
 
     views: list[PartitionView]
     has_links: bool
@@ -110,7 +113,7 @@ class SqliteIndex:
         self.cache = cache
 
     def search(self, index_query: IndexQuery) -> IndexResult:
-        """The best of each retriever: seen where the last pages are at hand, unless there is much to read."""
+        """Rank passages with each retriever, on the writer's warm pages if little must be read."""
         runs_on_writer = (
             index_query.query.as_of.valid_at is None and index_query.query.filter == MATCH_ALL
         )
@@ -133,7 +136,7 @@ class SqliteIndex:
         index_query: IndexQuery,
         max_rows: int,
     ) -> VisiblePartitions | None:
-        """What a read sees, or None when the snapshot is older than what is cached or so many rows newer."""
+        """Load what a read can see; None if the snapshot is stale or too many rows are new."""
         with snapshot as db:
             row = run_query(db, "searched", index_query.query.scope.account).fetchone()
             if row is None:
@@ -152,7 +155,7 @@ class SqliteIndex:
         model: vectors.StoredModel | None,
         max_rows: int,
     ) -> list[PartitionView] | None:
-        """What each partition shows."""
+        """Load the view of each partition."""
         query = index_query.query
         spaces = find_visible_spaces(db, account, query.scope)
         parts: dict[int, set[int]] = {}
@@ -176,7 +179,7 @@ class SqliteIndex:
             try:
                 acquired[:] = map(
                     partition.lock.acquire, (max_rows == NEVER,)
-                )  # a glance holds up writers: it never waits
+                )  # a read on the writer blocks writers, so it never waits
                 if not acquired[0] or not partition.refresh(db, max_rows):
                     return None
                 views.append(partition.select_visible(db, visibility, terms))
@@ -188,7 +191,7 @@ class SqliteIndex:
 
 
 def _check_query_model(row: Sequence[Any], index_query: IndexQuery) -> vectors.StoredModel | None:
-    """The model a probe's vector belongs to."""
+    """Return the model of the query vector, or raise `ModelMismatch`."""
     if index_query.vector is None or row[0] is None:
         return None
     model = vectors.StoredModel(*row)
@@ -199,7 +202,7 @@ def _check_query_model(row: Sequence[Any], index_query: IndexQuery) -> vectors.S
 def _rank_passages(
     views: Sequence[PartitionView], index_query: IndexQuery, *, has_links: bool
 ) -> IndexResult:
-    """Both lists over all partitions, scored with the statistics of everything visible."""
+    """Rank all partitions with the statistics of everything visible."""
     corpus = _sum_corpora([view.corpus for view in views])
     document_frequencies = _sum_columns([view.get_document_frequencies() for view in views])
     speakers = (
@@ -245,7 +248,7 @@ def _rank_passages(
 
 
 def _sum_corpora(corpora: Sequence[CorpusStatistics]) -> CorpusStatistics:
-    """All that is visible, wherever it is."""
+    """Sum corpus statistics over partitions."""
     return (
         corpora[0]
         if len(corpora) == 1
@@ -256,7 +259,7 @@ def _sum_corpora(corpora: Sequence[CorpusStatistics]) -> CorpusStatistics:
 
 
 def _compute_centroid(views: Sequence[PartitionView]) -> tuple[Centroid, int]:
-    """The centre of all that is visible, wherever it is, and of how many vectors it is."""
+    """Return the centroid of all visible vectors and their count."""
     totals = [total for view in views if (total := view.sum_vectors())[1]]
     count = sum(count for _, count in totals)
     if len(views) == 1:
@@ -267,19 +270,19 @@ def _compute_centroid(views: Sequence[PartitionView]) -> tuple[Centroid, int]:
 
 
 def _sum_columns(totals: Sequence[Sequence[int]]) -> Sequence[int]:
-    """Sums of vectors, or of counts, as one."""
+    """Sum vectors or counts column by column."""
     return totals[0] if len(totals) == 1 else [sum(values) for values in zip(*totals, strict=True)]
 
 
 class MergedRanking(NamedTuple):
-    """Ranked lists as one: what it offers, and of which list, if not the only one, each is which ordinal."""
+    """Partition rankings merged into one, with the origin of each passage."""
 
     ranked_list: RankedList
     ordinals: Sequence[int]
     owners: Sequence[int] = ()
 
     def split_ranks(self, list_count: int) -> list[dict[int, int]]:
-        """For each list the places its passages take, by ordinal."""
+        """Return each partition's ranks by ordinal."""
         if list_count == 1:
             return [dict(zip(self.ordinals, counting(1), strict=False))]
         ranks: list[dict[int, int]] = [{} for _ in range(list_count)]
@@ -310,13 +313,13 @@ def _merge_rankings(rankings: Sequence[PartitionRanking], depth: int) -> MergedR
     )
 
 
-# Facts by SQL ---------------------------------------------------------------------------------------------------------
+# Facts by SQL
 
 
 def find_facts(
     db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int]
 ) -> list[Fact]:
-    """The facts of a read, in ledger order, before its offset and limit."""
+    """Find the facts of a query in ledger order, before offset and limit."""
     condition, params, residual = compile_filter(query.filter)
     if query.after:
         condition = f"({condition}) AND f.id > ?" if condition else "f.id > ?"
@@ -364,7 +367,7 @@ OrdinalsByPart = dict[int, frozenset[int]]
 def _resolve_in_sql(
     db: apsw.Connection, account: int, query: FactQuery, spaces: Sequence[int]
 ) -> tuple[OrdinalsByPart | None, OrdinalsByPart | None]:
-    """The ordinals only SQL can decide on: by world time, and by the metadata filter."""
+    """Return the ordinals that only SQL can decide: by valid time and by metadata filter."""
     if not spaces:
         return None, None
     base_ordinals = None

@@ -1,6 +1,6 @@
-"""What a file holds that nothing in its ledgers speaks for: how it is found, and how a rebuild clears it away.
+"""Check and repair a file; write backups and collect statistics.
 
-A vector that was lost or changed comes back from the block it was copied to, where there is one, without a model.
+A lost or changed vector is restored from its block without a model, where there is one.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ CHECKPOINT_TIMEOUT_MS: Final = 2000
 
 
 def collect_stats(db: apsw.Connection, account: int | None, path: Path) -> dict[str, Any]:
-    """Counts and sizes."""
+    """Return counts and sizes."""
     model = vectors.load_current_model(db)
     figures: dict[str, Any] = {
         "entries": 0,
@@ -89,12 +89,12 @@ def collect_stats(db: apsw.Connection, account: int | None, path: Path) -> dict[
 
 
 def list_files(path: Path) -> list[Path]:
-    """Every file of a store that is there."""
+    """List the store's existing files."""
     return [file for file in (path, Path(f"{path}-wal"), Path(f"{path}-shm")) if file.exists()]
 
 
 def write_backup(db: apsw.Connection, target: Path) -> None:
-    """Copy the file in one go: done in steps, it would begin anew whenever somebody writes between two of them."""
+    """Copy the file in one step; a stepwise backup restarts on every write."""
     if target.exists():
         raise StoreError(f"{target} exists already.", hint="Choose another name for the copy.")
     create_private_file(target)
@@ -112,7 +112,7 @@ def write_backup(db: apsw.Connection, target: Path) -> None:
 
 
 def create_private_file(path: Path) -> None:
-    """Make an empty file that only its owner may read."""
+    """Create an empty file readable by its owner only."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     except OSError as error:
@@ -120,7 +120,7 @@ def create_private_file(path: Path) -> None:
 
 
 def scrub_file(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
-    """Rewrite the file without its free pages and empty the write-ahead log; until both are done it stays owed."""
+    """Rewrite the file without free pages and truncate the log; owed until both are done."""
     try:
         if vacuum:
             db.execute("VACUUM")
@@ -142,31 +142,31 @@ REBUILD_HINT: Final = "run {}"
 REINDEX_HINT: Final = "run {}, then `told reindex`"
 RESTORE_HINT: Final = "restore the last backup"
 IRREPLACEABLE_TABLES: Final = frozenset({"account", "entry", "blob"})
-"""The tables whose rows nothing else can stand in for."""
+"""Tables whose rows cannot be derived from others."""
 
 CountsByAccount: TypeAlias = dict[int | None, int]
-"""How many there are, by account; None for those that are of none."""
+"""Counts by account; None for rows of no account."""
 
 ORPHAN_CHECKS: Final = {
-    "homeless_entries": ("ledger: {} entries are of no account", RESTORE_HINT),
-    "homeless_blobs": ("blobs: {} are of no account", RESTORE_HINT),
-    "misplaced_spaces": ("spaces: {} are not in the partition of their name", REBUILD_HINT),
-    "empty_spaces": ("spaces: {} hold nothing", REBUILD_HINT),
-    "empty_parts": ("partitions: {} are of no space", REBUILD_HINT),
-    "stray_facts": ("facts: {} are of no entry that says so", REBUILD_HINT),
-    "stray_links": ("links: {} are of no entry that says so", REBUILD_HINT),
-    "stray_evidence": ("evidence: {} rows are of no entry that says so", REBUILD_HINT),
-    "stray_holdings": ("evidence: {} blobs are held by none", REBUILD_HINT),
-    "stray_ticks": ("ticks: {} are not where their evidence is", REBUILD_HINT),
-    "stray_passages": ("passages: {} are of no partition", REBUILD_HINT),
-    "facts_without_passage": ("passages: {} facts lack theirs", REBUILD_HINT),
-    "cursors_astray": ("cursors: {} are not within their ledger", REBUILD_HINT),
-    "models_too_many": ("models: {} more than one are searched", REBUILD_HINT),
-    "misfit_vectors": ("vectors: {} are not of their model's size", REINDEX_HINT),
-    "stray_vectors": ("vectors: {} are of no text that is here", REBUILD_HINT),
-    "lost_vectors": ("vectors: {} are no longer there", REINDEX_HINT),
+    "homeless_entries": ("ledger: {} entries belong to no account", RESTORE_HINT),
+    "homeless_blobs": ("blobs: {} belong to no account", RESTORE_HINT),
+    "misplaced_spaces": ("spaces: {} are in the wrong partition", REBUILD_HINT),
+    "empty_spaces": ("spaces: {} are empty", REBUILD_HINT),
+    "empty_parts": ("partitions: {} belong to no space", REBUILD_HINT),
+    "stray_facts": ("facts: {} have no entry", REBUILD_HINT),
+    "stray_links": ("links: {} have no entry", REBUILD_HINT),
+    "stray_evidence": ("evidence: {} rows have no entry", REBUILD_HINT),
+    "stray_holdings": ("evidence: {} blobs are unreferenced", REBUILD_HINT),
+    "stray_ticks": ("ticks: {} are not with their evidence", REBUILD_HINT),
+    "stray_passages": ("passages: {} belong to no partition", REBUILD_HINT),
+    "facts_without_passage": ("passages: {} facts have none", REBUILD_HINT),
+    "cursors_astray": ("cursors: {} are beyond their ledger", REBUILD_HINT),
+    "models_too_many": ("models: {} too many are current", REBUILD_HINT),
+    "misfit_vectors": ("vectors: {} have a wrong size", REINDEX_HINT),
+    "stray_vectors": ("vectors: {} belong to no stored text", REBUILD_HINT),
+    "lost_vectors": ("vectors: {} are missing", REINDEX_HINT),
 }
-"""What must not be there and the way out, by the query that counts it, account by account."""
+"""Counting queries of orphaned rows, with the message and fix of each."""
 
 ORPHAN_SORTS: Final = (
     "facts",
@@ -179,11 +179,11 @@ ORPHAN_SORTS: Final = (
     "cursors",
     "tickets",
 )
-"""What is cleared away wherever it is of no account, entry or partition."""
+"""Row types deleted when they belong to no account, entry or partition."""
 
 
 def find_type_errors(db: apsw.Connection) -> Iterator[str]:
-    """The tables with values in them that no row of theirs can have: whoever reads on would stumble over them."""
+    """Yield the tables with values of a wrong type, which readers would fail on."""
     for table, counts, _ in _count_type_errors(db):
         hint = (
             RESTORE_HINT
@@ -192,11 +192,14 @@ def find_type_errors(db: apsw.Connection) -> Iterator[str]:
             if table in ("embedding", "model")
             else REBUILD_HINT
         )
-        yield f"{table}: {sum(counts.values())} rows hold what cannot be there; {format_advice(db, hint, counts)}"
+        yield (
+            f"{table}: {sum(counts.values())} rows have values of a wrong type; "
+            f"{format_advice(db, hint, counts)}"
+        )
 
 
 def _count_type_errors(db: apsw.Connection) -> list[tuple[str, CountsByAccount, str]]:
-    """The tables with rows of other types than they were declared with, how many, and what drops an account's."""
+    """Count rows of a wrong type by table and account, with the query that drops them."""
     own_tables = to_json_list(sorted(list_own_tables()))
     counts = [
         (table, dict(db.execute(count)), drop)
@@ -206,7 +209,7 @@ def _count_type_errors(db: apsw.Connection) -> list[tuple[str, CountsByAccount, 
 
 
 def format_advice(db: apsw.Connection, hint: str, accounts: Iterable[int | None]) -> str:
-    """A way out as it is typed, which names the accounts that must go it."""
+    """Format a fix as a command that names the accounts."""
     numbers = to_json_list([account for account in accounts if isinstance(account, int)])
     return hint.format(
         format_rebuild_command([name for (name,) in run_query(db, "account_names", numbers)])
@@ -214,25 +217,31 @@ def format_advice(db: apsw.Connection, hint: str, accounts: Iterable[int | None]
 
 
 def find_orphans(db: apsw.Connection) -> Iterator[str]:
-    """What is there and should not be, or the other way round."""
+    """Yield rows that should not exist, or are missing."""
     for query, (problem, hint) in ORPHAN_CHECKS.items():
         if counts := dict(run_query(db, query)):
             yield f"{problem.format(sum(counts.values()))}; {format_advice(db, hint, counts)}"
     if (part := _find_tick_mismatch(db)) is not None:
-        yield f"ticks: those of partition {part} do not add up; {format_advice(db, REBUILD_HINT, [get_partition_account(db, part)])}"
+        yield (
+            f"ticks: those of partition {part} do not add up; "
+            f"{format_advice(db, REBUILD_HINT, [get_partition_account(db, part)])}"
+        )
     if tickets := list(_find_invalid_tickets(db)):
         accounts = dict.fromkeys(account for account, _ in tickets)
-        yield f"tickets: {len(tickets)} tell of what is not in the ledger; {format_advice(db, REBUILD_HINT, accounts)}"
+        yield (
+            f"tickets: {len(tickets)} name entries that are not in the ledger; "
+            f"{format_advice(db, REBUILD_HINT, accounts)}"
+        )
 
 
 def get_partition_account(db: apsw.Connection, part: int) -> int | None:
-    """The account that a partition is of."""
+    """Return the account of a partition."""
     account: int | None = run_query(db, "part_account", part).get
     return account
 
 
 def _find_tick_mismatch(db: apsw.Connection) -> int | None:
-    """The first partition whose clock does not say what its ticks come to."""
+    """Return the first partition whose clock disagrees with its ticks."""
     totals_by_part: dict[int, tuple[int, int]] = {}
     for part, more_turns, more_tokens, *stored_totals in run_query(db, "tick_sums"):
         turns, tokens = totals_by_part.get(part, (0, 0))
@@ -248,7 +257,7 @@ def _find_tick_mismatch(db: apsw.Connection) -> int | None:
 def _find_invalid_tickets(
     db: apsw.Connection, only_account: int | None = None
 ) -> Iterator[tuple[int, str]]:
-    """The tickets, by account and key, that cannot be read or that tell of something their ledger does not have."""
+    """Yield idempotency records that are unreadable or name missing entries."""
     rows = run_query(db, "all_tickets").fetchall()
     for account, is_complete, *row in (
         rows if only_account is None else [row for row in rows if row[0] == only_account]
@@ -265,13 +274,13 @@ def _find_invalid_tickets(
             yield account, ticket.key
 
 
-# Clearing away --------------------------------------------------------------------------------------------------------
+# Cleaning up
 
 
 def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
-    """Drop what nothing speaks for before views of an account are folded again.
+    """Delete orphaned rows before an account's views are rebuilt.
 
-    Rows that cannot be read and spaces that are not where they belong go only if every view is folded again.
+    Unreadable rows and misplaced spaces are deleted only if every view is rebuilt.
     """
     if has_all_views(views):
         _drop_type_errors(db, account)
@@ -279,7 +288,7 @@ def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> No
         run_query(db, "drop_empty_parts")
     elif "passages" in views and run_query(db, "misplaced_spaces").get:
         raise StoreCorrupt(
-            "A space is not in the partition of its name.",
+            "A space is in the wrong partition.",
             hint="Rebuild every view: `told rebuild`.",
         )
     if "passages" in views:
@@ -291,7 +300,7 @@ def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> No
 
 
 def has_all_views(views: Sequence[View]) -> bool:
-    """Whether all views are among these."""
+    """Return whether these are all views."""
     return set(views) >= set(VIEWS)
 
 
@@ -299,13 +308,13 @@ def _drop_type_errors(db: apsw.Connection, account: int) -> None:
     for table, _, drop in _count_type_errors(db):
         if table in IRREPLACEABLE_TABLES:
             raise StoreCorrupt(
-                f"The table {table} holds what cannot be there.", hint="Restore the last backup."
+                f"The table {table} holds values of a wrong type.", hint="Restore the last backup."
             )
         db.execute(drop, (account,))
 
 
 def drop_leftovers(db: apsw.Connection, account: int, views: Sequence[View]) -> None:
-    """Once views of an account are folded again, drop what is no longer of anything."""
+    """Delete unreferenced rows after an account's views are rebuilt."""
     if has_all_views(views):
         for query in ("drop_empty_spaces", "draw_in_cursors"):
             run_query(db, query, account)
@@ -315,26 +324,26 @@ def drop_leftovers(db: apsw.Connection, account: int, views: Sequence[View]) -> 
             run_query(db, "drop_ticket", account, key)
     if (
         "passages" in views and not run_query(db, "facts_without_passage").get
-    ):  # another account may want its vectors back
+    ):  # another account may still need its vectors restored
         run_query(db, "orphan_embeddings")
 
 
 def bury_erased(db: apsw.Connection, account: int, entries: Sequence[Entry]) -> None:
-    """See to it that no older copy brings back what these entries say was erased."""
+    """Record tombstones so that old copies cannot bring erased content back."""
     for entry in entries:
         for seq in entry.verb.seqs if isinstance(entry.verb, Erased) else ():
             run_query(db, "bury_empty", make_entry_id(account, seq))
 
 
-# Vectors and the blocks they were copied to ---------------------------------------------------------------------------
+# Vectors and their blocks
 
 
 ChangedVector = tuple[int, int, bytes]
-"""A model, a passage, and the code that its block has for it."""
+"""A model, a passage and the code its block holds."""
 
 
 def find_changed_vectors(db: apsw.Connection) -> Iterator[ChangedVector]:
-    """The vectors that are not, or no longer, what a sound block was made from."""
+    """Yield vectors that differ from their intact block."""
     models = {row[0]: vectors.StoredModel(*row[:3]) for row in run_query(db, "models")}
     for id_, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
         model = models.get(id_)
@@ -351,7 +360,7 @@ def find_changed_vectors(db: apsw.Connection) -> Iterator[ChangedVector]:
 
 
 def restore_vectors(db: apsw.Connection) -> int:
-    """Put vectors back as their blocks have them, unless the passage is not what it was either; return how many."""
+    """Restore vectors from their blocks; return how many."""
     restored = 0
     for model, passage, code in list(find_changed_vectors(db)):
         digest, previous_text, text = run_query(db, "said_at", passage).fetchone() or (
@@ -370,7 +379,7 @@ PostingTotals = dict[str, int]
 
 
 def check_store(db: apsw.Connection) -> list[str]:
-    """What is wrong with the file, its rows or its index; nothing is made of a file or rows that cannot be read."""
+    """Return problems of the file, its rows or its index; stop at unreadable ones."""
     problems = [f"file: {row[0]}" for row in db.execute("PRAGMA quick_check(5)") if row[0] != "ok"]
     if problems or (problems := [*find_type_errors(db)]):
         return problems
@@ -378,38 +387,41 @@ def check_store(db: apsw.Connection) -> list[str]:
 
 
 def _check_index(db: apsw.Connection) -> Iterator[str]:
-    """What of the index is not what the views say."""
+    """Yield differences between the index and the views."""
     for _, part, number, problem in _find_bad_blocks(db):
         yield f"block {number} of partition {part} {problem}; {_format_rebuild_advice(db, part)}"
     for part, number in _find_missing_blocks(db):
         yield f"block {number} of partition {part} is missing; {_format_rebuild_advice(db, part)}"
     if changed_count := sum(1 for _ in find_changed_vectors(db)):
-        yield f"vectors: {changed_count} are not what their block has of them; {_format_rebuild_advice(db)}"
+        yield (f"vectors: {changed_count} differ from their block; {_format_rebuild_advice(db)}")
     for part, _, *shape in run_query(db, "part_shapes").fetchall():
         if problem := _find_mismatch(db, part, *shape):
-            yield f"{problem}: those of partition {part} are not what its {DERIVED_FROM[problem]} say; {_format_rebuild_advice(db, part)}"
+            yield (
+                f"{problem}: those of partition {part} are not what its "
+                f"{DERIVED_FROM[problem]} say; {_format_rebuild_advice(db, part)}"
+            )
     for (part,) in run_query(db, "homeless_postings"):
-        yield f"postings: those of partition {part} belong to nothing; {_format_rebuild_advice(db)}"
+        yield f"postings: those of partition {part} are orphaned; {_format_rebuild_advice(db)}"
 
 
 def _format_rebuild_advice(db: apsw.Connection, *parts: int) -> str:
-    """What to type to put partitions right."""
+    """Return the command that repairs partitions."""
     return format_advice(db, REBUILD_HINT, [get_partition_account(db, part) for part in parts])
 
 
 def _check_blobs(db: apsw.Connection) -> Iterator[str]:
-    """Which blobs are damaged, and whether anything of what was destroyed may still be in the file."""
+    """Yield damaged blobs and a scrub that is still owed."""
     for name in erase.find_damaged(db):
-        yield f"blobs: {name} is not what was kept; restore it from a backup"
+        yield f"blobs: {name} does not match its hash; restore it from a backup"
     if run_query(db, "scrub_owed").get:
         yield f"erasure: {ACTIVE_READERS_WARNING}"
 
 
 def repair_index(db: apsw.Connection) -> int:
-    """Make anew what of the index does not fit and can be made from the passages; return how much was mended.
+    """Rebuild what can be rebuilt from the passages; return the number of repairs.
 
-    A damaged vector comes back from its block; one without a block is dropped, and its passage waits for a new one.
-    Damaged passages are left to a rebuild.
+    A damaged vector is restored from its block, or dropped and embedded again. Damaged passages
+    need a rebuild.
     """
     repaired = restore_vectors(db)
     for model, part, number, _ in _find_bad_blocks(db):
@@ -430,26 +442,26 @@ def repair_index(db: apsw.Connection) -> int:
     return repaired
 
 
-# Blocks ---------------------------------------------------------------------------------------------------------------
+# Blocks
 
 
 def _find_bad_blocks(db: apsw.Connection) -> list[tuple[int, int, int, str]]:
-    """The blocks no search uses, each with what is wrong with it."""
+    """Return blocks that no search can use, with the problem."""
     models = {row[0]: vectors.StoredModel(*row[:3]) for row in run_query(db, "models")}
     bad_blocks: list[tuple[int, int, int, str]] = []
     for model, part, number, made_in, builder, digest, codes, epoch in run_query(db, "all_blocks"):
         stored_model = models.get(model)
         if stored_model is None or epoch is None:
-            bad_blocks.append((model, part, number, "belongs to nothing"))
+            bad_blocks.append((model, part, number, "is orphaned"))
         elif not vectors.is_valid_block(
             stored_model, part, epoch, (number, made_in, builder, digest, codes)
         ):
-            bad_blocks.append((model, part, number, "is not what was written and is not used"))
+            bad_blocks.append((model, part, number, "does not match its hash and is not used"))
     return bad_blocks
 
 
 def _find_missing_blocks(db: apsw.Connection) -> list[tuple[int, int]]:
-    """The full stretches of passages that all have a vector under the current model, and no block."""
+    """Return full ranges of embedded passages without a block."""
     model = vectors.load_current_model(db)
     if model is None:
         return []
@@ -469,13 +481,13 @@ def _find_missing_blocks(db: apsw.Connection) -> list[tuple[int, int]]:
     return missing
 
 
-# Passages and postings ------------------------------------------------------------------------------------------------
+# Passages and postings
 
 
 def _find_mismatch(db: apsw.Connection, part: int, rows: int, folded: int) -> str:
-    """What of a partition is not what it was made from: its passages, else its postings or waiting terms, or nothing.
+    """Return how a partition differs from its source: passages, postings or pending terms.
 
-    Per term, a sum over its postings stands for the postings, so that they may be read in any order.
+    Postings are compared by a sum per term, so that their order does not matter.
     """
     expected, count, tail_matches = PostingTotals(), 0, folded == rows - rows % FOLD_SIZE
     for ordinal, text, previous_text, stored_terms, length, digest, row_matches in run_query(
@@ -507,7 +519,7 @@ def _add_posting_hashes(totals: PostingTotals, postings: Iterator[tuple[str, int
 
 
 def _read_postings(term: str, chunk: int, docs: Any) -> Iterator[tuple[str, int]]:
-    """The postings in a blob; one that is out of place is read as no posting there can be."""
+    """Yield the postings of a blob; an out-of-order one becomes an impossible posting."""
     if not isinstance(docs, bytes) or len(docs) % POSTING_BYTES:
         yield term, -1
         return

@@ -1,7 +1,8 @@
-"""The visible part of a partition searched with NumPy: exactly while it is small, by a one-bit sketch once it is not.
+"""Search a partition's visible rows with NumPy.
 
-Codes are small integers, so single-precision sums of their products are exact for a stretch of dimensions, and sums of
-stretches are exact in double precision: the order of summing cannot matter. What the sketch finds is scored exactly.
+The search is exact while the partition is small and preselects with a one-bit sketch when it is
+large. Codes are small integers, so float32 sums over a block of dimensions are exact, and float64
+sums of blocks are too: the order of summation does not matter. Sketch results are scored exactly.
 """
 
 from __future__ import annotations
@@ -49,11 +50,11 @@ NO_VECTOR_VALUES: Final[Mapping[str, Any]] = {
     "hub": 0.0,
     "code": b"",
 }
-"""What is known of a passage without a vector in place of what only a vector tells."""
+"""Values of vector-only fields for passages without a vector."""
 
 
 class PassageColumns(NamedTuple):
-    """The columns of a partition's passages; see `partition.Row`."""
+    """The columns of a partition's passages; see `partition.PassageRow`."""
 
     seq: Ints
     space: Ints
@@ -69,7 +70,7 @@ class PassageColumns(NamedTuple):
 
 
 class QueryPostings(NamedTuple):
-    """The postings of all terms end to end, and the number of the term each belongs to."""
+    """The concatenated postings of all query terms and each one's term index."""
 
     ordinals: Ints
     tf: Array
@@ -78,9 +79,9 @@ class QueryPostings(NamedTuple):
 
 
 class CodeMatrix(NamedTuple):
-    """The vectors of all passages, and which of them had one at the moment of a look; what had none is of length 1.
+    """The vectors of all passages and a mask of which exist; missing ones have length 1.
 
-    `apart` is what was taken apart of them lately.
+    `apart` caches recently extracted codes.
     """
 
     rows: Array
@@ -90,7 +91,7 @@ class CodeMatrix(NamedTuple):
     code_cache: dict[int, bytes]
 
     def get_codes(self, ordinals: Ints) -> Sequence[bytes | None]:
-        """Codes one by one; those of vectors are remembered, for it takes a while to take an array apart."""
+        """Return codes one by one, cached because slicing an array is slow."""
         keys = ordinals.tolist()
         codes: list[Any] = list(map(self.code_cache.get, keys))
         if None in codes:
@@ -105,7 +106,7 @@ class CodeMatrix(NamedTuple):
 
 
 class LazySimilarities:
-    """How near passages are to a direction, so many times: each measured when it is first asked for, or all at once."""
+    """Cosines of passages with a direction, computed on demand or all at once."""
 
     def __init__(
         self, codes: CodeMatrix, direction: Array, direction_norm: float, scale: float = 1.0
@@ -118,7 +119,7 @@ class LazySimilarities:
         self._partial_values: tuple[Floats, Mask] | None = None
 
     def compute(self, ordinals: Ints) -> Floats:
-        """Those of some passages; nothing for what has no vector."""
+        """Return the cosines of these passages; NaN without a vector."""
         rows = self._codes.rows
         if self._all_values is None and len(ordinals) * 2 > len(rows) and rows.dtype != np.int8:
             self._all_values = self._compute_cosines(slice(None))
@@ -142,10 +143,10 @@ class LazySimilarities:
 
 
 class VisibleRows:
-    """What can be seen of a partition, and all that follows from that whatever is asked.
+    """The visible rows of a partition and everything that does not depend on the query.
 
-    Unless something is written, it is the same `since` one instant `until` another. `summed` is the sum of the vectors,
-    each times its share, and how many there are.
+    Unless something is written, they are the same from `since` until `until`. `summed` is the
+    weighted sum of the vectors and their count.
     """
 
     def __init__(
@@ -172,7 +173,7 @@ class VisibleRows:
 
     @cached_property
     def corpus(self) -> CorpusStatistics:
-        """How much of what is visible counts."""
+        """Return the corpus statistics of visible memories."""
         return CorpusStatistics(
             int(np.count_nonzero(self.counted_mask)),
             int(self.table.length[self.counted_mask].sum()),
@@ -180,12 +181,12 @@ class VisibleRows:
 
     @cached_property
     def centroid(self) -> Centroid:
-        """The centre of the vectors."""
+        """Return the centroid of the vectors."""
         return compute_centroid(*self.vector_sum, pack_vector)
 
     @cached_property
     def speaker_names(self) -> frozenset[str]:
-        """The names of those who speak."""
+        """Return the names of the speakers."""
         if not any(actor for _, actor in self.speaker_table):
             return frozenset()
         speaker_ids = np.flatnonzero(
@@ -197,23 +198,23 @@ class VisibleRows:
 
     @cached_property
     def speaker_columns(self) -> Array:
-        """The roles and the names of those who speak, by their numbers."""
+        """Return roles and names by speaker number."""
         return np.array(self.speaker_table, object).reshape(-1, 2).T
 
     @cached_property
     def visible_ordinals(self) -> Ints:
-        """What can be seen."""
+        """Return the visible ordinals."""
         return np.flatnonzero(self.visible_mask)
 
     @cached_property
     def vector_ordinals(self) -> Ints:
-        """What has a vector; the very array of all that can be seen, if all of it has one."""
+        """Return the ordinals with a vector; the same array if all have one."""
         ordinals = np.flatnonzero(self.visible_mask & self.codes.has_vector)
         return self.visible_ordinals if len(ordinals) == len(self.visible_ordinals) else ordinals
 
     @cached_property
     def neighbours(self) -> tuple[Ints, Ints] | None:
-        """For each passage the visible turn before it and the first visible one after it; nothing, if nobody talks."""
+        """Return the previous and next visible turn of each passage, or None without turns."""
         current = np.flatnonzero(self.visible_mask & (self.table.before >= 0))
         if not len(current):
             return None
@@ -228,7 +229,7 @@ class VisibleRows:
         return before, after
 
     def get_hubness(self, centroid: Centroid) -> LazySimilarities | None:
-        """How near everything is to a centre, remembered for the last one; nothing, if there is none."""
+        """Return cosines with a centroid, cached for the last one."""
         cached_centroid, similarities = self._hub_cache
         if cached_centroid is not centroid and cached_centroid != centroid:
             direction = np.frombuffer(centroid.code, np.int8).astype(np.float32)
@@ -241,7 +242,7 @@ class VisibleRows:
         return similarities
 
     def get_static_columns(self, ordinals: Ints) -> Mapping[str, list[Any]]:
-        """What is known of passages whatever is asked, in columns, remembered for the last ones."""
+        """Return query-independent columns of these passages, cached for the last ones."""
         cached_ordinals, columns = self._static_cache
         if not columns or not (
             cached_ordinals is ordinals or np.array_equal(cached_ordinals, ordinals)
@@ -262,7 +263,7 @@ class VisibleRows:
         return columns
 
     def get_length_norms(self, average: float) -> Floats:
-        """What the length of each passage does to its score by words, remembered for the last average length."""
+        """Return BM25 length norms, cached for the last average length."""
         cached_average, norms = self._norm_cache
         if cached_average != average:
             norms = np.asarray(K1 * (1.0 - B + B * self.table.length / average), np.float64)
@@ -271,7 +272,7 @@ class VisibleRows:
 
 
 class NumpyPartitionView:
-    """The visible part of an array partition, what of it a filter chose, and where the terms of a query stand."""
+    """The visible rows of a partition with the filter's selection and the query's postings."""
 
     def __init__(
         self, visible_rows: VisibleRows, chosen_mask: Mask, postings: QueryPostings
@@ -282,35 +283,35 @@ class NumpyPartitionView:
 
     @property
     def corpus(self) -> CorpusStatistics:
-        """How much of what is visible counts."""
+        """Return the corpus statistics of visible memories."""
         return self.visible_rows.corpus
 
     def get_speaker_names(self) -> frozenset[str]:
-        """The names of those who speak."""
+        """Return the names of the speakers."""
         return self.visible_rows.speaker_names
 
     def get_document_frequencies(self) -> Sequence[int]:
-        """How many visible passages contain each term."""
+        """Return each term's number of visible passages."""
         postings = self.postings
         visible_terms = postings.term_indices[self.visible_rows.counted_mask[postings.ordinals]]
         counts: list[int] = np.bincount(visible_terms, minlength=postings.term_count).tolist()
         return counts
 
     def sum_vectors(self) -> tuple[Sequence[int], int]:
-        """The sum of the visible vectors."""
+        """Return the sum of the visible vectors and their count."""
         return self.visible_rows.vector_sum
 
     def get_centroid(self) -> Centroid:
-        """The centre of the visible vectors."""
+        """Return the centroid of the visible vectors."""
         return self.visible_rows.centroid
 
     def rank_passages(self, stats: QueryStatistics) -> PartitionResult:
-        """The best passages of each retriever."""
+        """Rank passages with each retriever."""
         return NumpyPartitionResult(self, stats)
 
 
 class NumpyPartitionResult:
-    """What an array partition offers for a question."""
+    """The ranked passages of a partition for one query."""
 
     def __init__(self, view: NumpyPartitionView, stats: QueryStatistics) -> None:
         self.view = view
@@ -333,10 +334,10 @@ class NumpyPartitionResult:
         self.by_terms = self._rank_by_words()
         self.by_vector = self._rank_by_vector()
 
-    # By words
+    # Words
 
     def _compute_bm25(self) -> Floats:
-        """Every passage's score by its words."""
+        """Compute every passage's BM25 score."""
         postings = self.view.postings
         norms = self.view.visible_rows.get_length_norms(self.stats.average_length)[
             postings.ordinals
@@ -345,7 +346,7 @@ class NumpyPartitionResult:
         return self._sum_by_passage(parts)
 
     def _sum_by_passage(self, parts: Floats) -> Floats:
-        """For each passage the sum of what its postings bring, added up in the order of the terms."""
+        """Sum the postings' contributions per passage in term order."""
         return np.asarray(
             np.bincount(self.view.postings.ordinals, parts, len(self.table.seq)), np.float64
         )
@@ -355,12 +356,12 @@ class NumpyPartitionResult:
         return self._rank_best(matching, self.bm25_scores[matching])
 
     def compute_coverage(self, ordinals: Ints) -> Floats:
-        """How much of the query these turns hold."""
+        """Return how much of the query these turns cover."""
         weight_sums, mass = self._sum_nearby_weights(ordinals), self.stats.total_weight
         return weight_sums / sqrt(mass) if mass else weight_sums
 
     def _sum_nearby_weights(self, ordinals: Ints) -> Floats:
-        """What the terms tell that stand in these turns or near them, each counted where it counts most."""
+        """Sum the weights of terms in or near these turns, each at its maximum."""
         postings = self.view.postings
         if self.neighbours is None or not postings.term_count:
             return self._sum_by_passage(self.posting_weights)[ordinals]
@@ -374,11 +375,11 @@ class NumpyPartitionResult:
             )
         running_sums: Floats = np.cumsum(
             parts * self.term_weights[:, None], axis=0
-        )  # a sum may not go in the order of terms
+        )  # a plain sum may not keep the term order
         total: Floats = running_sums[-1]
         return total
 
-    # By vectors
+    # Vectors
 
     def _rank_by_vector(self) -> PartitionRanking:
         visible_rows, chosen_mask = self.view.visible_rows, self.view.chosen_mask
@@ -395,7 +396,7 @@ class NumpyPartitionResult:
         )
 
     def _compute_centred_cosines(self, ordinals: Ints, cosines: LazySimilarities) -> Floats:
-        """How near passages are to the query with some of the mean direction taken off, remembered for the last."""
+        """Return centred cosines, cached for the last passages."""
         if self._last_centred[0] is not ordinals:
             values = cosines.compute(ordinals)
             self._last_centred = (
@@ -407,7 +408,7 @@ class NumpyPartitionResult:
         return self._last_centred[1]
 
     def compute_dense(self, ordinals: Ints, cosines: LazySimilarities) -> Floats:
-        """How much nearer than the average turns are, over their own windows and those of the turns after them."""
+        """Return dense scores above the average, over each turn's window and the next."""
         values = self._compute_centred_cosines(ordinals, cosines)
         if self.neighbours is not None:
             next_turns = self._step_turns(ordinals, 1)
@@ -419,7 +420,7 @@ class NumpyPartitionResult:
         return values - self.stats.expected_cosine
 
     def _preselect_by_sketch(self, vector_ordinals: Ints) -> Ints:
-        """The ordinals whose sketches are nearest, enough of them that the true best are among them."""
+        """Preselect the ordinals with the nearest sketches, enough to include the true best."""
         codes = self.codes
         wanted_count = max(
             MIN_RESCORED, len(vector_ordinals) // RESCORED_DIVISOR, self.stats.index_query.depth * 4
@@ -436,7 +437,7 @@ class NumpyPartitionResult:
         return nearest
 
     def _build_query_direction(self) -> Floats:
-        """The query with some of the mean direction taken off."""
+        """Return the query vector with part of the mean direction removed."""
         (query, _), centroid = (
             unpack_query(self.stats.query_code),
             np.frombuffer(self.stats.centroid.code, np.int8),
@@ -447,18 +448,18 @@ class NumpyPartitionResult:
         offset = self.stats.centring * self.stats.centroid.length
         return unit - offset * (centroid / np.linalg.norm(centroid))
 
-    # What is offered
+    # Candidates
 
     def build_candidates(
         self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
     ) -> Sequence[Candidate]:
-        """Everything known of what is offered, given the places it took in the two lists."""
+        """Build the candidates, given their ranks in the two lists."""
         return NumpyCandidates(self, vector_ranks, word_ranks)
 
     def select_candidates(
         self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
     ) -> Ints:
-        """What is listed, the turns around the first, and what the probe asks for besides, in order."""
+        """Select the listed passages, turns around the top ones, and requested extras."""
         view, index_query = self.view, self.stats.index_query
         chosen = (
             view.visible_rows.visible_ordinals
@@ -484,9 +485,7 @@ class NumpyPartitionResult:
                 )
                 mask[nearby[nearby >= 0]] = True
         if index_query.extra_seqs:
-            also_seqs = np.array(
-                index_query.extra_seqs
-            )  # positions, which only grow along a partition
+            also_seqs = np.array(index_query.extra_seqs)  # positions ascend within a partition
             first, last = (
                 self.table.seq.searchsorted(also_seqs, side).tolist() for side in ("left", "right")
             )
@@ -502,7 +501,7 @@ class NumpyPartitionResult:
         return np.flatnonzero(mask & view.chosen_mask)
 
     def _step_turns(self, ordinals: Ints, distance: int) -> Ints:
-        """The turns so many turns later, or earlier."""
+        """Return the turns `distance` turns later or earlier."""
         before, after = self.neighbours or ((), ())
         step_map, turns = np.asarray(after if distance > 0 else before), ordinals
         for _ in range(abs(distance)):
@@ -512,7 +511,7 @@ class NumpyPartitionResult:
     def _rank_best(
         self, ordinals: Ints, scores: Floats, shown_scores: LazySimilarities | None = None
     ) -> PartitionRanking:
-        """The best by some scores, which are shown unless others are; at most as deep as asked, equals newest first."""
+        """Rank by score to the requested depth; ties go to the newest."""
         depth = self.stats.index_query.depth
         if len(ordinals) > depth:
             mask = scores >= np.partition(scores, -depth)[-depth]
@@ -520,7 +519,7 @@ class NumpyPartitionResult:
         ordinals, scores = (
             ordinals[::-1],
             scores[::-1],
-        )  # newest first, for what sorts them leaves equals as they are
+        )  # newest first: the sort is stable
         order = (-scores).argsort(kind="stable")[:depth]
         best_ordinals = ordinals[order]
 
@@ -539,7 +538,7 @@ class NumpyPartitionResult:
 
 
 class NumpyCandidates(Candidates):
-    """What an array partition offers: a column is made when it is asked for, a mark when somebody looks at it."""
+    """Candidates of a NumPy partition; columns and values are computed on demand."""
 
     def __init__(
         self,
@@ -555,14 +554,14 @@ class NumpyCandidates(Candidates):
 
     @cached_property
     def values(self) -> Sequence[Candidate]:
-        """All of them."""
+        """Return all candidates."""
         return self.take(range(len(self)))
 
     def __len__(self) -> int:
         return len(self._ordinals)
 
     def get_column(self, name: str) -> Sequence[Any]:
-        """One thing that is known of each."""
+        """Return one field of every candidate."""
         if name in self._static_columns:
             return self._static_columns[name]
         if name not in self._computed_columns:
@@ -570,7 +569,7 @@ class NumpyCandidates(Candidates):
         return self._computed_columns[name]
 
     def take(self, indices: Sequence[int]) -> Sequence[Candidate]:
-        """Those at some places."""
+        """Return the candidates at these indices."""
         ordinals, known_columns = (
             self._ordinals[np.array(indices, np.int64)],
             {**self._static_columns, **self._computed_columns},
@@ -584,7 +583,7 @@ class NumpyCandidates(Candidates):
         return list(map(partial(tuple.__new__, Candidate), zip(*columns, strict=True)))
 
     def _compute_column(self, name: str, ordinals: Ints) -> Sequence[Any]:
-        """What a question brings to one column of some passages."""
+        """Compute one query-dependent column of these passages."""
         result = self._result
         values: list[Any]
         if name in self._ranks:
@@ -617,7 +616,7 @@ class NumpyCandidates(Candidates):
 
 
 def build_sketch(codes: Array) -> Array:
-    """One bit for each dimension, 64 to a word, a row of words for each stretch of dimensions."""
+    """Build one bit per dimension, packed 64 to a word, by block of dimensions."""
     bits = np.packbits(codes > 0, axis=1)
     padded = np.zeros((len(bits), -(-bits.shape[1] // 8) * 8), np.uint8)
     padded[:, : bits.shape[1]] = bits
@@ -625,7 +624,7 @@ def build_sketch(codes: Array) -> Array:
 
 
 def _compute_dot_products(codes: Array, direction: Array) -> Array:
-    """The products of codes with a direction; row by row, for what multiplies matrices wakes other threads for it."""
+    """Multiply codes with a direction row by row; a matrix product would start threads."""
     dots: Array = np.vecdot(codes[:, :EXACT_DIMS], direction[:EXACT_DIMS])
     if len(direction) <= EXACT_DIMS:
         return dots

@@ -1,6 +1,6 @@
-"""One partition in memory: the columns every search needs, kept fresh row by row.
+"""One in-memory partition: the columns every search needs, refreshed incrementally.
 
-`arrays.py` keeps them in NumPy, `plain.py` in plain Python; both answer alike to the last bit.
+`partition_numpy` and `partition_python` implement it and return equal results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ TF_MASK = (1 << TF_BITS) - 1
 
 
 class Visibility(NamedTuple):
-    """What of a partition a search may see; `base` and `chosen` are ordinals where SQL had to decide."""
+    """What a search may see; `base` and `chosen` are ordinals that SQL selected."""
 
     spaces: frozenset[int]
     seq: int
@@ -37,10 +37,10 @@ class Visibility(NamedTuple):
 
 
 class PassageRow(NamedTuple):
-    """What a search needs of one passage.
+    """The fields of a passage that a search needs.
 
-    `before` is the ordinal of the turn it was said after, else -1, and `first` that of the turn the talk began with.
-    What is no memory but stands behind one is not `counted` in any statistics.
+    `before` is the ordinal of the previous turn or -1, and `first` that of the conversation's
+    first turn. Only `counted` passages enter the statistics.
     """
 
     seq: int
@@ -61,17 +61,14 @@ Speaker: TypeAlias = tuple[str | None, str | None]
 
 
 class PartitionRanking(NamedTuple):
-    """What a retriever offers of a partition, best first: ordinals, and for whoever asks what is known of each.
-
-    That is its position, the score to show, and the score that orders them.
-    """
+    """A retriever's ranking of a partition: ordinals, positions, shown and sorting scores."""
 
     ordinals: list[int]
     load_scores: Callable[[], Iterable[tuple[int, float, float]]]
 
 
 class PartitionResult(Protocol):
-    """What one partition offers for a question: each list best first, and all that is known of what is in them."""
+    """The rankings of one partition for a query and the data of its candidates."""
 
     by_vector: PartitionRanking
     by_terms: PartitionRanking
@@ -79,34 +76,34 @@ class PartitionResult(Protocol):
     def build_candidates(
         self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
     ) -> Sequence[Candidate]:
-        """The marks of what is offered, in order of ordinals, given the places by ordinal that each list gave."""
+        """Build the candidates by ordinal, given their ranks in each list."""
 
 
 class PartitionView(Protocol):
-    """The visible part of a partition at one moment."""
+    """The visible rows of a partition at one moment."""
 
     @property
     def corpus(self) -> CorpusStatistics:
-        """How much is visible."""
+        """Return the corpus statistics."""
 
     def get_speaker_names(self) -> frozenset[str]:
-        """The names of those who speak in it."""
+        """Return the names of the speakers."""
 
     def get_document_frequencies(self) -> Sequence[int]:
-        """How many visible passages contain each term looked for."""
+        """Return each query term's number of visible passages."""
 
     def sum_vectors(self) -> tuple[Sequence[int], int]:
-        """The sum of the visible vectors, each times its share, and how many there are."""
+        """Return the weighted sum of the visible vectors and their count."""
 
     def get_centroid(self) -> Centroid:
-        """The centre of the visible vectors."""
+        """Return the centroid of the visible vectors."""
 
     def rank_passages(self, stats: QueryStatistics) -> PartitionResult:
-        """The best passages of each retriever."""
+        """Rank passages with each retriever."""
 
 
 class Partition(ABC):
-    """What both kinds of partition share: how they follow the file."""
+    """The base class of partitions: how they follow the file."""
 
     def __init__(self, part: int, model: vectors.StoredModel | None, exact_rows: int) -> None:
         self.part = part
@@ -127,10 +124,11 @@ class Partition(ABC):
         self._first_turns: list[int] = []
 
     def refresh(self, db: apsw.Connection, max_rows: int) -> bool:
-        """Catch up with the file; False when another thread has already seen a later state than this snapshot.
+        """Catch up with the file; return False if this snapshot is older than the cached state.
 
-        New rows, closed rows and late vectors are added; after an erasure or a rebuild everything is read anew. If more
-        than so many rows are new, none is read, and it is False as well.
+        New rows, closed rows and late vectors are added; after an erasure or a rebuild
+        everything is reloaded. Also return False, reading nothing, if more than `max_rows`
+        rows are new.
         """
         state = run_query(db, "part_state", self.part).fetchone()
         if state is None:
@@ -152,7 +150,7 @@ class Partition(ABC):
                 set(),
             )
             self.speaker_table, self._speaker_ids, self._first_turns = [], {}, []
-        self.version = self.epoch = -1  # should this break off half-way, the next one begins anew
+        self.version = self.epoch = -1  # if this is interrupted, the next refresh starts over
         start, self.row_count = self.row_count, row_count
         new_rows: Sequence[tuple[Any, ...]] = ()
         if row_count > start:
@@ -178,7 +176,7 @@ class Partition(ABC):
         return True
 
     def _build_columns(self, rows: Sequence[tuple[Any, ...]]) -> Sequence[Sequence[int]]:
-        """Rows of the file as the columns of `Row`."""
+        """Transpose file rows into the columns of `PassageRow`."""
         _, *columns, roles, actors, _terms = zip(*rows, strict=True)
         speakers = list(zip(roles, actors, strict=True))
         for speaker in dict.fromkeys(speakers):
@@ -211,7 +209,7 @@ class Partition(ABC):
     def _load_terms(
         self, db: apsw.Connection, folded: int, rows: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Keep the postings of passages not yet folded at hand; once more are folded, begin both anew."""
+        """Keep postings of unfolded passages; reset them when more are folded."""
         if folded != self.folded_count:
             self.folded_count, self._postings_bytes = folded, 0
             self._postings_cache.clear()
@@ -224,7 +222,7 @@ class Partition(ABC):
                 self._unfolded_postings.setdefault(term, []).append(doc)
 
     def get_postings(self, db: apsw.Connection, term: str) -> Any:
-        """A term's postings as this kind of partition likes them: those folded, then those of the newest passages."""
+        """Return a term's postings, folded ones first, in this class's representation."""
         cached, joined_count = self._postings_cache.get(term, (None, 0))
         tail = self._unfolded_postings.get(term, ())
         if cached is None or len(tail) > joined_count:
@@ -237,7 +235,7 @@ class Partition(ABC):
         return cached
 
     def _load_postings(self, db: apsw.Connection, term: str) -> Any:
-        """A term's folded postings: whole numbers, each of a later passage than the one before, all of them folded."""
+        """Load a term's folded postings in ascending order."""
         blobs = [docs for (docs,) in run_query(db, "postings", self.part, term)]
         if not all(isinstance(blob, bytes) and len(blob) % POSTING_BYTES == 0 for blob in blobs):
             raise self._build_corrupt_error("postings")
@@ -255,46 +253,46 @@ class Partition(ABC):
 
     @property
     def size(self) -> int:
-        """Roughly how many bytes the partition takes."""
+        """Estimate the partition's size in bytes."""
         dim = self.model.dim if self.model else 0
         return self.row_count * (PASSAGE_BYTES + self._vector_bytes(dim)) + self._postings_bytes
 
-    # What a kind of partition must know how to do
+    # Implemented by each partition class
 
     @abstractmethod
     def select_visible(
         self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]
     ) -> PartitionView:
-        """What is visible now, with the postings of these terms at hand."""
+        """Return the visible rows with the postings of these terms."""
 
     @abstractmethod
     def _clear(self) -> None:
-        """Forget every row."""
+        """Drop every row."""
 
     @abstractmethod
     def _append_rows(self, columns: Sequence[Sequence[int]]) -> None:
-        """Take in rows that follow those known, as the columns of `Row`."""
+        """Append rows given as the columns of `PassageRow`."""
 
     @abstractmethod
     def _close_passage(self, ordinal: int, until: int) -> None:
-        """Note that a passage stopped being the latest."""
+        """Record that a passage is no longer the latest."""
 
     @abstractmethod
     def _store_codes(self, ordinal: int, codes: bytes) -> None:
-        """Take in the codes of one or more passages from an ordinal on."""
+        """Store the codes of consecutive passages."""
 
     @abstractmethod
     def _unpack_postings(self, blob: bytes) -> Any:
-        """Postings as this kind likes them."""
+        """Unpack postings into this class's representation."""
 
     @abstractmethod
     def _is_ascending(self, docs: Any) -> bool:
-        """Whether postings are in order, as they were written."""
+        """Return whether postings are in ascending order."""
 
     @abstractmethod
     def _append_postings(self, docs: Any, tail: Sequence[int]) -> Any:
-        """Postings with those of the newest passages after them."""
+        """Append the newest passages' postings."""
 
     @abstractmethod
     def _vector_bytes(self, dim: int) -> int:
-        """What a vector takes in memory."""
+        """Return a vector's size in memory."""

@@ -1,4 +1,4 @@
-"""One partition in memory as NumPy arrays, kept fresh row by row; `scan.py` searches it."""
+"""One in-memory partition as NumPy arrays; `numpy_scan` searches it."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ NO_POSTINGS: Final = np.zeros(0, np.uint32)
 SUM_CHUNK_ROWS: Final = 4096
 INT64_LIMITS: Final = np.iinfo(np.int64)
 MAX_CACHED_VISIBILITIES: Final = 4
-"""How many different looks at a partition are remembered."""
+"""Cached visibilities per partition."""
 CODE_CACHE_ENTRY_BYTES: Final = 120
-"""What a code that was taken apart takes beside its own bytes."""
+"""Overhead per cached code in bytes."""
 STATIC_COLUMNS_BYTES: Final = 150
-"""What is remembered of a passage that was offered."""
+"""Bytes cached per candidate."""
 
 
 class NumpyPartition(Partition):
-    """A partition in growing arrays; `codes` are floats while it is small, bytes beside a sketch once it is not."""
+    """A partition in growing arrays; large ones keep byte codes and a sketch."""
 
     _last_sum: tuple[Floats, Mask]
     _cache_version: int
@@ -53,7 +53,7 @@ class NumpyPartition(Partition):
     def select_visible(
         self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]
     ) -> PartitionView:
-        """What is visible now: masks are made here, under the partition's lock, so later changes do not reach in."""
+        """Return the visible rows, isolated from later changes."""
         visible_rows = self._get_visible_rows(visibility)
         chosen_mask = (
             visible_rows.visible_mask
@@ -70,7 +70,7 @@ class NumpyPartition(Partition):
         return NumpyPartitionView(visible_rows, chosen_mask, query_postings)
 
     def _get_visible_rows(self, visibility: Visibility) -> VisibleRows:
-        """What a look sees: what it saw before, if nothing was written or expired since."""
+        """Return the visible rows, cached while nothing is written or expires."""
         if self._cache_version != self.version:
             self._visible_cache.clear()
             self._cache_version = self.version
@@ -129,16 +129,16 @@ class NumpyPartition(Partition):
 
     @property
     def size(self) -> int:
-        """Roughly how many bytes the partition takes, once as much is taken apart and remembered as ever is."""
+        """Estimate the size in bytes, caches at their maximum included."""
         code_bytes = self.model.dim + CODE_CACHE_ENTRY_BYTES if self.model else 0
         return super().size + min(self.row_count, CODE_CACHE_SIZE) * (
             code_bytes + STATIC_COLUMNS_BYTES
         )
 
     def _sum_vectors(self, visible_mask: Mask) -> tuple[Sequence[int], int]:
-        """The sum of the visible vectors, from the last one asked for and the rows in which the two differ.
+        """Sum the visible vectors incrementally from the last result.
 
-        Every term is a whole number below 2 ** 53, so doubles add them up exactly in any order.
+        Every term is an integer below 2 ** 53, so float64 sums are exact in any order.
         """
         n = len(visible_mask)
         mask = visible_mask & (self.norms[:n] > 0)
@@ -170,7 +170,7 @@ class NumpyPartition(Partition):
         self.table[:, first:last] = new_rows
 
     def _reserve_capacity(self, capacity: int) -> None:
-        """Grow into new arrays, so that a sight taken earlier keeps the old ones."""
+        """Grow into new arrays, so that earlier views keep the old ones."""
         large = capacity > self.exact_rows
         self.table = _grow_array(self.table, capacity, axis=1)
         codes = self.codes.astype(np.int8) if large and self.codes.dtype != np.int8 else self.codes

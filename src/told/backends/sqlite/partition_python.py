@@ -1,7 +1,4 @@
-"""One partition in memory, in plain Python: what there is when NumPy is not installed.
-
-`arrays.py` is the same thing in NumPy; both answer alike to the last bit.
-"""
+"""One in-memory partition in pure Python, used when NumPy is not installed."""
 
 from __future__ import annotations
 
@@ -39,7 +36,7 @@ from told.model.scoring import (
 
 
 class PythonPartition(Partition):
-    """A partition in lists; what there is when NumPy is not installed."""
+    """A partition in lists."""
 
     def __init__(self, part: int, model: vectors.StoredModel | None, exact_rows: int) -> None:
         super().__init__(part, model, exact_rows)
@@ -48,7 +45,7 @@ class PythonPartition(Partition):
     def select_visible(
         self, db: apsw.Connection, visibility: Visibility, terms: Sequence[str]
     ) -> PartitionView:
-        """What is visible now."""
+        """Return the visible rows."""
         base_ordinals = visibility.base_ordinals
         visible = {
             ordinal: row
@@ -112,7 +109,7 @@ class PythonPartition(Partition):
 
 @dataclass(frozen=True, slots=True)
 class PythonPartitionView:
-    """The visible part of a plain partition."""
+    """The visible rows of a pure-Python partition."""
 
     terms: tuple[str, ...]
     visible: Mapping[int, PassageRow]
@@ -124,33 +121,33 @@ class PythonPartitionView:
 
     @property
     def corpus(self) -> CorpusStatistics:
-        """How much of what is visible counts."""
+        """Return the corpus statistics of visible memories."""
         lengths = [row.length for row in self.visible.values() if row.counted]
         return CorpusStatistics(len(lengths), sum(lengths))
 
     def get_speaker_names(self) -> frozenset[str]:
-        """Who speaks."""
+        """Return the names of the speakers."""
         return frozenset(actor for _, actor in self.speakers.values() if actor)
 
     def get_document_frequencies(self) -> Sequence[int]:
-        """How many visible passages contain each term."""
+        """Return each term's number of visible passages."""
         passage_counts = [
             count for ordinal, count in self.term_counts.items() if self.visible[ordinal].counted
         ]
         return [sum(term in count for count in passage_counts) for term in self.terms]
 
     def sum_vectors(self) -> tuple[Sequence[int], int]:
-        """The sum of the visible vectors."""
+        """Return the sum of the visible vectors and their count."""
         return sum_codes(
             code for ordinal, code in self.codes.items() if self.visible[ordinal].counted
         )
 
     def get_centroid(self) -> Centroid:
-        """The centre of the visible vectors."""
+        """Return the centroid of the visible vectors."""
         return compute_centroid(*self.sum_vectors())
 
     def rank_passages(self, stats: QueryStatistics) -> PartitionResult:
-        """The best of each retriever."""
+        """Rank passages with each retriever."""
         lengths = {ordinal: row.length for ordinal, row in self.visible.items()}
         before = {
             ordinal: row.before
@@ -164,7 +161,7 @@ class PythonPartitionView:
 
 
 class PythonPartitionResult:
-    """What a plain partition offers for a question."""
+    """The ranked passages of a pure-Python partition for one query."""
 
     def __init__(self, view: PythonPartitionView, matches: PassageScorer[int]) -> None:
         self.matches = matches
@@ -197,7 +194,7 @@ class PythonPartitionResult:
     def build_candidates(
         self, vector_ranks: Mapping[int, int], word_ranks: Mapping[int, int]
     ) -> list[Candidate]:
-        """Everything known of what is offered, given the places it took in the two lists."""
+        """Build the candidates, given their ranks in the two lists."""
         ordinals = self.matches.select_candidates(
             best_ranks(vector_ranks, word_ranks), self.origins
         )

@@ -1,4 +1,4 @@
-"""Rows of the file to values and back."""
+"""Convert file rows to values and back."""
 
 from __future__ import annotations
 
@@ -22,55 +22,72 @@ SEQ_MASK: Final = (1 << SEQ_BITS) - 1
 PART_BITS: Final = 32
 PART_MASK: Final = (1 << PART_BITS) - 1
 FACT_COLUMNS: Final = (
-    "kind", "created_at", "updated_at", "valid_from", "valid_to", "precision", "expires", "said_at", "role", "actor",
-    "author", "evidence", "source", "subject", "predicate", "object", "polarity", "modality", "confidence",
+    "kind",
+    "created_at",
+    "updated_at",
+    "valid_from",
+    "valid_to",
+    "precision",
+    "expires",
+    "said_at",
+    "role",
+    "actor",
+    "author",
+    "evidence",
+    "source",
+    "subject",
+    "predicate",
+    "object",
+    "polarity",
+    "modality",
+    "confidence",
     "after",
-)  # fmt: skip
+)
 _get_fact_columns = attrgetter(*FACT_COLUMNS)
 
 
 def get_id_base(account: int) -> int:
-    """Just before the first id of an account."""
+    """Return the id just before an account's first."""
     return account << SEQ_BITS
 
 
 def get_id_range(account: int) -> tuple[int, int]:
-    """The open range that holds every id of an account."""
+    """Return the open id range of an account."""
     return account << SEQ_BITS, (account + 1) << SEQ_BITS
 
 
 def make_entry_id(account: int, seq: int) -> int:
-    """The id of a ledger position; a position beyond any ledger is the last one there can be."""
+    """Return the row id of a ledger position, clamped to the account's range."""
     return account << SEQ_BITS | (seq if 0 <= seq <= SEQ_MASK else min(max(seq, 0), SEQ_MASK))
 
 
 def get_passage_id_range(part: int, first: int = 0) -> tuple[int, int]:
-    """The ids of a partition's passages from an ordinal on, as a half-open range."""
+    """Return the half-open id range of a partition's passages from an ordinal on."""
     return (part << PART_BITS) + first, (part + 1) << PART_BITS
 
 
 def to_json_list(values: Sequence[Any]) -> str:
-    """Values for `json_each`."""
+    """Encode values for `json_each`."""
     return json.dumps(list(values))
 
 
 def to_int_list(values: list[int]) -> str:
-    """Whole numbers for `json_each`: a list of them looks the same in Python."""
+    """Encode integers for `json_each`."""
     return str(values)
 
 
 def to_hex_list(values: Sequence[bytes]) -> str:
-    """Blobs for `unhex(json_each)`."""
+    """Encode blobs for `unhex(json_each)`."""
     return json.dumps([value.hex() for value in values])
 
 
 def format_meta(meta: Mapping[str, Any]) -> str:
-    """Metadata as stored: its one canonical form, so that what was grown, rebuilt or imported is the same row."""
+    """Serialise metadata canonically, so that grown, rebuilt and imported rows are equal."""
     return canonical_json(meta).decode() if meta else "{}"
 
 
 def to_fact_row(fact: Fact, id_: int, space: int) -> list[Any]:
-    """A fact for the fact table; where its first and last passages stand is yet to be said."""
+    """Build a fact row without its passage range."""
     return [
         id_,
         fact.id,
@@ -88,26 +105,26 @@ def to_fact_row(fact: Fact, id_: int, space: int) -> list[Any]:
 
 
 def format_spoken_text(fact: Fact) -> str:
-    """What a fact's only passage says: its text after whoever said it, as the view `spoken` has it."""
+    """Return the text of a fact's only passage, with its speaker, as the view `spoken` does."""
     speaker = fact.actor or fact.role
     return f"{speaker}: {fact.text}" if speaker else fact.text
 
 
 def parse_fact(row: tuple[Any, ...], scope: Scope) -> Fact:
-    """A fact from the fact table."""
+    """Build a fact from its row."""
     id_, thread, tx, _, until, gone, text, md5, kind, *rest, meta, _first, _last = row
     rest.append(_parse_meta(meta))
     return Fact(thread, id_ & SEQ_MASK, tx, scope, text, md5, kind, until, gone, *rest)
 
 
 def parse_link(row: tuple[Any, ...], scope: Scope) -> Link:
-    """A link from the link table."""
+    """Build a link from its row."""
     id_, src, rel, dst, _, weight, until, meta = row
     return Link(id_ & SEQ_MASK, src, rel, dst, scope, weight, until, _parse_meta(meta))
 
 
 def _parse_meta(text: str) -> dict[str, Any]:
-    """Metadata as it was stored; most has nothing in it."""
+    """Parse stored metadata."""
     if text == "{}":
         return {}
     try:
@@ -120,7 +137,7 @@ def _parse_meta(text: str) -> dict[str, Any]:
 
 
 def parse_entry(row: tuple[Any, ...], account: str) -> Entry:
-    """An entry from the entry table; content that cannot be read is left for `verify` to name."""
+    """Build an entry from its row; unreadable content is left for `verify` to report."""
     id_, tx, at, sort, thread, digest, hash_, salt, envelope = row
     try:
         draft = None if envelope is None else decode_envelope(sort, account, envelope)
@@ -130,7 +147,7 @@ def parse_entry(row: tuple[Any, ...], account: str) -> Entry:
 
 
 class ScopeLookup:
-    """The scope of each space met during one read."""
+    """A cache of space-to-scope lookups for one read."""
 
     def __init__(self, db: apsw.Connection, account: str) -> None:
         self._db = db
@@ -143,18 +160,18 @@ class ScopeLookup:
             ids = run_query(self._db, "space_ids", space).fetchone()
             if ids is None:
                 raise StoreCorrupt(
-                    "A row is of a scope that is not there.", hint="Run `told rebuild`."
+                    "A row names a scope that does not exist.", hint="Run `told rebuild`."
                 )
             scope = self._scopes[space] = Scope(self._account, *ids)
         return scope
 
     def parse_facts(self, rows: Sequence[tuple[Any, ...]]) -> list[Fact]:
-        """Rows of the fact table as facts."""
+        """Build facts from rows."""
         return [parse_fact(row, self[row[3]]) for row in rows]
 
 
 def find_visible_spaces(db: apsw.Connection, account: int, scope: Scope) -> dict[int, int]:
-    """Every space a read in this scope may see, with its partition."""
+    """Return the spaces that a scope can read, with their partitions."""
     name = (
         "spaces_by_user"
         if scope.user_id is not None
@@ -169,7 +186,7 @@ def find_visible_spaces(db: apsw.Connection, account: int, scope: Scope) -> dict
 
 
 def find_space(db: apsw.Connection, account: int, scope: Scope) -> tuple[int, int] | None:
-    """The space and partition of exactly this scope, if it has ever been written to."""
+    """Return the space and partition of exactly this scope, if it exists."""
     row = run_query(db, "space", account, scope.user_id, scope.agent_id, scope.run_id).fetchone()
     return None if row is None else (row[0], row[1])
 
@@ -180,7 +197,7 @@ RowTuple = tuple[Any, ...]
 def load_view_rows(
     db: apsw.Connection, account: int, name: str, after: int, upto: int
 ) -> list[ViewRow]:
-    """The rows the views have of the entries from just after a position up to another."""
+    """Load the view rows of a range of entries."""
     id_bounds = make_entry_id(account, after), make_entry_id(account, upto)
     scopes: dict[RowTuple, Scope] = {}
     parsed: list[ViewRow] = []
@@ -208,19 +225,22 @@ def _parse_tick(row: RowTuple, scope: Scope) -> Tick:
 
 
 ROW_PARSERS: Final[dict[str, Callable[[RowTuple, Scope], ViewRow]]] = {
-    "folded_facts": parse_fact, "folded_links": parse_link, "folded_evidence": _parse_evidence, "folded_passages": _parse_passage,
+    "folded_facts": parse_fact,
+    "folded_links": parse_link,
+    "folded_evidence": _parse_evidence,
+    "folded_passages": _parse_passage,
     "folded_ticks": _parse_tick,
-}  # fmt: skip
+}
 
 
 def list_scopes(db: apsw.Connection, account_id: int, account: str) -> Sequence[Scope]:
-    """Every exact scope that something is left of."""
+    """List every exact scope that still has rows."""
     scopes_found = [Scope(account, *ids) for ids in run_query(db, "scopes", account_id)]
     return sorted(scopes_found, key=lambda scope: sorted(scope.ids().items()))
 
 
 def count_by_scope(db: apsw.Connection, account_id: int, account: str) -> Sequence[ScopeTally]:
-    """How much is in every exact scope, in the same order."""
+    """Count the memories of every exact scope, in the same order."""
     rows = run_query(db, "tallies", account_id, *get_id_range(account_id)).fetchall()
     counts = [ScopeTally(Scope(account, *row[:3]), *row[3:]) for row in rows]
     return sorted(counts, key=lambda tally: sorted(tally.scope.ids().items()))
@@ -236,7 +256,7 @@ def list_turns(
     *,
     newest: bool,
 ) -> Sequence[StoredTurn]:
-    """The turns of exactly this scope between two positions."""
+    """List the turns of exactly this scope between two positions."""
     space = find_space(db, account_id, scope)
     if space is None:
         return []

@@ -1,7 +1,8 @@
-"""Vectors in the file: a cache by text hash is the truth, blocks of 256 are a faster copy that may be thrown away.
+"""Stored vectors: a cache by text hash is authoritative, blocks of 256 are a disposable copy.
 
-A block carries what it was made from (partition epoch, builder version) and a hash over that, its place and its bytes.
-One that does not fit is never used: the cache answers in its place, and the next repair makes the block anew.
+A block carries what it was built from (partition epoch, builder version) and a hash over that, its
+position and its bytes. An invalid block is never used: the cache answers, and the next repair
+rebuilds it.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ from told.runtime import fast_frozen_init
 BLOCK_SIZE: Final = 256
 BUILDER_VERSION: Final = 2
 PACK_BATCH: Final = 64
-"""How many vectors are packed together: more no longer fit where a processor is quick to find them."""
+"""Vectors packed at once; more would not fit the CPU cache."""
 
 
 def pack_vectors(rows: Iterable[Sequence[float]]) -> list[bytes]:
-    """Vectors as stored; faster where NumPy is installed, and the same bytes where it is not."""
+    """Pack vectors as stored; the bytes are the same with and without NumPy."""
     try:
         import numpy as np
     except ImportError:
@@ -47,13 +48,13 @@ def pack_vectors(rows: Iterable[Sequence[float]]) -> list[bytes]:
 
 
 def pack_vector(vector: Sequence[float]) -> bytes:
-    """One vector as stored."""
+    """Pack one vector."""
     [code] = pack_vectors([vector])
     return code
 
 
 def pack_query(vector: Sequence[float]) -> bytes:
-    """A query as it is compared; faster where NumPy is installed, and the same bytes where it is not."""
+    """Pack a query vector; the bytes are the same with and without NumPy."""
     try:
         import numpy as np
     except ImportError:
@@ -73,7 +74,7 @@ def pack_query(vector: Sequence[float]) -> bytes:
 
 @lru_cache(maxsize=16)
 def unpack_query(query: bytes) -> tuple[Any, float]:
-    """The values of a query as NumPy likes them, and their length."""
+    """Return the values of a packed query as a NumPy array, and their norm."""
     import numpy as np
 
     values = np.frombuffer(query, np.int16) - np.float32(BYTE_BIAS)
@@ -81,7 +82,7 @@ def unpack_query(query: bytes) -> tuple[Any, float]:
 
 
 def compute_query_cosine(query: bytes, code: bytes) -> float:
-    """The cosine of a query with a code; faster where NumPy is installed, and the same bits where it is not."""
+    """Return the cosine of a packed query and a code, equal with and without NumPy."""
     try:
         import numpy as np
     except ImportError:
@@ -94,33 +95,34 @@ def compute_query_cosine(query: bytes, code: bytes) -> float:
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class StoredModel:
-    """An embedder as the file knows it."""
+    """An embedding model as stored in the file."""
 
     id: int
     name: str
     dim: int
 
     def require_match(self, name: str | None, dim: int) -> None:
-        """Refuse vectors of another model."""
+        """Raise `ModelMismatch` for another model."""
         if (name or self.name, dim) != (self.name, self.dim):
             raise ModelMismatch(
-                f"The store is indexed with {self.name} ({self.dim} dimensions), not {name or 'a model'} ({dim}).",
+                f"The store is indexed with {self.name} ({self.dim} dimensions), not "
+                f"{name or 'a model'} ({dim}).",
                 hint="Open it again with that embedder.",
             )
 
     def require_dimensions(self, vectors: Mapping[bytes, Sequence[float]]) -> None:
-        """Refuse vectors of another length than the model's."""
+        """Raise if a vector has another dimension."""
         for width in set(map(len, vectors.values())):
             self.require_match(None, width)
 
     def is_valid_code(self, code: Any) -> bool:
-        """Whether this can be the code of one of the model's vectors."""
+        """Return whether bytes can be a code of this model."""
         return isinstance(code, bytes) and len(code) == self.dim
 
     def store_vectors(
         self, db: apsw.Connection, vectors: Mapping[bytes, Sequence[float]]
     ) -> list[bytes]:
-        """Cache the vectors of texts by their hashes; return those that a passage has been waiting for."""
+        """Cache vectors by text hash; return the hashes that passages wait for."""
         if not vectors:
             return []
         rows = zip(repeat(self.id), vectors, pack_vectors(vectors.values()))
@@ -132,24 +134,24 @@ class StoredModel:
 
 
 def load_current_model(db: apsw.Connection) -> StoredModel | None:
-    """The model searches use."""
+    """Load the model that searches use."""
     row = run_query(db, "model").fetchone()
     return None if row is None else StoredModel(*row)
 
 
 def load_model(db: apsw.Connection, name: str) -> StoredModel | None:
-    """A model by name."""
+    """Load a model by name."""
     row = run_query(db, "model_named", name).fetchone()
     return None if row is None else StoredModel(*row)
 
 
 def find_cached_hashes(db: apsw.Connection, hashes: Sequence[bytes]) -> frozenset[bytes]:
-    """Which texts have a vector under the current model."""
+    """Return which texts have a vector under the current model."""
     return frozenset(digest for (digest,) in run_query(db, "embedded", to_hex_list(hashes)))
 
 
 def build_blocks(db: apsw.Connection, model: StoredModel, part: int, first: int, rows: int) -> int:
-    """Make the blocks that are full and complete between two ordinals; return how many."""
+    """Build the full blocks in a range of ordinals; return how many."""
     built = 0
     for number in range(first // BLOCK_SIZE, rows // BLOCK_SIZE):
         start = number * BLOCK_SIZE
@@ -165,14 +167,14 @@ def build_blocks(db: apsw.Connection, model: StoredModel, part: int, first: int,
 
 
 def hash_block(model: StoredModel, part: int, number: int, epoch: int, codes: bytes) -> bytes:
-    """The hash of a block, over its place and what it was made from as well as its bytes: none stands for another."""
+    """Hash a block with its position and origin, so that no block can stand in for another."""
     return sha256(f"{model.id}\n{part}\n{number}\n{epoch}\n{BUILDER_VERSION}\n".encode(), codes)
 
 
 def is_valid_block(
     model: StoredModel, part: int, epoch: int, row: tuple[int, int, int, bytes, bytes]
 ) -> bool:
-    """Whether a block is what its manifest says and belongs to this place in this epoch of its partition."""
+    """Return whether a block matches its hash, position and partition epoch."""
     number, made_in, builder, digest, codes = row
     is_current = (
         made_in == epoch
@@ -186,9 +188,9 @@ def is_valid_block(
 def load_codes(
     db: apsw.Connection, model: StoredModel, part: int, epoch: int, first: int, rows: int
 ) -> dict[int, bytes]:
-    """Runs of codes by the ordinal they begin at: whole sound blocks, and what there is of single rows elsewhere.
+    """Load codes in runs by first ordinal: valid blocks, and single rows elsewhere.
 
-    A single row that is no vector of the model is an error, for there is nothing else to answer in its place.
+    An invalid single row raises, since nothing can replace it.
     """
     runs: dict[int, bytes] = {}
     start, full = -(-first // BLOCK_SIZE), rows // BLOCK_SIZE
@@ -208,7 +210,7 @@ def load_codes(
 
 
 def _load_code_runs(db: apsw.Connection, model: StoredModel, lo: int, hi: int) -> dict[int, bytes]:
-    """Runs of the codes of single passages, none longer than a block, each known to be a vector of the model."""
+    """Load runs of single passages' codes, at most a block long, and check each."""
     codes = dict(run_query(db, "part_codes", model.id, lo, hi).fetchall())
     if not all(map(model.is_valid_code, codes.values())):
         raise StoreCorrupt(
@@ -231,14 +233,14 @@ def store_late_vectors(
     *,
     is_searched: bool,
 ) -> None:
-    """Cache vectors that came late and let the partitions that waited for them see them.
+    """Cache vectors that arrive after their commit and index the waiting passages.
 
-    One whose text was erased while it was being embedded comes too late.
+    A vector whose text was erased meanwhile is dropped.
     """
     model.require_dimensions(vectors)
     passages = find_waiting_passages(db, list(vectors))
     known_hashes = find_cached_hashes(db, list(vectors)).union(digest for _, digest in passages)
-    # Erased meanwhile, or robbed of its vector by damage: every passage is looked at.
+    # Erased meanwhile or damaged: check every passage.
     if lost := [digest for digest in vectors if digest not in known_hashes]:
         passages += run_query(db, "passages_with_hash", to_hex_list(lost)).fetchall()
         known_hashes = known_hashes.union(digest for _, digest in passages)
@@ -250,14 +252,14 @@ def store_late_vectors(
 
 
 def find_waiting_passages(db: apsw.Connection, hashes: Sequence[bytes]) -> list[tuple[int, bytes]]:
-    """The passages that wait for these vectors, each with the one it waits for."""
+    """Return the passages that wait for these vectors."""
     return run_query(db, "waiting", to_hex_list(hashes)).fetchall()
 
 
 def mark_vectors_ready(
     db: apsw.Connection, model: StoredModel, passages: Sequence[tuple[int, bytes]]
 ) -> None:
-    """Let passages whose vectors came be found by them."""
+    """Make passages searchable by their new vectors."""
     run_many(db, "ready_passage", [(id_,) for id_, _ in passages])
     parts: dict[int, list[int]] = {}
     for id_, _ in passages:
@@ -270,7 +272,7 @@ def mark_vectors_ready(
 
 
 def drop_invalid_vectors(db: apsw.Connection) -> int:
-    """Drop vectors that are not of their model's size, whose passages wait for new ones; return how many there were."""
+    """Drop vectors of a wrong size so that they are embedded again; return how many."""
     run_query(db, "drop_misfit_vectors")
     dropped = db.changes()
     if dropped:
@@ -279,7 +281,7 @@ def drop_invalid_vectors(db: apsw.Connection) -> int:
 
 
 def drop_orphan_vectors(db: apsw.Connection, hashes: Iterable[Any]) -> int:
-    """Drop the vectors, of every model, of texts that no passage has any more; return how many there were."""
+    """Drop vectors, of every model, whose text no passage has; return how many."""
     texts = {
         digest for digest in hashes if isinstance(digest, bytes)
     }  # a damaged passage may hold anything

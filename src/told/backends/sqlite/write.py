@@ -1,4 +1,4 @@
-"""What happens inside a write transaction: sealing, adopting, erasing, rebuilding."""
+"""Operations inside a write transaction: commit, import, erase, reset, rebuild."""
 
 from __future__ import annotations
 
@@ -60,13 +60,15 @@ from told.ports import (
 PAGE_SIZE = 1000
 NO_KEYS: Final = ((None, None, None),)
 VIEW_CLEAR_QUERIES: Final[Mapping[View, Sequence[str]]] = {
-    "evidence": ("range_evidence", "range_holding"), "facts": ("range_fact",), "links": ("range_link",),
-}  # fmt: skip
-"""What empties each view but the passages and the ticks."""
+    "evidence": ("range_evidence", "range_holding"),
+    "facts": ("range_fact",),
+    "links": ("range_link",),
+}
+"""The queries that empty each view except passages and ticks."""
 
 
 def get_or_create_account(db: apsw.Connection, name: str) -> AccountHead:
-    """The account of a name, made at its first use."""
+    """Return an account by name, creating it on first use."""
     row = run_query(db, "account", name).fetchone()
     if row is None:
         run_query(db, "add_account", name, GENESIS)
@@ -85,9 +87,9 @@ def lookup_existing(
     *,
     include_last_turn: bool,
 ) -> ExistingState:
-    """What exactly this scope already holds of texts and evidence, a key's ticket, vectors, the last turn, the model.
+    """Look up existing texts, evidence, idempotency record, vectors, last turn and model.
 
-    The head is that of the first look, so whatever a later look finds is either of that head or caught by a guard.
+    The head is read first, so a later change is either part of it or caught by a guard.
     """
     head_seq, ticket, home_part, model = None, None, None, None
     evidence: dict[bytes, str] = {}
@@ -95,7 +97,7 @@ def lookup_existing(
     fact_ids: list[int] = []
     scope_params = (key, scope.user_id, scope.agent_id, scope.run_id, scope.account)
     count, matches = max(map(len, (md5s, digests, text_hashes))), list[Any]()
-    with suppress(UnicodeEncodeError):  # what is not even text is not known
+    with suppress(UnicodeEncodeError):  # unencodable text cannot be stored
         keys = zip_longest(md5s, digests, text_hashes) if count else NO_KEYS
         matches = run_batched(db, "known", keys, count or 1, *scope_params)
     for row in matches:
@@ -131,7 +133,7 @@ def load_current_facts(
     slots: Sequence[tuple[str, str]],
     kinds: Sequence[str],
 ) -> list[Fact]:
-    """What exactly this scope holds of some subjects or kinds, in ledger order."""
+    """Load exactly this scope's current facts by slot or kind, in ledger order."""
     account = run_query(db, "account", scope.account).fetchone()
     space = None if account is None else find_space(db, account[0], scope)
     if space is None:
@@ -147,7 +149,7 @@ def load_current_facts(
 
 
 def _load_last_turn(db: apsw.Connection, scope: Scope, part: int) -> Fact | None:
-    """The turn last written to a partition, if it is of this scope, held and unchanged."""
+    """Return a partition's last turn if it is of this scope, current and unchanged."""
     id_ = run_query(db, "last_of_part", *get_passage_id_range(part)).get
     rows = () if id_ is None else run_query(db, "versions", to_json_list([id_])).fetchall()
     for fact in ScopeLookup(db, scope.account).parse_facts(rows):
@@ -159,7 +161,7 @@ def _load_last_turn(db: apsw.Connection, scope: Scope, part: int) -> Fact | None
 def load_versions(
     db: apsw.Connection, read_cache: ReadCache, account: str, seqs: Sequence[int]
 ) -> Mapping[int, Fact]:
-    """The fact versions asserted by these entries, oldest first; what was noted of them is not read again."""
+    """Load the fact versions asserted by these entries, oldest first, using the cache."""
     cached = {
         seq: fact for seq in seqs if (fact := read_cache.facts.get((account, seq))) is not None
     }
@@ -175,7 +177,7 @@ def load_versions(
 
 
 def get_current_model(db: apsw.Connection, read_cache: ReadCache) -> vectors.StoredModel | None:
-    """The model searches use."""
+    """Return the model that searches use."""
     (model,) = read_cache.model = read_cache.model or (vectors.load_current_model(db),)
     return model
 
@@ -188,7 +190,7 @@ def commit_batch(
     batch: Batch,
     fold: Fold,
 ) -> list[Entry]:
-    """Seal a batch at the end of its account's chain; it grows into the views with those it is committed with."""
+    """Seal a batch at the end of its account's chain and buffer its view rows."""
     account = read_cache.accounts.get(batch.account) or get_or_create_account(db, batch.account)
     if (
         batch.idempotency is not None
@@ -241,7 +243,7 @@ def commit_batch(
 
 
 def _advance_cursor(db: apsw.Connection, account: int, step: CursorStep) -> None:
-    """Move a consumer's cursor, or raise `Conflict` if somebody else has moved it."""
+    """Advance a consumer's cursor, or raise `Conflict` if another worker moved it."""
     if (run_query(db, "cursor", account, step.consumer).get or 0) != step.before:
         raise Conflict()
     run_query(db, "advance", account, step.consumer, step.after)
@@ -250,7 +252,7 @@ def _advance_cursor(db: apsw.Connection, account: int, step: CursorStep) -> None
 def _seal_drafts(
     id_generator: IdGenerator, account: AccountHead, drafts: Sequence[Draft]
 ) -> list[Entry]:
-    """Number and seal drafts; they share one transaction number and one instant later than any before."""
+    """Number and seal drafts with one transaction number and a strictly later instant."""
     if not drafts:
         return []
     at, last, entries = max(id_generator.now(), account.at + 1), account.hash, list[Entry]()
@@ -267,7 +269,7 @@ def _seal_drafts(
 def _append_entry(
     db: apsw.Connection, id_generator: IdGenerator, account: AccountHead, draft: Draft
 ) -> Entry:
-    """Seal a draft at the end of the chain and move the head over it."""
+    """Seal a draft at the end of the chain and advance the head."""
     (entry,) = _seal_drafts(id_generator, account, [draft])
     run_query(db, "add_entry", *_to_entry_row(account.id, entry))
     run_query(db, "move_head", account.seq, account.at, account.hash, account.id)
@@ -291,7 +293,7 @@ def _to_entry_row(account: int, entry: Entry) -> tuple[Any, ...]:
 def _is_any_guard_broken(
     db: apsw.Connection, read_cache: ReadCache, account: int, guards: Sequence[Guard]
 ) -> bool:
-    """Whether something the writer saw holds no more."""
+    """Return whether any guard no longer holds."""
     return any(_is_guard_broken(db, read_cache, account, guard) for guard in guards)
 
 
@@ -340,11 +342,11 @@ def _is_guard_broken(
 def import_entries(
     db: apsw.Connection, name: str, entries: Sequence[Entry], fold: Fold
 ) -> tuple[int, int]:
-    """Append entries that continue the chain; what was erased here stays erased, and what was erased there goes.
+    """Append entries that continue the chain, honouring erasures on both sides.
 
-    An entry without content is a hole until a tombstone of the chain, on this page or a later one, says that it was
-    erased: only the tombstone buries its digest, so whoever cuts content out of an export is found by `verify`.
-    Returns how many entries were new, and how many were shredded.
+    An entry without content is a hole until a tombstone, on this page or a later one, declares
+    it erased. Only the tombstone buries its digest, so content cut out of an export is reported
+    by `verify`. Return the number of new and of erased entries.
     """
     account = get_or_create_account(db, name)
     erased_digests = frozenset(
@@ -387,26 +389,26 @@ def import_entries(
 
 
 def _advance_head(account: AccountHead, entry: Entry) -> None:
-    """Move an account's head over an entry, or say why it does not fit."""
+    """Advance an account's head over an entry, or raise if it does not fit."""
     if entry.seq != account.seq + 1 or not is_next_in_chain(account.hash, entry):
         raise StoreCorrupt(
             f"Entry {entry.seq} does not follow from the entry before it.", hint="Export it again."
         )
     if entry.envelope is not None and sha256(entry.salt or b"", entry.envelope) != entry.digest:
         raise StoreCorrupt(
-            f"The content of entry {entry.seq} is not what was written.", hint="Export it again."
+            f"The content of entry {entry.seq} does not match its hash.", hint="Export it again."
         )
     account.seq, account.at, account.hash = entry.seq, entry.at, entry.hash
 
 
 def _decode_entry(entry: Entry, account: str) -> Entry:
-    """The entry as this account reads it: its envelope says what it says, and the account is the one it comes to."""
+    """Decode an imported entry for this account."""
     if entry.envelope is None:
         return _strip_content(entry)
     draft = decode_envelope(entry.sort, account, entry.envelope)
     if verb_thread(draft.verb) != entry.thread:
         raise StoreCorrupt(
-            f"Entry {entry.seq} is not of the thread it names.", hint="Export it again."
+            f"Entry {entry.seq} does not belong to the thread it names.", hint="Export it again."
         )
     return replace(entry, draft=draft)
 
@@ -418,7 +420,7 @@ def _strip_content(entry: Entry) -> Entry:
 def erase_entries(
     db: apsw.Connection, id_generator: IdGenerator, name: str, seqs: Sequence[int], draft: Draft
 ) -> tuple[Entry, Mapping[str, int]]:
-    """Destroy the content of entries and append the tombstone that says so."""
+    """Destroy the content of entries and append their tombstone."""
     account = get_or_create_account(db, name)
     counts = erase.shred_entries(db, account.id, seqs)
     run_query(db, "owe_scrub")
@@ -426,7 +428,7 @@ def erase_entries(
 
 
 def reset_account(db: apsw.Connection, id_generator: IdGenerator, name: str, draft: Draft) -> Entry:
-    """Begin an account's chain anew."""
+    """Start an account's chain anew."""
     account = get_or_create_account(db, name)
     erase.wipe_account(db, account.id)
     run_query(db, "owe_scrub")
@@ -437,7 +439,7 @@ def reset_account(db: apsw.Connection, id_generator: IdGenerator, name: str, dra
 def rebuild_views(
     db: apsw.Connection, name: str, views: Sequence[View], fold: Fold
 ) -> dict[str, int]:
-    """Drop views and fold them again, page by page of the ledger; with the passages goes what is damaged near them."""
+    """Drop views and fold them again page by page; also repair rows near the passages."""
     account = get_or_create_account(db, name)
     lo, hi = get_id_range(account.id)
     integrity.drop_orphans(db, account.id, views)
@@ -463,28 +465,28 @@ def rebuild_views(
 
 
 def move_cursor(db: apsw.Connection, name: str, consumer: str, seq: int) -> None:
-    """Move a consumer's cursor."""
+    """Set a consumer's cursor."""
     run_query(db, "advance", get_or_create_account(db, name).id, consumer, seq)
 
 
 def record_fault(
     db: apsw.Connection, name: str, consumer: str, seq: int, error: str, raw: str, at: int
 ) -> None:
-    """Keep what a consumer could not do."""
+    """Record a consumer's failure."""
     run_query(db, "add_fault", get_or_create_account(db, name).id, consumer, seq, error, raw, at)
 
 
 def delete_faults(db: apsw.Connection, name: str, fault_ids: Sequence[int]) -> int:
-    """Forget faults that were mended or given up; how many there were."""
+    """Delete faults and return how many there were."""
     run_query(db, "settle_faults", get_or_create_account(db, name).id, to_json_list(fault_ids))
     return db.changes()
 
 
-# Models ---------------------------------------------------------------------------------------------------------------
+# Models
 
 
 def bind_first_model(db: apsw.Connection, name: str, dim: int) -> None:
-    """Bind the store to its first model, unless somebody else just did."""
+    """Bind the store to its first model, unless another process just did."""
     if vectors.load_current_model(db) is None:
         run_query(db, "add_model", name, dim, 1)
 
@@ -492,7 +494,7 @@ def bind_first_model(db: apsw.Connection, name: str, dim: int) -> None:
 def put_vectors(
     db: apsw.Connection, new_vectors: Mapping[bytes, Sequence[float]], name: str | None
 ) -> None:
-    """Remember vectors for the current model, or for one that is being prepared."""
+    """Store vectors for the current model or for one that is being prepared."""
     model = vectors.load_current_model(db) if name is None else vectors.load_model(db, name)
     if model is None and new_vectors:
         dim = len(next(iter(new_vectors.values())))
@@ -505,7 +507,7 @@ def put_vectors(
 
 
 def switch_model(db: apsw.Connection, name: str, dim: int) -> None:
-    """Make a model the one that is searched and forget the others; blocks are folded for it right away."""
+    """Make a model current, drop the others and build its blocks."""
     model = vectors.load_model(db, name)
     if model is None:
         model = vectors.StoredModel(run_query(db, "add_model", name, dim, 0).get, name, dim)

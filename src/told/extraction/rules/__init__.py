@@ -1,4 +1,4 @@
-"""Claims out of what people say, by rules alone: offline, deterministic, in a fraction of a millisecond a sentence."""
+"""Extract claims by rules: offline and deterministic."""
 
 from told.extraction.rules.extractor import LocalExtractor
 

@@ -1,4 +1,7 @@
-"""What is said by naming the thing itself: "my name is Bob", "my wife's birthday is 3 March", "Favourite: sushi"."""
+"""Parse attributes, answers, bare clauses, deadlines and requests.
+
+Examples: "my name is Bob", "my wife's birthday is 3 March", "Dentist on Thursday".
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Final
 
-from told.extraction.rules import claim, people
+from told.extraction.rules import people
 from told.extraction.rules.claim import (
     ASSERTED,
     FRAGMENT_CONFIDENCE,
@@ -64,25 +67,25 @@ def _load_attributes() -> dict[str, _Attribute]:
 
 
 def parse_attribute(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What a clause says of an attribute it names."""
+    """Parse an attribute named in a clause, e.g. "my name is Bob"."""
     text, start, end = ctx.text, clause.start, clause.end
     if match := get_pattern("attributes.frame").match(text, start, end):
         owner = _find_owner(ctx, match)
         if owner is not None:
             yield from _parse_attribute_values(ctx, clause, match, owner)
     elif match := get_pattern("attributes.listed").match(text, start, end):
-        if get_pattern("noted.not_mine").search(text) is None:
+        if get_pattern("note.not_mine").search(text) is None:
             yield from _parse_attribute_values(ctx, clause, match, ctx.speaker)
     elif match := get_pattern("attributes.bare").match(text, start, end):
         yield from _parse_attribute_values(ctx, clause, match, ctx.speaker)
-    elif match := get_pattern("attributes.turned").match(text, start, end):
+    elif match := get_pattern("attributes.inverted").match(text, start, end):
         value = trim_value(text, *match.span("value"))
         if is_thing(value.text) and match["topic"].lower().split()[0] not in _VAGUE_TOPICS:
             yield build_favourite(ctx.speaker, match["topic"].lower(), value, start, match.end())
 
 
 def _find_owner(ctx: TurnContext, match: re.Match[str]) -> str | None:
-    """Whose attribute it is, if that can be told."""
+    """Return the owner of an attribute, or None if unknown."""
     if match["my"]:
         return ctx.speaker
     if match["user"]:
@@ -103,17 +106,18 @@ def _find_owner(ctx: TurnContext, match: re.Match[str]) -> str | None:
 
 
 def build_favourite(owner: str, topic: str, value: ValueSpan, start: int, end: int) -> RuleClaim:
-    """The one thing of its sort that somebody likes best; a topic in the plural is the same topic."""
+    """Build a favourite claim; a plural topic gets the singular predicate."""
     singular = topic.removesuffix("s") if not topic.endswith("ss") else topic
     slug = re.sub(r"[^a-z0-9]+", "_", singular)
-    text = f"{owner}'s favourite {topic} {'is' if singular == topic else 'are'} {to_third_person(value.text)}"
+    verb = "is" if singular == topic else "are"
+    text = f"{owner}'s favourite {topic} {verb} {to_third_person(value.text)}"
     return RuleClaim(owner, f"favourite_{slug}", value.text, text, start, end)
 
 
 def _parse_attribute_values(
     ctx: TurnContext, clause: Clause, match: re.Match[str], owner: str
 ) -> Iterator[RuleClaim]:
-    """The attribute with each value that stands behind it."""
+    """Parse the values that follow an attribute."""
     is_negated = bool(match.groupdict().get("no"))
     if match["topic"]:
         is_plural = match["topic"].lower().endswith("s") and not match["topic"].lower().endswith(
@@ -164,7 +168,7 @@ def _build_attribute_claim(
 
 
 def _date_deadline(ctx: TurnContext, claim: RuleClaim) -> RuleClaim:
-    """A deadline with its day: the word for it will mean another day tomorrow."""
+    """Replace a relative deadline by its date."""
     if claim.predicate != "deadline":
         return claim
     time = find_time(claim.object, 0, len(claim.object), ctx.speech_time, is_future=True)
@@ -175,11 +179,11 @@ def _date_deadline(ctx: TurnContext, claim: RuleClaim) -> RuleClaim:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- values
+# Values
 
 
 def parse_values(text: str, start: int, end: int) -> list[ValueSpan]:
-    """The things that are listed at a place."""
+    """Return the items of a list."""
     return [
         item
         for item in split_items(text, start, find_value_end(text, start, end))
@@ -188,7 +192,7 @@ def parse_values(text: str, start: int, end: int) -> list[ValueSpan]:
 
 
 def parse_value(text: str, start: int, end: int, value_type: str) -> ValueSpan | None:
-    """The one value that stands at a place, if it is of the right sort."""
+    """Return the single value at a position if it has the right type."""
     if value_type in ("number", "email", "phone", "pronouns"):
         match = get_pattern(f"value.{value_type}").match(text, start, end)
         return ValueSpan(match["value"], *match.span("value")) if match else None
@@ -221,7 +225,7 @@ def _is_of_type(value_type: str, value: ValueSpan, source_text: str) -> bool:
 
 
 def _trim_name(value: ValueSpan) -> ValueSpan:
-    """A name ends before what is no part of one."""
+    """Cut off words that are no part of a name."""
     end_match = get_pattern("attributes.name_end").search(value.text)
     return (
         value
@@ -240,11 +244,11 @@ def _find_value_comma(text: str, start: int, end: int, *, keep: bool) -> int:
     return comma
 
 
-# --------------------------------------------------------------------------------------------------------- appointments
+# Appointments
 
 
 def parse_appointment(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What "my flight is on 3 March" says: something with its day."""
+    """Parse an appointment with its date, e.g. "my flight is on 3 March"."""
     match = get_pattern("attributes.appointment").match(ctx.text, clause.start, clause.end)
     if match is None or not _has_date_at(ctx, match.end(), clause.end):
         return
@@ -257,7 +261,8 @@ def parse_appointment(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     )
     if time is not None:
         noun = match["noun"].strip()
-        text = f"{ctx.speaker} has {add_article(to_third_person(noun))}{format_interval(time.interval)}"
+        appointment = add_article(to_third_person(noun))
+        text = f"{ctx.speaker} has {appointment}{format_interval(time.interval)}"
         yield RuleClaim(
             ctx.speaker,
             "plans",
@@ -271,7 +276,7 @@ def parse_appointment(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 
 def _has_date_at(ctx: TurnContext, start: int, end: int) -> bool:
-    """Whether a time stands right here, rather than somewhere behind."""
+    """Return True if a date begins at this position."""
     day = match_day(ctx.text, start, end)
     return (
         day is not None
@@ -281,7 +286,7 @@ def _has_date_at(ctx: TurnContext, start: int, end: int) -> bool:
 
 _MAX_WORDS = 12
 _TAIL_LENGTH = 400
-"""How much of the end of a turn may hold the question it ends with."""
+"""Number of final characters of a turn searched for its question."""
 
 
 @cache
@@ -293,7 +298,7 @@ def _load_questions() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 
 def parse_answer(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
-    """What the first words of a turn say as the answer to the question before it."""
+    """Parse the beginning of a turn as the answer to the previous question."""
     yield from _parse_own_favourite(ctx, question)
     if "?" not in question or get_pattern("answers.no_answer").match(ctx.text):
         return
@@ -305,10 +310,12 @@ def parse_answer(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
 
 
 def _parse_own_favourite(ctx: TurnContext, question: str) -> Iterator[RuleClaim]:
-    """What "mine is Kotlin" says when somebody has just named a favourite of theirs."""
-    own_match = get_pattern("answers.mine").match(ctx.text)
+    """Parse "mine is Kotlin" as an answer to a favourite named in the previous turn."""
+    own_match = get_pattern("answers.own_favourite").match(ctx.text)
     their_match = (
-        get_pattern("answers.theirs").search(question[-_TAIL_LENGTH:]) if own_match else None
+        get_pattern("answers.their_favourite").search(question[-_TAIL_LENGTH:])
+        if own_match
+        else None
     )
     if own_match and their_match:
         value = parse_value(ctx.text, own_match.start("value"), own_match.end("value"), "thing")
@@ -365,7 +372,7 @@ def _parse_answer_values(ctx: TurnContext, head: str, topic: str) -> Iterator[Ru
 
 
 def _is_sentence(ctx: TurnContext, start: int, end: int) -> bool:
-    """Whether the answer has a subject and a verb of its own, and so needs no question to be understood."""
+    """Return True if the answer is a full sentence with a subject and a verb."""
     subject = parse_subject(ctx.text, start, end, ctx.speaker, None)
     return subject is not None and parse_verb(ctx.text, subject.verb_start, end) is not None
 
@@ -374,9 +381,9 @@ _NOTE_COUNT_RANGE: Final = (2, 8)
 
 
 def parse_bare_clause(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What a clause says of the speaker without naming them."""
+    """Parse a clause about the speaker that has no subject."""
     referent = Referent(ctx.speaker, is_speaker=True)
-    name_match = get_pattern("bare.named").match(ctx.text, clause.start, clause.end)
+    name_match = get_pattern("bare.name").match(ctx.text, clause.start, clause.end)
     if (
         name_match
         and is_name(name_match["name"], require_known=True)
@@ -409,10 +416,10 @@ def parse_bare_clause(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 
 def parse_booking(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What is on, and when: "Dentist on Thursday at 3pm", "Flight to Oslo 3 March"."""
-    match = get_pattern("bare.booked").match(ctx.text, clause.start, clause.end)
+    """Parse a dated event, e.g. "Dentist on Thursday at 3pm" or "Flight to Oslo 3 March"."""
+    match = get_pattern("bare.booking").match(ctx.text, clause.start, clause.end)
     time = (
-        claim.find_time(ctx.text, match.end("what"), clause.end, ctx.speech_time, is_future=True)
+        find_time(ctx.text, match.end("what"), clause.end, ctx.speech_time, is_future=True)
         if match
         else None
     )
@@ -441,17 +448,19 @@ def parse_booking(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 
 def _is_first_name(name: str) -> bool:
-    """Whether it is a given name: "Same here" says nobody's."""
+    """Return True if the first word is a known given name."""
     return name.partition(" ")[0].lower() in load_words("FIRST_NAMES")
 
 
 def _find_bare_verb(ctx: TurnContext, clause: Clause) -> ParsedVerb | None:
-    """The verb of the clause: one that needs no "I", or the "am" that is left out too."""
+    """Return the verb of a clause without "I", or an omitted "am"."""
     match = get_pattern("bare.verb").match(ctx.text, clause.start, clause.end)
     verb = parse_verb(ctx.text, match.start("verb") if match else clause.start, clause.end)
     if match is None:
         is_standalone = (
-            verb is not None and verb.lemma in load_words("ALONE") and verb.features.tense == PAST
+            verb is not None
+            and verb.lemma in load_words("SUBJECTLESS_VERBS")
+            and verb.features.tense == PAST
         )
         return verb if verb and is_standalone and not verb.features.negated else None
     if match["state"] is not None:
@@ -463,7 +472,7 @@ def _find_bare_verb(ctx: TurnContext, clause: Clause) -> ParsedVerb | None:
 
 
 def _parse_fragments(ctx: TurnContext, clause: Clause, referent: Referent) -> Iterator[RuleClaim]:
-    """Notes about oneself; one alone may be about anything."""
+    """Parse comma-separated notes; a single one is ambiguous and skipped."""
     if (
         _NOTE_COUNT_RANGE[0]
         <= ctx.text.count(",", clause.start, clause.end) + 1
@@ -481,10 +490,10 @@ _MAX_DUE_WORDS: Final = 10
 
 
 def parse_due(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What a clause says has an end or must be ready by a time."""
+    """Parse something that ends or is due at a time."""
     match = get_pattern("due.frame").match(ctx.text, clause.start, clause.end)
     time = (
-        claim.find_time(ctx.text, match.end(), clause.end, ctx.speech_time, is_future=True)
+        find_time(ctx.text, match.end(), clause.end, ctx.speech_time, is_future=True)
         if match
         else None
     )
@@ -493,7 +502,7 @@ def parse_due(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
     group = next(name for name in ("thing", "todo", "asked") if match[name])
     task = trim_value(ctx.text, *match.span(group), strip_article=group != "todo")
     end = time.end if time else match.end("feast")
-    if not 0 < len(task.text.split()) <= _MAX_DUE_WORDS or get_pattern("due.pointing").search(
+    if not 0 < len(task.text.split()) <= _MAX_DUE_WORDS or get_pattern("due.deictic").search(
         task.text
     ):
         return
@@ -513,11 +522,15 @@ _MAX_REQUEST_WORDS = 14
 
 
 def parse_nickname(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What "call me Sam" says."""
+    """Parse a nickname, e.g. "call me Sam"."""
     start, end = clause.start, clause.end
     call_match = get_pattern("requests.call").match(ctx.text, start, end)
     match = call_match or get_pattern("requests.called").match(ctx.text, start, end)
-    if match and match["name"].lower() not in load_words("NO_NICKNAMES") and is_name(match["name"]):
+    if (
+        match
+        and match["name"].lower() not in load_words("NOT_NICKNAMES")
+        and is_name(match["name"])
+    ):
         name = capitalise_name(match["name"])
         yield RuleClaim(
             ctx.speaker, "nickname", name, f"{ctx.speaker} goes by {name}", start, match.end("name")
@@ -525,7 +538,7 @@ def parse_nickname(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 
 def parse_reply_style(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """How the assistant is asked to speak, from now on rather than about one thing."""
+    """Parse a lasting instruction on how the assistant should reply."""
     if style_match := get_pattern("requests.wanted").match(ctx.text, clause.start, clause.end):
         style = style_match["style"]
         text = f"{ctx.speaker} wants {style}"
@@ -543,13 +556,13 @@ def parse_reply_style(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 
 def parse_style_question(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """How the assistant is asked to speak for good, put as a question: "Can you always answer in German?"."""
+    """Parse a lasting reply style asked as a question: "Can you always answer in German?"."""
     if get_pattern("requests.lasting").search(ctx.text, clause.lead, clause.end):
         yield from parse_reply_style(ctx, clause)
 
 
 def parse_contact(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """Where "you can reach me at …" says one is to be found."""
+    """Parse contact details, e.g. "you can reach me at …"."""
     match = get_pattern("requests.contact").match(ctx.text, clause.start, clause.end)
     for channel in ("email", "phone") if match else ():
         if match and match[channel]:
@@ -572,7 +585,7 @@ def _parse_order(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
 
 
 def _reword_order(value: str) -> str:
-    """An order as somebody else reports it: don't use emojis becomes not use emojis."""
+    """Rewrite an order as reported speech: "don't use emojis" becomes "not use emojis"."""
     lowered = re.sub(r"^(?:don't|do not|never)\s+", "not ", value[0].lower() + value[1:])
     lowered = re.sub(r"^(?:no|skip|omit)\s+", "avoid ", lowered)
     return re.sub(r"\bme\b", "them", re.sub(r"\byour\b", "its", lowered))

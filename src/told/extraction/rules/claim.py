@@ -1,4 +1,4 @@
-"""Times that a clause names, resolved against the moment it was said."""
+"""Rule claims: times, English sentences, and the context of a turn."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ _SINCE_WORDS = ("since", "from", "starting")
 
 @dataclass(frozen=True, slots=True)
 class SpeechTime:
-    """When something was said, and where clocks are read."""
+    """The time and zone that relative times are resolved against."""
 
     now: datetime
     zone: str = ""
 
     def resolve(self, expression: str) -> Interval | None:
-        """The interval that words name at that moment."""
+        """Resolve a time expression to an interval, or return None."""
         return parse_relative(expression, now=self.now, zone=self.zone or None)
 
 
 @dataclass(frozen=True, slots=True)
 class TimeMention:
-    """A time that was named, and the word that makes it a beginning or an end rather than the time itself."""
+    """A time expression with its span and the marker before it, such as "since" or "until"."""
 
     interval: Interval
     marker: str
@@ -39,12 +39,12 @@ class TimeMention:
 
     @property
     def is_open_ended(self) -> bool:
-        """Whether it says from when or until when, which only a state has."""
+        """Return True if it marks the start or end of a state."""
         return self.marker in (*_SINCE_WORDS, *_UNTIL_WORDS)
 
 
 def match_day(text: str, start: int, end: int) -> ValueSpan | None:
-    """The date that stands at a place, as it was said."""
+    """Return the date at a position as it was written."""
     match = get_pattern("dates.day").match(text, start, end)
     return ValueSpan(match["value"], *match.span("value")) if match else None
 
@@ -52,7 +52,10 @@ def match_day(text: str, start: int, end: int) -> ValueSpan | None:
 def find_time(
     text: str, start: int, end: int, speech_time: SpeechTime, *, is_future: bool = False
 ) -> TimeMention | None:
-    """The first time a stretch names; `ahead` reads a bare weekday, month or day as the next one."""
+    """Find the first time in a span.
+
+    With `is_future`, a bare weekday, month or day means the next one.
+    """
     for match in get_pattern("dates.expression").finditer(text, start, end):
         lead = get_pattern("dates.lead").match(match["date"])
         marker = match["mark"] or (lead[0].strip() if lead else "")
@@ -97,14 +100,14 @@ def _resolve_expression(
 
 
 def _resolve_day_of_month(day: int, speech_time: SpeechTime, is_future: bool) -> Interval | None:
-    """The day of this month, or of the next or the last one where that is what can be meant."""
+    """Resolve a day of the month, in the next or previous month if needed."""
     month = speech_time.now.year * 12 + speech_time.now.month - 1
     month += (day < speech_time.now.day) if is_future else -(day > speech_time.now.day)
     return speech_time.resolve(f"{month // 12:04d}-{month % 12 + 1:02d}-{day:02d}")
 
 
 def compute_validity(time: TimeMention | None, *, is_state: bool, default: Interval) -> Interval:
-    """When a claim holds: a state from the time that is named on or until it, an event at it."""
+    """Return the validity of a claim: states start or end at the time, events happen at it."""
     if time is None:
         return default
     start, end = time.interval.start, time.interval.end
@@ -117,13 +120,21 @@ def compute_validity(time: TimeMention | None, *, is_state: bool, default: Inter
 
 _IRREGULAR_VERBS: Final = {"have": "has", "be": "is"}
 _THIRD_PERSON_WORDS: Final = {
-    "my": "their", "our": "their", "mine": "theirs", "me": "them", "us": "them", "myself": "themself",
-    "ourselves": "themselves", "i": "they", "we": "they", "i'm": "they are",
-}  # fmt: skip
+    "my": "their",
+    "our": "their",
+    "mine": "theirs",
+    "me": "them",
+    "us": "them",
+    "myself": "themself",
+    "ourselves": "themselves",
+    "i": "they",
+    "we": "they",
+    "i'm": "they are",
+}
 
 
 def conjugate_third_person(verb: str) -> str:
-    """The third person of a verb: lives, goes, studies."""
+    """Conjugate a verb in the third person: lives, goes, studies."""
     if verb in _IRREGULAR_VERBS:
         return _IRREGULAR_VERBS[verb]
     if re.search(r"[^aeiou]y$", verb):
@@ -132,14 +143,14 @@ def conjugate_third_person(verb: str) -> str:
 
 
 def to_third_person(value: str) -> str:
-    """A value as it reads when somebody else says it: my job becomes their job."""
+    """Rewrite first-person words in the third person: "my job" becomes "their job"."""
     return get_pattern("render.own").sub(
         lambda word: word[0] if word[0] == "US" else _THIRD_PERSON_WORDS[word[0].lower()], value
     )
 
 
 def add_article(value: str) -> str:
-    """The value with its indefinite article, unless it is several things, a title, or has one already."""
+    """Add an indefinite article, unless the value is plural, a title, or has one."""
     if (
         get_pattern("render.determined").match(value)
         or get_pattern("render.title").match(value)
@@ -162,10 +173,11 @@ def build_sentence(
     is_former: bool = False,
     is_ended: bool = False,
 ) -> str:
-    """A subject and a phrase as one sentence; a phrase that begins with = stands as it is."""
+    """Join a subject and a verb phrase; a phrase that begins with = is used unchanged."""
     is_negated = polarity == "negated"
     if phrase.startswith("="):
-        return f"{subject} {phrase[1:].replace('has been', 'has never been', 1) if is_negated else phrase[1:]}"
+        rest = phrase[1:]
+        return f"{subject} {rest.replace('has been', 'has never been', 1) if is_negated else rest}"
     if phrase.startswith("'s "):
         return subject + (phrase.replace(" is ", " is not ", 1) if is_negated else phrase)
     verb, space, rest = phrase.partition(" ")
@@ -181,14 +193,14 @@ def build_sentence(
 
 
 def _conjugate(verb: str, subject: str) -> str:
-    """The verb as one person or several need it."""
+    """Conjugate a verb for a singular or plural subject."""
     if get_pattern("render.several").search(subject):
         return "are" if verb == "be" else verb
     return conjugate_third_person(verb)
 
 
 def format_interval(interval: Interval) -> str:
-    """A time behind an event: on a day, in a month or year, between two days."""
+    """Format the time of an event: on a day, in a month or year, or between two days."""
     if (
         interval.precision not in ("day", "month", "year")
         or interval.start is None
@@ -202,14 +214,14 @@ def format_interval(interval: Interval) -> str:
 
 
 STATED_CONFIDENCE, FRAGMENT_CONFIDENCE, INFERRED_CONFIDENCE, HEDGED_CONFIDENCE = 0.9, 0.8, 0.7, 0.5
-"""How sure a claim is: said in so many words, said in a fragment, implied, and doubted by the speaker."""
+"""Confidence of claims that are stated, in a fragment, inferred, or hedged."""
 
 ASSERTED, NEGATED = "asserted", "negated"
 
 
 @dataclass(frozen=True, slots=True)
 class RuleClaim:
-    """A subject, a predicate and an object, the sentence that says so, and the stretch of the turn it stands in."""
+    """A claim found by a rule, with its sentence and its span in the turn."""
 
     subject: str
     predicate: str
@@ -226,9 +238,10 @@ class RuleClaim:
 
 @dataclass(slots=True)
 class TurnContext:
-    """A turn: its words, who speaks and when.
+    """The state of parsing one turn.
 
-    `last` is whom "she" can mean, `subject` whom a bare verb is about, `people` who was introduced by name.
+    `last_referent` is the referent of "she", `subject` the subject of a clause without one, and
+    `people` maps introduced names to referents.
     """
 
     text: str

@@ -1,4 +1,4 @@
-"""The local extractor: what people say of themselves and theirs, found by rules, offline and always the same."""
+"""Extract claims, entities and relations from user turns by rules."""
 
 from __future__ import annotations
 
@@ -65,28 +65,28 @@ from told.text.dates import ALWAYS, to_zone
 _PREDICATES_BY_TYPE: Final = {
     "place": "lives_in comes_from born_in visited",
     "organization": "works_at studies_at graduated_from member_of",
-    "person": """has_partner has_child has_sibling has_parent has_relative has_friend has_colleague married_to
-        manager""",
+    "person": """has_partner has_child has_sibling has_parent has_relative has_friend has_colleague
+        married_to manager""",
     "product": "uses project_uses owns drives bought",
     "event": "attended plans",
     "thing": "has_pet",
-    "concept": """likes dislikes prefers interested_in skilled_in learning speaks plays allergic_to has_condition diet
-        works_in studies""",
+    "concept": """likes dislikes prefers interested_in skilled_in learning speaks plays allergic_to
+        has_condition diet works_in studies""",
 }
 TYPE_BY_PREDICATE: Final[Mapping[str, str]] = {
     predicate: sort for sort, names in _PREDICATES_BY_TYPE.items() for predicate in names.split()
 }
 _NAMED_TYPES: Final = frozenset(("person", "event", "thing"))
-"""What is an entity only if it has a name."""
+"""Types that are entities only if they have a name."""
 _MAX_WORDS: Final = 4
 _COLLEAGUE_CONFIDENCE: Final = 0.6
-"""How sure it is that somebody met at a place works there."""
+"""Confidence that somebody named with an organisation works there."""
 
 
 def build_graph(
     claims: Iterable[tuple[int, RuleClaim]], names: Mapping[str, str]
 ) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
-    """The entities and relations of what was said in each turn; a speaker who gave a name goes by it."""
+    """Build entities and relations from the claims; named speakers are used by name."""
     entities: list[Entity] = []
     relations: list[Relation] = []
     for turn, claim in claims:
@@ -106,7 +106,7 @@ def build_graph(
 
 
 def dedupe_entities(entities: Iterable[Entity]) -> tuple[Entity, ...]:
-    """Each entity once, as it was first spoken of."""
+    """Keep the first entity of each name."""
     unique: dict[str, Entity] = {}
     for entity in entities:
         unique.setdefault(entity.name.lower(), entity)
@@ -130,7 +130,7 @@ def _get_object_type(claim: RuleClaim) -> str | None:
 
 
 def find_colleagues(text: str, turn: int) -> tuple[tuple[Entity, ...], tuple[Relation, ...]]:
-    """People named together with where they work: "Alice at Google"."""
+    """Find people named with their employer, e.g. "Alice at Google"."""
     entities: list[Entity] = []
     relations: list[Relation] = []
     first_names = load_words("FIRST_NAMES")
@@ -147,13 +147,20 @@ def find_colleagues(text: str, turn: int) -> tuple[tuple[Entity, ...], tuple[Rel
 
 
 _CLAUSE_PARSERS = (
-    attributes.parse_nickname, attributes.parse_contact, attributes.parse_reply_style, attributes.parse_appointment, people.parse_project,
-    attributes.parse_attribute, parse_due, parse_livelihood, parse_booking,
-)  # fmt: skip
+    attributes.parse_nickname,
+    attributes.parse_contact,
+    attributes.parse_reply_style,
+    attributes.parse_appointment,
+    people.parse_project,
+    attributes.parse_attribute,
+    parse_due,
+    parse_livelihood,
+    parse_booking,
+)
 
 
 def parse_clause(ctx: TurnContext, clause: Clause) -> list[RuleClaim]:
-    """Everything a clause says, surer or less sure as its opening words leave it."""
+    """Parse a clause, hedging its claims if its opening words express doubt."""
     claims: list[RuleClaim] = []
     for parser in _CLAUSE_PARSERS:
         claims = list(parser(ctx, clause))
@@ -168,7 +175,7 @@ def _hedge(claim: RuleClaim) -> RuleClaim:
 
 
 def _parse_statement(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What the verb of a clause says of its subject."""
+    """Parse the subject and verb of a clause."""
     subject = _find_subject(ctx, clause)
     ctx.subject = subject.referent if subject else None
     if subject is None:
@@ -197,7 +204,7 @@ def _parse_statement(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 
 def _find_verb(ctx: TurnContext, clause: Clause, subject: ClauseSubject) -> ParsedVerb | None:
-    """The verb of a clause; one that goes on with what somebody is has left out its own."""
+    """Return the verb of a clause, or an implied "be" if it continues with a state."""
     verb = parse_verb(ctx.text, subject.verb_start, clause.end)
     is_finite = verb is None or verb.features.tense != ING
     if (
@@ -214,7 +221,7 @@ def _find_verb(ctx: TurnContext, clause: Clause, subject: ClauseSubject) -> Pars
 
 
 def _find_subject(ctx: TurnContext, clause: Clause) -> ClauseSubject | None:
-    """Whom a clause is about; one that goes on speaks of the one before."""
+    """Return the subject of a clause; a continuation keeps the previous one."""
     subject = parse_subject(ctx.text, clause.start, clause.end, ctx.speaker, ctx.last_referent)
     if subject and (introduced := ctx.people.get(subject.referent.name)):
         subject = replace(subject, referent=introduced)
@@ -223,15 +230,15 @@ def _find_subject(ctx: TurnContext, clause: Clause) -> ClauseSubject | None:
         or subject.referent.relation
         or parse_verb(ctx.text, subject.verb_start, clause.end)
     ):
-        subject = None  # a capital alone makes no person: Allergic to nuts
+        subject = None  # a capital letter alone makes no person: "Allergic to nuts"
     if subject is None and clause.is_continuation and ctx.subject is not None:
         return ClauseSubject(ctx.subject, clause.start)
     return subject
 
 
 def parse_relative_clauses(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What is said beside somebody of the speaker's, even in a question: "a gift for my dad, who loves fishing"."""
-    for match in get_pattern("people.who").finditer(ctx.text, start, end):
+    """Parse clauses such as "a gift for my dad, who loves fishing", even in questions."""
+    for match in get_pattern("people.relative_clause").finditer(ctx.text, start, end):
         referent = parse_relative(match, ctx.speaker).referent
         if verb := parse_verb(ctx.text, match.end(), end):
             yield from parse_verb_clause(
@@ -240,26 +247,26 @@ def parse_relative_clauses(ctx: TurnContext, start: int, end: int) -> Iterator[R
 
 
 _IMPLIED_PREDICATES: Final = {"drives": "owns", "bought": "owns", "married_to": "has_partner"}
-"""What need not be said in passing once this is said."""
+"""Predicates that make a mention of another predicate redundant."""
 MAX_CLAIMS: Final = 12
-"""How many claims one turn may make; a longer list of them is a document, not a conversation."""
+"""Maximum number of claims per turn; longer lists are documents."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocalExtractor:
-    """Finds claims by rules, without a model: it says less rather than invent."""
+    """An extractor that works by rules, without a model, and prefers silence to guessing."""
 
     name: str = "local"
     local: bool = True
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """The claims, entities and relations of these turns; a flow that needs nothing of the outside world."""
+        """Return the claims, entities and relations of the turns."""
         yield from ()
         return extract_claims(inputs)
 
 
 def extract_claims(inputs: ExtractionInput) -> ExtractionResult:
-    """Everything the rules find in the turns of users."""
+    """Extract everything the rules find in user turns."""
     numbered_claims: list[tuple[int, RuleClaim]] = []
     names: dict[str, str] = {}
     entities: list[Entity] = []
@@ -273,7 +280,8 @@ def extract_claims(inputs: ExtractionInput) -> ExtractionResult:
             kept = all_claims[:MAX_CLAIMS]
             if len(all_claims) > MAX_CLAIMS:
                 warnings.append(
-                    f"One message makes {len(all_claims)} claims; the first {MAX_CLAIMS} were taken."
+                    f"One message makes {len(all_claims)} claims; "
+                    f"the first {MAX_CLAIMS} were taken."
                 )
             names.update(
                 (speaker, item.object)
@@ -306,7 +314,7 @@ def extract_claims(inputs: ExtractionInput) -> ExtractionResult:
 def parse_turn(
     inputs: ExtractionInput, turn: InputTurn, speaker: str, question: str
 ) -> list[RuleClaim]:
-    """What one turn says, each thing once, in the order it is said."""
+    """Return the distinct claims of one turn in text order."""
     said_at = turn.evidence.said_at
     speech_time = SpeechTime(
         to_zone(inputs.now if said_at is None else said_at, inputs.zone or UTC), inputs.zone
@@ -327,7 +335,7 @@ def parse_turn(
 
 
 def _collect_stated(claims: list[RuleClaim]) -> set[str]:
-    """What need not be said in passing any more: what is claimed outright, and whom something else is said of."""
+    """Return the predicates and subjects stated explicitly, which make mentions redundant."""
     stated_claims = [claim for claim in claims if claim.confidence != MENTION_CONFIDENCE]
     predicates = {
         _IMPLIED_PREDICATES.get(claim.predicate, claim.predicate) for claim in stated_claims
@@ -336,7 +344,7 @@ def _collect_stated(claims: list[RuleClaim]) -> set[str]:
 
 
 def _normalise_text(text: str) -> tuple[RewrittenText, ...]:
-    """The text as it is read, step by step; in another language a hasty word may be one of its own."""
+    """Return the rewriting steps of a text; words of foreign texts are not corrected."""
     if foreign.is_foreign(text):
         return (correct_spelling(text, fix_words=False),)
     corrected = correct_spelling(text)
@@ -344,7 +352,7 @@ def _normalise_text(text: str) -> tuple[RewrittenText, ...]:
 
 
 def _restore_source(readings: tuple[RewrittenText, ...], claim: RuleClaim) -> RuleClaim:
-    """What was understood with the place and the words it was written in."""
+    """Map a claim back to its span and wording in the original text."""
     for reading in reversed(readings):
         if reading.starts:
             start, end = reading.to_source_start(claim.start), reading.to_source_end(claim.end)
@@ -358,7 +366,7 @@ def _restore_source(readings: tuple[RewrittenText, ...], claim: RuleClaim) -> Ru
 
 
 def _parse_sentences(ctx: TurnContext) -> Iterator[RuleClaim]:
-    """What the sentences say; what holds from when the turn was said, unless it says otherwise."""
+    """Parse all sentences; claims without a time get the turn's validity."""
     if ctx.text.rstrip().lower().endswith("/s"):
         return
     yield from parse_pair_list(ctx)
@@ -376,16 +384,14 @@ def _parse_sentences(ctx: TurnContext) -> Iterator[RuleClaim]:
 
 
 def _parse_complaint(ctx: TurnContext, sentence: SentenceSpan) -> Iterator[RuleClaim]:
-    """What somebody of the speaker's really does: "I just love it when my neighbour practises the drums"."""
-    if match := get_pattern("sentence.complained_of").search(
-        ctx.text, sentence.start, sentence.end
-    ):
+    """Parse the fact in a sarcastic complaint: "I just love it when my neighbour drums"."""
+    if match := get_pattern("sentence.complaint").search(ctx.text, sentence.start, sentence.end):
         clause = Clause(match.end(), sentence.end, lead=match.end())
         yield from (claim for claim in parse_clause(ctx, clause) if claim.subject != ctx.speaker)
 
 
 def _parse_english(ctx: TurnContext, sentence: SentenceSpan) -> Iterator[RuleClaim]:
-    """What the clauses state, up to where somebody else's words begin."""
+    """Parse the clauses of a sentence up to reported speech."""
     text = ctx.text
     end = find_reported_start(text, sentence.start, sentence.end)
     hypothetical, ctx.subject = False, None

@@ -1,6 +1,6 @@
-"""The commonest things people say of themselves in German, French, Spanish, Italian and Portuguese.
+"""Parse common self-descriptions in other languages.
 
-Values stay as they were said; the sentence that says them is English, like every other.
+Values keep their original wording; the claim text is English.
 """
 
 from __future__ import annotations
@@ -12,41 +12,71 @@ from functools import cache
 from typing import Final
 
 from told.extraction.rules.attributes import build_favourite
-from told.extraction.rules.claim import ASSERTED, NEGATED, RuleClaim, TurnContext
-from told.extraction.rules.claim import build_sentence as sentence_of
+from told.extraction.rules.claim import ASSERTED, NEGATED, RuleClaim, TurnContext, build_sentence
 from told.extraction.rules.grammar import SentenceSpan, ValueSpan, capitalise_name, is_name
 from told.extraction.rules.lexicon import expand_macros, get_pattern, load_sections
 from told.extraction.rules.people import build_relation_claim
 from told.runtime import lazy_regex
 
 _PHRASES: Final = {
-    "name": "'s name is {}", "lives_in": "live in {}", "works_at": "work at {}", "works_as": "work as {}",
-    "likes": "like {}", "dislikes": "dislike {}", "allergic_to": "be allergic to {}", "comes_from": "come from {}",
-    "age": "be {} years old", "diet": "be {}", "speaks": "speak {}", "has_pet": "have {}", "has_child": "have {}",
-    "learning": "be learning {}", "nickname": "go by {}", "relationship_status": "be {}", "studies": "study {}",
-    "studies_at": "study at {}", "has_condition": "have {}", "avoids": "avoid {}", "has_sibling": "have {}",
-    "has_partner": "be with {}", "plays": "play {}", "uses": "use {}", "drives": "drive {}", "bought": "=bought {}",
-    "born_in": "=was born in {}", "is": "be {}", "prefers": "prefer {}", "birthday": "'s birthday is {}",
-    "reply_style": "want the assistant to {}", "born_on": "=was born on {}", "manager": "'s manager is {}",
-    "married_to": "be married to {}", "takes": "take {}", "budget": "'s budget is {}",
-    "habit": "have the habit of {}", "goal": "want {}", "plans": "plan {}",
-}  # fmt: skip
+    "name": "'s name is {}",
+    "lives_in": "live in {}",
+    "works_at": "work at {}",
+    "works_as": "work as {}",
+    "likes": "like {}",
+    "dislikes": "dislike {}",
+    "allergic_to": "be allergic to {}",
+    "comes_from": "come from {}",
+    "age": "be {} years old",
+    "diet": "be {}",
+    "speaks": "speak {}",
+    "has_pet": "have {}",
+    "has_child": "have {}",
+    "learning": "be learning {}",
+    "nickname": "go by {}",
+    "relationship_status": "be {}",
+    "studies": "study {}",
+    "studies_at": "study at {}",
+    "has_condition": "have {}",
+    "avoids": "avoid {}",
+    "has_sibling": "have {}",
+    "has_partner": "be with {}",
+    "plays": "play {}",
+    "uses": "use {}",
+    "drives": "drive {}",
+    "bought": "=bought {}",
+    "born_in": "=was born in {}",
+    "is": "be {}",
+    "prefers": "prefer {}",
+    "birthday": "'s birthday is {}",
+    "reply_style": "want the assistant to {}",
+    "born_on": "=was born on {}",
+    "manager": "'s manager is {}",
+    "married_to": "be married to {}",
+    "takes": "take {}",
+    "budget": "'s budget is {}",
+    "habit": "have the habit of {}",
+    "goal": "want {}",
+    "plans": "plan {}",
+}
 _NAMED_PHRASES: Final = {
-    "has_sibling": "have a sibling named {}", "has_child": "have a child named {}", "has_pet": "have a pet named {}",
-}  # fmt: skip
+    "has_sibling": "have a sibling named {}",
+    "has_child": "have a child named {}",
+    "has_pet": "have a pet named {}",
+}
 _I_AM: Final = lazy_regex(r"\b(?:soy|sono|sou) ", re.IGNORECASE)
-"""What may stand before a name, but before much else too."""
+"""Words for "I am", which often precede something other than a name."""
 _CONFIDENCE = 0.85
 _MAX_WORDS = 5
 _MAX_SENTENCE_CHARS: Final = 800
-"""How much of a sentence is read; a longer one is no sentence."""
+"""Maximum number of characters of a sentence that are read."""
 _MAX_ENGLISH_WORDS = 1
-"""How many English words a sentence in another language may hold."""
+"""Maximum number of English words in a foreign sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class _ForeignPattern:
-    """A way of saying something: its predicate, whether it denies it, and the pattern."""
+    """A sentence pattern with its predicate and polarity."""
 
     predicate: str
     is_negated: bool
@@ -55,20 +85,20 @@ class _ForeignPattern:
 
 @cache
 def _load_marker_words() -> dict[str, tuple[str, ...]]:
-    """The languages each telling word belongs to."""
+    """Return the languages of each marker word."""
     table: dict[str, tuple[str, ...]] = {}
-    for language, rows in load_sections("tongues.txt").items():
-        for word in rows[0].removeprefix("telling: ").split():
+    for language, rows in load_sections("languages.txt").items():
+        for word in rows[0].removeprefix("markers: ").split():
             table[word] = (*table.get(word, ()), language)
     return table
 
 
 @cache
 def _load_kin_words(language: str) -> Mapping[str, str]:
-    """What people of the speaker's are called in a language, and in English."""
+    """Return the words for relatives in a language, mapped to English."""
     rows = (
         row.removeprefix("kin: ")
-        for row in load_sections("tongues.txt")[language]
+        for row in load_sections("languages.txt")[language]
         if row.startswith("kin: ")
     )
     pairs = (pair.partition("=") for row in rows for pair in row.split())
@@ -77,52 +107,52 @@ def _load_kin_words(language: str) -> Mapping[str, str]:
 
 @cache
 def _load_patterns(language: str) -> tuple[_ForeignPattern, ...]:
-    """The ways of saying things in a language."""
-    rows = (row.partition(": ") for row in load_sections("tongues.txt")[language])
+    """Return the sentence patterns of a language."""
+    rows = (row.partition(": ") for row in load_sections("languages.txt")[language])
     return tuple(
         _ForeignPattern(
             head.rpartition(" ")[2], head.startswith("NOT "), _compile_template(template, language)
         )
         for head, _, templates in rows
-        if head not in ("telling", "kin")
+        if head not in ("markers", "kin")
         for template in templates.split("; ")
     )
 
 
 def _compile_template(template: str, language: str) -> re.Pattern[str]:
     name = r"(?P<name>[^\W\d_][\w'-]*(?: (?-i:[A-ZÀ-Þ])[\w'-]*)?)"
-    kin = rf"<tongues.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_load_kin_words(language))})"
-    kin = rf"{kin}(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<tongues.same>"
+    kin = rf"<foreign.mine> ?(?:[\w-]+ )?(?P<kin>{'|'.join(_load_kin_words(language))})"
+    kin = rf"{kin}(?: (?P<called>(?-i:[A-ZÀ-Þ])[\w-]+))?<foreign.resumption>"
     body = template.replace("{name}", name).replace("{n}", r"(?P<n>\d{1,3})").replace("{kin}", kin)
     body = re.sub(r"\{(v|l)\}", r"(?P<\1>\\S.*?)", body)
     end = "$" if template.endswith(("{v}", "{l}")) else r"(?!\w)"
-    return re.compile(expand_macros(f"<tongues.open>(?:{body})") + end, re.IGNORECASE)
+    return re.compile(expand_macros(f"<foreign.open>(?:{body})") + end, re.IGNORECASE)
 
 
 def is_foreign(text: str) -> bool:
-    """Whether a text is in one of the other languages, as far as its words tell."""
+    """Return True if a text seems to be in a supported foreign language."""
     return bool(_detect_languages(text))
 
 
 def _detect_languages(text: str) -> list[str]:
-    """The languages a text may be in, none if it is English."""
+    """Return the languages a text may be in, or [] if it is English."""
     marker_words = _load_marker_words()
-    if not text.isascii() and (script := get_pattern("tongues.script").search(text)):
-        return ["ja" if get_pattern("tongues.kana").search(text) else script.lastgroup or ""]
+    if not text.isascii() and (script := get_pattern("foreign.script").search(text)):
+        return ["ja" if get_pattern("foreign.kana").search(text) else script.lastgroup or ""]
     detected = [
         name
-        for word in get_pattern("tongues.words").findall(text.lower())
+        for word in get_pattern("foreign.words").findall(text.lower())
         for name in marker_words.get(word, ())
     ]
     return (
         detected
-        if detected and len(get_pattern("tongues.english").findall(text)) <= _MAX_ENGLISH_WORDS
+        if detected and len(get_pattern("foreign.english").findall(text)) <= _MAX_ENGLISH_WORDS
         else []
     )
 
 
 def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
-    """What a sentence in another language says, nothing if it is none of those."""
+    """Parse a foreign sentence; return [] for English."""
     sentence = replace(sentence, end=min(sentence.end, sentence.start + _MAX_SENTENCE_CHARS))
     text = ctx.text[sentence.start : sentence.end].lstrip()
     detected = dict.fromkeys(_detect_languages(text))
@@ -149,7 +179,7 @@ def parse_foreign(ctx: TurnContext, sentence: SentenceSpan) -> list[RuleClaim]:
 
 
 def _is_more_specific(claim: RuleClaim, other: RuleClaim) -> bool:
-    """Whether one says all that another says and more: a teacher of history is a teacher."""
+    """Return True if a claim contains the other one and says more."""
     is_same_slot = (claim.subject, claim.predicate, claim.polarity) == (
         other.subject,
         other.predicate,
@@ -168,16 +198,16 @@ def _is_more_specific(claim: RuleClaim, other: RuleClaim) -> bool:
 
 @cache
 def _build_kin_pattern(language: str) -> re.Pattern[str] | None:
-    """Somebody of the speaker's with their name: mi novio Iker."""
+    """Build the pattern for a named relative, e.g. "mi novio Iker"."""
     kin = "|".join(_load_kin_words(language))
-    form = rf"(?<!\w)<tongues.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
+    form = rf"(?<!\w)<foreign.mine> (?P<kin>{kin}),? (?P<name>(?-i:[A-ZÀ-Þ])[\w-]+)"
     return re.compile(expand_macros(form), re.IGNORECASE) if kin else None
 
 
 def _parse_named_relatives(
     ctx: TurnContext, sentence: SentenceSpan, language: str
 ) -> Iterator[RuleClaim]:
-    """Everybody of the speaker's whom a sentence names, even in passing."""
+    """Parse every relative of the speaker named in a sentence."""
     kin_pattern = _build_kin_pattern(language)
     for match in (
         kin_pattern.finditer(ctx.text, sentence.start, sentence.end) if kin_pattern else ()
@@ -188,7 +218,7 @@ def _parse_named_relatives(
 
 
 def _find_subject_name(ctx: TurnContext, match: re.Match[str], language: str) -> str:
-    """Whom a form speaks of: the speaker, or somebody of theirs, by name where there is one."""
+    """Return the subject of a match: the speaker or a relative."""
     relation = match.groupdict().get("kin")
     if relation is None:
         return ctx.speaker
@@ -198,7 +228,7 @@ def _find_subject_name(ctx: TurnContext, match: re.Match[str], language: str) ->
 def _build_claims(
     foreign_pattern: _ForeignPattern, subject: str, match: re.Match[str], offset: int
 ) -> Iterator[RuleClaim]:
-    if foreign_pattern.predicate == "lives_in" and get_pattern("tongues.today").search(
+    if foreign_pattern.predicate == "lives_in" and get_pattern("foreign.temporary").search(
         match.string, match.start()
     ):
         return
@@ -218,8 +248,8 @@ def _build_claims(
         phrase = phrases.get(foreign_pattern.predicate, _PHRASES[foreign_pattern.predicate]).format(
             shown
         )
-        ended = get_pattern("tongues.no_longer").search(match[0]) is not None
-        text = sentence_of(subject, phrase, polarity, is_ended=ended)
+        ended = get_pattern("foreign.no_longer").search(match[0]) is not None
+        text = build_sentence(subject, phrase, polarity, is_ended=ended)
         yield RuleClaim(
             subject,
             foreign_pattern.predicate,
@@ -244,7 +274,7 @@ def _parse_match_values(match: re.Match[str]) -> list[ValueSpan]:
     stop_match = next(
         (
             stop_match.start()
-            for stop_match in get_pattern("tongues.stop").finditer(text, start, end)
+            for stop_match in get_pattern("foreign.stop").finditer(text, start, end)
             if stop_match.start() > start and not (group == "l" and stop_match[0] == ",")
         ),
         end,
@@ -257,7 +287,7 @@ def _parse_match_values(match: re.Match[str]) -> list[ValueSpan]:
 
 
 def _split_list(text: str, start: int, end: int) -> list[ValueSpan]:
-    commas = list(get_pattern("tongues.list").finditer(text, start, end))
+    commas = list(get_pattern("foreign.list").finditer(text, start, end))
     starts = [start, *(comma.end() for comma in commas)]
     ends = [*(comma.start() for comma in commas), end]
     return _keep_short_values(
@@ -266,7 +296,7 @@ def _split_list(text: str, start: int, end: int) -> list[ValueSpan]:
 
 
 def _keep_short_values(values: list[ValueSpan]) -> list[ValueSpan]:
-    """The values up to the first that is empty or too long to be one."""
+    """Return the values up to the first that is empty or too long."""
     validity = (
         0 < len(value.text.split()) <= _MAX_WORDS and not _is_addressee_owned(value)
         for value in values
@@ -278,15 +308,15 @@ def _keep_short_values(values: list[ValueSpan]) -> list[ValueSpan]:
 
 
 def _is_addressee_owned(value: ValueSpan) -> bool:
-    """Whether a value is something of the one spoken to: I like your answer."""
-    return get_pattern("tongues.yours").match(value.text) is not None
+    """Return True if a value belongs to the addressee, e.g. "your answer"."""
+    return get_pattern("foreign.addressee").match(value.text) is not None
 
 
 def _trim_foreign_value(text: str, start: int, end: int) -> ValueSpan:
-    """A value without the article before it and the marks around it."""
+    """Strip the article and punctuation around a value."""
     while start < end and text[start] in " '\"":
         start += 1
-    if match := get_pattern("tongues.article").match(text, start, end):
+    if match := get_pattern("foreign.article").match(text, start, end):
         start = match.end()
     while end > start and text[end - 1] in " '\"!.,":
         end -= 1

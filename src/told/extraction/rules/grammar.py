@@ -1,4 +1,4 @@
-"""The verb of a clause: which one it is, and how it is said — now or once, denied, doubted, planned."""
+"""English grammar for the rules: sentences, clauses, values, verbs and subjects."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from told.extraction.rules.lexicon import get_pattern, load_relatives, load_sect
 MAX_SENTENCES: Final = 60
 DOUBT_CONFIDENCE: Final = 0.5
 _TRUSTED_REPORTERS: Final = frozenset(
-    "hr recruiter hospital clinic vet midwife lawyer doctor dr doc dentist allergist therapist gp psychiatrist "
-    "dermatologist".split()
+    "hr recruiter hospital clinic vet midwife lawyer doctor dr doc dentist allergist therapist gp "
+    "psychiatrist dermatologist".split()
 )
 _ABBREVIATION_LOOKBACK: Final = 8
-"""How far back from a full stop "Prof" and its like may begin."""
+"""Number of characters before a full stop searched for an abbreviation such as "Prof"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A stretch of a text in which one thing is said.
+    """A clause and its span.
 
-    `goes_on` tells that it has no subject of its own and speaks on of the one before. `sure` is how sure the words
-    before it leave it; `asked` that it is part of a question; `lead` is where those words begin.
+    `is_continuation` is set if it has no subject of its own, `confidence` is lowered by opening
+    words of doubt, and `lead` is the position of those words.
     """
 
     start: int
@@ -38,18 +38,18 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class SentenceSpan:
-    """A stretch of a text up to a full stop, and whether it asks."""
+    """The span of a sentence."""
 
     start: int
     end: int
     is_question: bool
 
 
-# ------------------------------------------------------------------------------------------------------------ sentences
+# Sentences
 
 
 def split_sentences(text: str) -> Iterator[SentenceSpan]:
-    """The sentences of a text, the first few dozen of a long one."""
+    """Split a text into at most `MAX_SENTENCES` sentences."""
     start = count = 0
     for boundary in get_pattern("sentence.boundary").finditer(text):
         mark = boundary[0]
@@ -66,17 +66,17 @@ def split_sentences(text: str) -> Iterator[SentenceSpan]:
         yield SentenceSpan(start, len(text), False)
 
 
-# --------------------------------------------------------------------------------------------------------- what to skip
+# Skipped text
 
 
 def is_sarcastic(text: str, sentence: SentenceSpan) -> bool:
-    """Whether a sentence says the opposite of its words, by the signs people give."""
+    """Return True if a sentence has markers of sarcasm."""
     signs = (get_pattern("sentence.sarcastic"), get_pattern("sentence.loud"))
     return any(sign.search(text, sentence.start, sentence.end) for sign in signs)
 
 
 def find_reported_start(text: str, start: int, end: int) -> int:
-    """Where somebody else's words begin inside a stretch, its end if nowhere; a doctor is believed."""
+    """Return where reported speech begins, else `end`; trusted reporters are not cut off."""
     match = get_pattern("sentence.reported").search(text, start, end)
     if match is None or match["who"].lower() in _TRUSTED_REPORTERS:
         return end
@@ -84,20 +84,23 @@ def find_reported_start(text: str, start: int, end: int) -> int:
 
 
 def is_hypothetical(text: str, start: int, end: int) -> bool:
-    """Whether a clause begins as a condition, a wish or a supposition."""
-    return get_pattern("sentence.unreal").match(text, start, end) is not None
+    """Return True if a clause begins as a condition, wish or supposition."""
+    return get_pattern("sentence.hypothetical").match(text, start, end) is not None
 
 
 def is_question(text: str, start: int, end: int) -> bool:
-    """Whether a clause is put as a question."""
+    """Return True if a clause is a question."""
     return get_pattern("sentence.question").match(text, start, end) is not None
 
 
-# -------------------------------------------------------------------------------------------------------------- clauses
+# Clauses
 
 
 def split_clauses(text: str, sentence: SentenceSpan) -> Iterator[Clause]:
-    """The clauses of a sentence; in a question only what is stated beside it is not asked: "what fits, I'm tall?"."""
+    """Split a sentence into clauses.
+
+    In a question, clauses beside the question are statements: "what fits, I'm tall?".
+    """
     spans = list(_find_clause_spans(text, sentence))
     question_seen = False
     for number, (start, end, continues) in enumerate(spans):
@@ -123,11 +126,11 @@ def _find_clause_spans(text: str, sentence: SentenceSpan) -> Iterator[tuple[int,
         if "and" in joint[0].lower() and get_pattern("sentence.together").fullmatch(
             text, start, joint.start()
         ):
-            continue  # my wife and I
+            continue  # "my wife and I"
         if get_pattern("sentence.apposed").fullmatch(text, start, joint.start()):
-            continue  # Sanne, my sister, …
+            continue  # "Sanne, my sister, …"
         if get_pattern("sentence.time_only").fullmatch(text, start, joint.start()):
-            continue  # In 2009, I …
+            continue  # "In 2009, I …"
         if joint.start() > start:
             yield start, joint.start(), continues
         start, continues = joint.end(), joint["on"] is not None
@@ -136,7 +139,7 @@ def _find_clause_spans(text: str, sentence: SentenceSpan) -> Iterator[tuple[int,
 
 
 def _is_continuation(text: str, start: int, joint: re.Match[str]) -> bool:
-    """Whether what follows is said of the same subject, rather than what somebody would, could or wants to do."""
+    """Return True if the text after a joint is a statement about the same subject."""
     if get_pattern("sentence.participle").match(text, joint.end()):
         return get_pattern("sentence.being").search(text, start, joint.start()) is not None
     if get_pattern("sentence.of_others").match(text, joint.end()) and get_pattern(
@@ -149,15 +152,15 @@ def _is_continuation(text: str, start: int, joint: re.Match[str]) -> bool:
 
 
 def _is_reason(text: str, start: int, end: int) -> bool:
-    """Whether a clause gives a reason, which is stated even inside a question."""
+    """Return True if a clause gives a reason, which is a statement even in a question."""
     return get_pattern("sentence.reason").match(text, start, end) is not None
 
 
-# -------------------------------------------------------------------------------------------------------- opening words
+# Opening words
 
 
 def skip_opening(text: str, start: int, end: int) -> tuple[int, float]:
-    """Where a clause really begins behind greetings and the like, and how sure they leave it."""
+    """Skip greetings and fillers; return the start of the clause and its confidence."""
     confidence = 1.0
     while (
         match := get_pattern("sentence.opening").match(text, start, end)
@@ -173,12 +176,12 @@ MAX_ITEMS: Final = 8
 _MAX_VALUE_CHARS: Final = 80
 _MAX_TRADE_WORDS: Final = 3
 _NON_JOB_ADJECTIVES: Final = frozenset(("such", "real", "regular", "proper", "right"))
-"""What stands before a trade nobody means: such a great cook, a real athlete."""
+"""Adjectives before a job noun that is not meant as a job: "a real athlete"."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValueSpan:
-    """A value and the stretch of the text it stands in."""
+    """A value and its span."""
 
     text: str
     start: int
@@ -186,7 +189,7 @@ class ValueSpan:
 
 
 def find_value_end(text: str, start: int, end: int) -> int:
-    """Where the value that begins at a place ends."""
+    """Return the end of the value that begins at a position."""
     for match in get_pattern("value.end").finditer(text, start, end):
         if match[0] not in (".", ":") or not get_pattern("value.harmless_stop").match(
             text, match.start(), end
@@ -196,7 +199,7 @@ def find_value_end(text: str, start: int, end: int) -> int:
 
 
 def trim_value(text: str, start: int, end: int, *, strip_article: bool = True) -> ValueSpan:
-    """The stretch without what does not belong to the value at either side; articles go too unless they are wanted."""
+    """Trim a span to its value, removing the article unless told otherwise."""
     if strip_article and (lead_match := get_pattern("value.before").match(text, start, end)):
         start = lead_match.end()
     while start < end and text[start] in " \n,\"'*_":
@@ -207,7 +210,7 @@ def trim_value(text: str, start: int, end: int, *, strip_article: bool = True) -
 
 
 def split_items(text: str, start: int, end: int) -> Iterator[ValueSpan]:
-    """The items of a list such as "hiking, chess and sushi"; it stops at the first that is none."""
+    """Split a list such as "hiking, chess and sushi", stopping at the first non-item."""
     position, count = start, 0
     for comma in (*get_pattern("value.comma").finditer(text, start, end), None):
         if comma is not None and comma["whole"]:
@@ -224,15 +227,15 @@ def split_items(text: str, start: int, end: int) -> Iterator[ValueSpan]:
         position = comma.end()
 
 
-# ------------------------------------------------------------------------------------------------------- what it may be
+# Value types
 
 
 def is_thing(value: str, max_words: int = 6) -> bool:
-    """Whether a value says something by itself."""
+    """Return True if a value is meaningful on its own."""
     if (
         not 0 < len(value) <= _MAX_VALUE_CHARS
         or len(value.split()) > max_words
-        or value.lower() in load_words("EMPTY")
+        or value.lower() in load_words("EMPTY_VALUES")
     ):
         return False
     if get_pattern("value.vague").search(value) or get_pattern("value.weak_start").match(value):
@@ -241,7 +244,10 @@ def is_thing(value: str, max_words: int = 6) -> bool:
 
 
 def is_name(value: str, *, require_known: bool = False) -> bool:
-    """Whether a value can be somebody's name; `known` asks for a capital or a name everybody knows."""
+    """Return True if a value can be a name.
+
+    With `require_known`, it must be capitalised or a known given name.
+    """
     if not get_pattern("value.name").fullmatch(value):
         return False
     parts = value.split()
@@ -265,7 +271,7 @@ def is_name(value: str, *, require_known: bool = False) -> bool:
 
 @cache
 def _load_qualities() -> frozenset[str]:
-    """What people are rather than are called, even with a capital."""
+    """Return the words that describe people and are no names."""
     return (
         load_words("NATIONS")
         | load_words("DIETS")
@@ -275,12 +281,12 @@ def _load_qualities() -> frozenset[str]:
 
 
 def is_place(value: str) -> bool:
-    """Whether a value can be the name of a place."""
+    """Return True if a value can be a place name."""
     parts = value.lower().split()
     if not 0 < len(parts) <= 6 or parts[0] in load_words("PLACE_STOPS") | load_words("MONTHS"):
         return False
-    if value.lower() in load_words("EMPTY") or (
-        value[0].islower() and parts[0] in load_words("EMPTY")
+    if value.lower() in load_words("EMPTY_VALUES") or (
+        value[0].islower() and parts[0] in load_words("EMPTY_VALUES")
     ):
         return False
     if re.search(r"\d{4,}", value) or not re.match(r"[^\W\d_]", value):
@@ -289,17 +295,17 @@ def is_place(value: str) -> bool:
         return len(parts) <= 3 or sum(part[0].isupper() for part in value.split()) >= 2
     return (
         len(parts) <= 3
-        and load_words("EMPTY").isdisjoint(parts)
+        and load_words("EMPTY_VALUES").isdisjoint(parts)
         and parts[-1] not in load_words("DWELLINGS")
     )
 
 
 def is_organization(value: str) -> bool:
-    """Whether a value can be the name of an employer, a school or the like."""
+    """Return True if a value can be the name of an employer or a school."""
     parts = value.lower().split()
-    if not 0 < len(parts) <= 6 or (value[0].islower() and parts[0] in load_words("NO_WORKPLACE")):
+    if not 0 < len(parts) <= 6 or (value[0].islower() and parts[0] in load_words("NOT_WORKPLACES")):
         return False
-    if len(parts) == 1 and parts[0] in load_words("EMPTY") | load_words("PLACE_STOPS"):
+    if len(parts) == 1 and parts[0] in load_words("EMPTY_VALUES") | load_words("PLACE_STOPS"):
         return False
     if get_pattern("value.duration").search(value):
         return False
@@ -307,7 +313,7 @@ def is_organization(value: str) -> bool:
 
 
 def is_job(value: str) -> bool:
-    """Whether a value names something one is for a living."""
+    """Return True if a value is a known occupation."""
     lowered = re.sub(r"[^\w' &/-]", "", value.lower())
     parts = re.split(r"\s+(?:of|at|for|in|on|and|with|to)\s+", lowered)[0].replace("/", " ").split()
     if not parts or parts[0] in _NON_JOB_ADJECTIVES or len(lowered.split()) > 8:
@@ -326,23 +332,23 @@ def is_job(value: str) -> bool:
 
 
 def is_trade(value: str) -> bool:
-    """Whether a value sounds like something one is for a living, which an article before it must confirm."""
+    """Return True if a value ends like an occupation; an article must confirm it."""
     parts = value.lower().split()
     last = parts[-1] if parts else ""
     return (
         len(parts) <= _MAX_TRADE_WORDS
-        and last not in load_words("NO_TRADE")
+        and last not in load_words("NOT_TRADES")
         and get_pattern("value.trade").fullmatch(last) is not None
     )
 
 
 def is_activity(value: str) -> bool:
-    """Whether a value can be something to do."""
+    """Return True if a value can be an activity."""
     parts = value.lower().split()
-    if get_pattern("slots.empty_doing").fullmatch(value):
+    if get_pattern("slots.empty_activity").fullmatch(value):
         return False
     is_valid_start = parts and (
-        parts[0] not in load_words("NO_DOING")
+        parts[0] not in load_words("NOT_ACTIVITIES")
         or get_pattern("slots.being").match(value) is not None
     )
     return (
@@ -361,18 +367,18 @@ VALUE_CHECKS: Final[Mapping[str, Callable[[str], bool]]] = {
     "job": is_job,
     "vp": is_activity,
 }
-"""What a value of each sort must be."""
+"""The check of each value type."""
 
 
 PRESENT, PAST, ING = TENSES = ("present", "past", "ing")
 _MIN_SWAP_LENGTH: Final = 5
 _MAX_TOKENS: Final = 9
-"""How many auxiliaries and adverbs may stand before a verb."""
+"""Maximum number of auxiliaries and adverbs before a verb."""
 
 
 @cache
 def load_verb_forms() -> dict[str, tuple[str, str]]:
-    """Every form of a verb the rules know, with the verb and the tense, and with two letters in the wrong order."""
+    """Return the lemma and tense of each known verb form, including transposed letters."""
     table: dict[str, tuple[str, str]] = {}
     for row in load_sections("verbs.txt")["verbs"]:
         for tense, tense_forms in zip(TENSES, row.split(" / "), strict=False):
@@ -384,7 +390,7 @@ def load_verb_forms() -> dict[str, tuple[str, str]]:
 
 
 def _swap_neighbours(word: str) -> list[str]:
-    """The word with two neighbouring letters in the wrong order, for words long enough that nothing else is meant."""
+    """Return the variants of a long word with two neighbouring letters swapped."""
     if len(word) < _MIN_SWAP_LENGTH:
         return []
     return [word[:i] + word[i + 1] + word[i] + word[i + 2 :] for i in range(1, len(word) - 1)]
@@ -392,9 +398,10 @@ def _swap_neighbours(word: str) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class VerbFeatures:
-    """How a verb is said.
+    """Tense, polarity and mood of a verb.
 
-    `ended` is what holds no longer, `supposed` a duty or what nearly was, `wished` what would be, `able` what can be.
+    `ended` marks a state that is over, `supposed` a duty or a near miss, `wished` a conditional,
+    and `able` an ability.
     """
 
     tense: str = PRESENT
@@ -413,7 +420,7 @@ class VerbFeatures:
 
 @dataclass(frozen=True, slots=True)
 class ParsedVerb:
-    """A verb with its stance, where its word begins, and where its complement does."""
+    """A verb with its features, its position and the start of its complement."""
 
     lemma: str
     features: VerbFeatures
@@ -438,11 +445,11 @@ _PASSIVE_VERBS: Final = frozenset(
 _PERFECT_VERBS: Final = frozenset(
     "buy move start join leave finish adopt quit lose break go become turn switch get win".split()
 )
-"""Verbs before which an 's is more likely a "has" than an "is"."""
+"""Verbs before which "'s" usually means "has"."""
 _INVARIANT_PARTICIPLES: Final = frozenset(
     "run read quit become come set put cut hit split hurt".split()
 )
-"""Verbs whose participle looks like their present."""
+"""Verbs whose participle equals the present."""
 _NEGATIONS: Final = frozenset("not n't nt never neither".split())
 _ADVERB_FLAGS: Final = {
     **dict.fromkeys("barely hardly rarely seldom scarcely almost nearly".split(), "supposed"),
@@ -454,11 +461,12 @@ _ADVERB_FLAGS: Final = {
     **dict.fromkeys("probably possibly maybe perhaps apparently supposedly".split(), "doubted"),
 }
 _ADVERBS: Final = frozenset(
-    """also really realy relly just still actually absolutely totally definitely truly deeply literally especially
-    particularly recently finally already only even very pretty quite so too simply genuinely certainly honestly
-    obviously basically both all kinda kind sort of officially originally mainly primarily largely personally
-    strongly much secretly mostly fully completely seriously super happily proudly lately since long strictly
-    newly once soon right then slowly gradually quickly constantly actively steadily""".split()
+    """also really realy relly just still actually absolutely totally definitely truly deeply
+    literally especially particularly recently finally already only even very pretty quite so too
+    simply genuinely certainly honestly obviously basically both all kinda kind sort of
+    officially originally mainly primarily largely personally strongly much secretly mostly fully
+    completely seriously super happily proudly lately since long strictly newly once soon right
+    then slowly gradually quickly constantly actively steadily""".split()
 )
 _CONTRACTED: Final = {
     **dict.fromkeys("don't dont".split(), "do"),
@@ -481,12 +489,12 @@ _CONTRACTED: Final = {
 
 
 def parse_verb(text: str, start: int, end: int) -> ParsedVerb | None:
-    """The verb a stretch begins with, read through its auxiliaries, negations and adverbs."""
+    """Parse the verb at the start of a span, with its auxiliaries, negations and adverbs."""
     return _VerbParser(text, end).parse_from(start)
 
 
 class _VerbParser:
-    """Reads auxiliaries one by one and keeps what they say."""
+    """A parser that collects the features of auxiliaries word by word."""
 
     def __init__(self, text: str, end: int) -> None:
         self.text, self.end = text, end
@@ -496,7 +504,7 @@ class _VerbParser:
         self.auxiliary_start = 0
 
     def parse_from(self, position: int) -> ParsedVerb | None:
-        """The verb from here on; `be` and `have` are the verb themselves where no other follows."""
+        """Return the verb, or `be`, `have` or `do` if no other verb follows."""
         for _ in range(_MAX_TOKENS):
             token = get_pattern("verb.token").match(self.text, position, self.end)
             if token is None:
@@ -534,7 +542,7 @@ class _VerbParser:
         return True
 
     def _consume_word(self, word: str, start: int) -> bool:
-        """Take in a word that is not yet the verb; false if it is."""
+        """Consume an auxiliary, negation or adverb; return False if the word is the verb."""
         if word in _CONTRACTED:
             word = _CONTRACTED[word]
             self.flags["negated"] = True
@@ -581,7 +589,7 @@ class _VerbParser:
         return ParsedVerb(lemma, self._build_features(PAST if self.is_past else tense), start, end)
 
     def _build_auxiliary_verb(self, position: int) -> ParsedVerb | None:
-        """The auxiliary as the verb of the clause."""
+        """Build the verb from the auxiliary itself."""
         for lemma, auxiliaries in (("be", _BE), ("have", _HAVE), ("do", _DO)):
             if self.auxiliary in auxiliaries:
                 is_double_had = self.flags.get("had", False)
@@ -610,18 +618,19 @@ DEFAULT_SPEAKER: Final = "User"
 _DISTINGUISHING_ADJECTIVES: Final = frozenset(
     "older younger little big best twin step ex ex- oldest youngest".split()
 )
-"""The adjectives that tell one relative from another."""
+"""Adjectives that distinguish relatives."""
 
 
 _KIN_TITLES: Final = frozenset("uncle aunt auntie cousin grandma grandpa granny nana".split())
-"""What may stand before the name of a relative: Uncle Ray."""
+"""Titles before the name of a relative, e.g. "Uncle Ray"."""
 
 
 @dataclass(frozen=True, slots=True)
 class Referent:
-    """A subject as claims name it.
+    """The subject of claims.
 
-    `first` is the speaker. `relation` is what a third person is to the speaker, `known` whether it surely is a person.
+    `relation` is the relation to the speaker. `is_person` is False if the name may not denote a
+    person.
     """
 
     name: str
@@ -632,7 +641,7 @@ class Referent:
 
 @dataclass(frozen=True, slots=True)
 class ClauseSubject:
-    """Who a clause is about and where its verb begins; `called` is the name given beside a relation."""
+    """The subject of a clause, the start of its verb, and its name if given with a relation."""
 
     referent: Referent
     verb_start: int
@@ -643,14 +652,14 @@ class ClauseSubject:
 def parse_subject(
     text: str, start: int, end: int, speaker: str, last_referent: Referent | None
 ) -> ClauseSubject | None:
-    """Who the clause that begins here is about, if it says so at its beginning."""
+    """Parse the subject at the start of a clause, or return None."""
     if match := get_pattern("speaker.first").match(text, start, end):
         return ClauseSubject(Referent(speaker, is_speaker=True), match.end())
-    for name in ("twice", "mine", "apposed", "of_the_house", "kin"):
+    for name in ("nested", "relative", "apposed", "household", "kin"):
         if match := get_pattern(f"speaker.{name}").match(text, start, end):
             return (
                 _parse_nested_relative(match, speaker)
-                if name == "twice"
+                if name == "nested"
                 else parse_relative(match, speaker)
             )
     if match := get_pattern("speaker.theirs").match(text, start, end):
@@ -666,7 +675,7 @@ def parse_subject(
 
 
 def _parse_nested_relative(match: re.Match[str], speaker: str) -> ClauseSubject:
-    """Somebody of somebody's of the speaker's: my girlfriend's parents."""
+    """Parse a relative of a relative, e.g. "my girlfriend's parents"."""
     relation = match["relation"].lower()
     return ClauseSubject(
         Referent(f"{speaker}'s {match['owner'].lower()}'s {relation}", relation=relation),
@@ -675,14 +684,14 @@ def _parse_nested_relative(match: re.Match[str], speaker: str) -> ClauseSubject:
 
 
 def find_mentioned_relative(text: str, start: int, end: int, speaker: str) -> Referent | None:
-    """The one person of the speaker's a stretch mentions, whom a later "she" can mean; none if there are several."""
+    """Return the only relative mentioned in a span, for resolving "she", or None."""
     mentions = get_pattern("speaker.anywhere").finditer(text, start, end)
     people = [match for match in mentions if match["relation"].lower() not in load_words("PETS")]
     return parse_relative(people[0], speaker).referent if len(people) == 1 else None
 
 
 def parse_relative(match: re.Match[str], speaker: str) -> ClauseSubject:
-    """Somebody of the speaker's, by name where one stands beside the relation."""
+    """Parse a relative of the speaker, by name if one is given."""
     groups = match.groupdict()
     relation = (match["relation"] or groups["kin"]).lower()
     adjective = (match["adjective"] or groups.get("adjective_") or "").lower()
@@ -708,7 +717,7 @@ def _parse_named_subject(match: re.Match[str]) -> ClauseSubject | None:
         return ClauseSubject(Referent(name, relation=first_word), match.end())
     is_first_name = first_word in load_words("FIRST_NAMES")
     if (
-        first_word in load_words("NO_PERSON")
+        first_word in load_words("NOT_PERSONS")
         or not is_name(name, require_known=True)
         or (first_word in load_verb_forms() and not is_first_name)
     ):
@@ -717,7 +726,7 @@ def _parse_named_subject(match: re.Match[str]) -> ClauseSubject | None:
 
 
 def capitalise_name(name: str) -> str:
-    """A name with a capital where it was written without."""
+    """Capitalise a name written in lower case."""
     return (
         name
         if name != name.lower()

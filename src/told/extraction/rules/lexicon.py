@@ -1,6 +1,7 @@
-"""The tables of the rules, which are data: lists of words and patterns, read from text files when first needed.
+"""Load word lists, patterns and rules from text files on first use.
 
-A file is made of sections: a name with a colon, and under it indented lines; a line that begins with # is a remark.
+A file has sections: a name with a colon, followed by indented lines. Lines that begin with # are
+comments.
 """
 
 from __future__ import annotations
@@ -16,13 +17,23 @@ from told.runtime import lazy_regex
 _MACRO: Final = lazy_regex(r"<([A-Z_]+|[a-z]+\.[a-z_]+)>")
 _SPACE: Final = lazy_regex(r"(?<!\[)(?<!\\) (?![?*+\]])")
 _FLAGS: Final = {"s": re.DOTALL, "m": re.MULTILINE}
-_KIN_PREDICATES: Final = "has_partner has_child has_sibling has_parent has_relative has_friend has_colleague has manager".split()
+_KIN_PREDICATES: Final = (
+    "has_partner",
+    "has_child",
+    "has_sibling",
+    "has_parent",
+    "has_relative",
+    "has_friend",
+    "has_colleague",
+    "has",
+    "manager",
+)
 
 
 @cache
 def load_sections(file: str) -> Mapping[str, tuple[str, ...]]:
-    """The sections of a file of this package, each with its lines."""
-    from importlib.resources import files  # it loads much, and is needed at the first turn only
+    """Return the lines of each section of a file in this package."""
+    from importlib.resources import files  # slow to import and only needed for the first turn
 
     by_name: dict[str, list[str]] = {}
     name = ""
@@ -39,7 +50,7 @@ def load_sections(file: str) -> Mapping[str, tuple[str, ...]]:
 
 @cache
 def load_words(name: str) -> frozenset[str]:
-    """A list of words; an underscore in the file stands for a space inside one."""
+    """Load a word list; an underscore in the file is a space."""
     return frozenset(
         word.replace("_", " ") for line in load_sections("words.txt")[name] for word in line.split()
     )
@@ -47,19 +58,19 @@ def load_words(name: str) -> frozenset[str]:
 
 @cache
 def load_predicates(name: str) -> frozenset[str]:
-    """A list of predicates, whose underscores are their own."""
+    """Load a list of predicates, keeping underscores."""
     return frozenset(word for line in load_sections("words.txt")[name] for word in line.split())
 
 
 @cache
 def load_relatives() -> Mapping[str, str]:
-    """What having somebody is called, by the word for them: has_sibling for a sister."""
+    """Map each word for a relative to its predicate, e.g. sister to has_sibling."""
     return {word: predicate for predicate in _KIN_PREDICATES for word in load_words(predicate)}
 
 
 @cache
 def get_pattern(name: str) -> re.Pattern[str]:
-    """A pattern of `patterns.txt` by its name, compiled when first asked for."""
+    """Compile a pattern of `patterns.txt`."""
     flag_letters = _load_pattern_flags()[name]
     flags = re.NOFLAG if "c" in flag_letters else re.IGNORECASE
     for flag_letter in flag_letters.replace("c", ""):
@@ -79,7 +90,7 @@ def _get_pattern_lines(name: str) -> tuple[str, ...]:
 
 
 def expand_macros(text: str) -> str:
-    """A pattern with its macros and spaces written out."""
+    """Expand the macros and spaces of a pattern."""
     while _MACRO.search(text):
         text = _MACRO.sub(lambda macro: _expand_macro(macro[1]), text)
     return _SPACE.sub(r"\\s+", text)
@@ -100,7 +111,7 @@ def _expand_macro(name: str) -> str:
 
 
 def _build_alternation(alternatives: Iterable[str]) -> str:
-    """One of these words, the longest first; what is written in two words may have a hyphen."""
+    """Build an alternation of words, longest first, allowing hyphens for spaces."""
     by_length = sorted(alternatives, key=lambda word: (-len(word), word))
     return f"(?:{'|'.join('[ -]'.join(map(re.escape, word.split(' '))) for word in by_length)})"
 
@@ -111,7 +122,7 @@ _NAMED_GROUP: Final = lazy_regex(r"\((\w+)=")
 
 @dataclass(frozen=True, slots=True)
 class VerbRule:
-    """One way of saying something with a verb: predicate, what follows the verb, how to say it, and when it holds."""
+    """A rule for a verb: predicate, complement pattern, output phrase and flags."""
 
     predicate: str
     pattern: str
@@ -120,19 +131,19 @@ class VerbRule:
 
     @property
     def opposite(self) -> str:
-        """The predicate that a denial asserts instead, if there is one."""
+        """Return the predicate asserted by a denial, or ""."""
         return next(
             (flag.removeprefix("not=") for flag in self.flags if flag.startswith("not=")), ""
         )
 
     def has_literal_slot(self, slot: str) -> bool:
-        """Whether a slot takes only words the rule itself names."""
+        """Return True if a slot only accepts words listed in the rule."""
         return f"({slot}=" in self.pattern
 
 
 @cache
 def load_verb_rules() -> dict[str, tuple[VerbRule, ...]]:
-    """All rules by the verb they belong to, in the order in which they are tried."""
+    """Return the rules of each verb in order of precedence."""
     table: dict[str, tuple[VerbRule, ...]] = {}
     for verbs, rows in load_sections("english.txt").items():
         for verb in verbs.split():
@@ -147,7 +158,7 @@ def _parse_rule(row: str) -> VerbRule:
 
 @cache
 def compile_rule_pattern(pattern: str) -> re.Pattern[str]:
-    """The pattern of a rule, compiled when it is first tried."""
+    """Compile the pattern of a rule."""
     body = _NAMED_GROUP.sub(r"(?P<\1>", pattern)
     body = _SLOT.sub(
         lambda slot: f"(?P<{slot[1]}>)" if slot[1] == "verb" else rf"(?P<{slot[1]}>\S.*?)", body

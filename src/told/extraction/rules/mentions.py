@@ -1,4 +1,7 @@
-"""What is said in passing, even in a question: "a strap for my Omega", "near my flat in Lyon", "my knee hurts"."""
+"""Parse facts mentioned in passing, even in questions.
+
+Examples: "a strap for my Omega", "near my flat in Lyon", "my knee hurts".
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from told.extraction.rules import claim
 from told.extraction.rules.claim import (
     FRAGMENT_CONFIDENCE,
     NEGATED,
@@ -14,6 +16,7 @@ from told.extraction.rules.claim import (
     RuleClaim,
     TurnContext,
     add_article,
+    find_time,
     format_interval,
 )
 from told.extraction.rules.grammar import (
@@ -32,7 +35,7 @@ from told.extraction.rules.verb_rules import apply_verb_rules
 from told.text.dates import to_us
 
 MENTION_CONFIDENCE: Final = 0.75
-"""How sure a claim is that nobody meant to make."""
+"""Confidence of a fact mentioned in passing."""
 
 
 _SPEAKER_PATTERNS: Final = (
@@ -44,8 +47,8 @@ _SPEAKER_PATTERNS: Final = (
 
 
 def parse_mentions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """Whom and what a stretch shows that the speaker has, where they live and what ails them."""
-    if get_pattern("passing.likely").search(ctx.text, start, end) is None:
+    """Parse possessions, people, homes, ailments and plans mentioned in a span."""
+    if get_pattern("mention.likely").search(ctx.text, start, end) is None:
         return
     for parser in (
         _parse_home,
@@ -74,14 +77,14 @@ def parse_mentions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 
 def _parse_home(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.home").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.home").finditer(ctx.text, start, end):
         place = trim_value(ctx.text, *match.span("place" if match["place"] else "here"))
         if is_place(place.text):
             yield _build_mention(ctx, "lives_in", place, f"lives in {place.text}", match.start())
 
 
 def _parse_things(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for name in ("passing.brand", "passing.thing", "passing.kept"):
+    for name in ("mention.brand", "mention.thing", "mention.household_item"):
         for match in get_pattern(name).finditer(ctx.text, start, end):
             value = trim_value(ctx.text, *match.span("thing"))
             yield _build_mention(
@@ -90,18 +93,18 @@ def _parse_things(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 
 def _parse_pets(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.pet").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.pet").finditer(ctx.text, start, end):
         group = next(name for name in ("pet", "walked", "house") if match[name])
         noun = match[group]
         if noun.lower() not in load_words("ALSO_FOOD") and not get_pattern(
-            "passing.put_down"
+            "mention.put_down"
         ).search(ctx.text, start, end):
             value = ValueSpan(noun, *match.span(group))
             yield _build_mention(ctx, "has_pet", value, f"has {add_article(noun)}", match.start())
 
 
 def _parse_family(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.family").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.family").finditer(ctx.text, start, end):
         group = next(name for name in ("kin", "kids", "me_and", "and_i", "gift") if match[name])
         noun = match[group]
         value = ValueSpan(noun, *match.span(group))
@@ -111,7 +114,7 @@ def _parse_family(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 
 def _parse_ailment(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.ailment").search(ctx.text, start, end):
+    if match := get_pattern("mention.ailment").search(ctx.text, start, end):
         value = ValueSpan(match["ailment"], *match.span("ailment"))
         yield RuleClaim(
             ctx.speaker,
@@ -125,7 +128,7 @@ def _parse_ailment(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 
 def _parse_papers(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.papers").search(ctx.text, start, end):
+    if match := get_pattern("mention.papers").search(ctx.text, start, end):
         value = trim_value(ctx.text, *match.span("paper"))
         paper_text = trim_value(ctx.text, *match.span("said")).text
         yield RuleClaim(
@@ -140,20 +143,20 @@ def _parse_papers(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 def _parse_speaker_patterns(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
     for name, predicate, phrase in _SPEAKER_PATTERNS:
-        if match := get_pattern(f"passing.{name}").search(ctx.text, start, end):
+        if match := get_pattern(f"mention.{name}").search(ctx.text, start, end):
             value = trim_value(ctx.text, *match.span("value"))
             yield _build_mention(ctx, predicate, value, f"{phrase} {value.text}", match.start())
 
 
 def _parse_avoided_food(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.no_food").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.avoided_food").finditer(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         claim = _build_mention(ctx, "avoids", value, f"avoids {value.text}", match.start("value"))
         yield replace(claim, confidence=FRAGMENT_CONFIDENCE)
 
 
 def _parse_kin_job(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.kin_at").search(ctx.text, start, end):
+    if match := get_pattern("mention.kin_employer").search(ctx.text, start, end):
         relative = f"{ctx.speaker}'s {match['kin'].lower()}"
         yield RuleClaim(
             relative,
@@ -166,14 +169,14 @@ def _parse_kin_job(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 
 def _parse_cancelled_plan(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.cancelled").search(ctx.text, start, end):
+    if match := get_pattern("mention.cancelled").search(ctx.text, start, end):
         value = trim_value(ctx.text, *match.span("plan"))
         text = f"{ctx.speaker} no longer plans {add_article(value.text)}"
         yield RuleClaim(ctx.speaker, "plans", value.text, text, match.start(), value.end, NEGATED)
 
 
 def _parse_languages(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    for match in get_pattern("passing.language").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.language").finditer(ctx.text, start, end):
         value = ValueSpan(
             match["language"] or match["home"],
             *match.span("language" if match["language"] else "home"),
@@ -182,18 +185,18 @@ def _parse_languages(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
 
 
 def _parse_companions(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.with").search(ctx.text, start, end):
+    if match := get_pattern("mention.companions").search(ctx.text, start, end):
         yield from parse_household(
             ctx, Clause(match.start(), end), Referent(ctx.speaker, is_speaker=True), match.end()
         )
 
 
 def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What befell a thing of the speaker's: "the car got broken into"."""
-    if match := get_pattern("passing.misfortune").search(ctx.text, start, end):
+    """Parse what happened to a possession, e.g. "the car got broken into"."""
+    if match := get_pattern("mention.misfortune").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         possession = f"{ctx.speaker}'s {match['thing'].lower()}"
-        time = claim.find_time(ctx.text, start, end, ctx.speech_time)
+        time = find_time(ctx.text, start, end, ctx.speech_time)
         valid = time.interval if time else ctx.default_interval
         text = f"{possession} {value.text}{format_interval(valid)}"
         yield RuleClaim(
@@ -209,22 +212,22 @@ def _parse_misfortune(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCl
 
 
 def _parse_trip(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    if match := get_pattern("passing.trip").search(ctx.text, start, end):
+    if match := get_pattern("mention.trip").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         claim = _build_mention(ctx, "plans", value, f"plans {value.text}", value.start)
         yield replace(claim, modality="planned")
 
 
 def _parse_confided(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What the speaker wants to tell somebody of themselves: "how do I tell my boss that I'm pregnant?"."""
-    if match := get_pattern("passing.confided").search(ctx.text, start, end):
+    """Parse a confided fact, e.g. "how do I tell my boss that I'm pregnant?"."""
+    if match := get_pattern("mention.confided").search(ctx.text, start, end):
         verb = parse_verb(ctx.text, match.end(), end)
         yield from _parse_about_speaker(ctx, verb, match.start("me"), end)
 
 
 def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """As what the speaker asks: "which visa do I need as a Dutch citizen?", "… at 30 weeks pregnant like me"."""
-    for match in get_pattern("passing.as_one").finditer(ctx.text, start, end):
+    """Parse the speaker's role in a question: "which visa do I need as a Dutch citizen?"."""
+    for match in get_pattern("mention.role").finditer(ctx.text, start, end):
         complement_start = match.start("one")
         yield from _parse_about_speaker(
             ctx,
@@ -235,10 +238,10 @@ def _parse_asking_as(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
 
 
 def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What somebody has or does as whom the speaker asks: "as a vegetarian with a nut allergy", "as a nurse who …"."""
-    if get_pattern("passing.as_somebody").search(ctx.text, start, end) is None:
+    """Parse details of such a role, e.g. "as a vegetarian with a nut allergy"."""
+    if get_pattern("mention.role_marker").search(ctx.text, start, end) is None:
         return
-    for match in get_pattern("passing.as_one_with").finditer(ctx.text, start, end):
+    for match in get_pattern("mention.role_detail").finditer(ctx.text, start, end):
         complement_start = match.start("one")
         verb = (
             ParsedVerb("have", VerbFeatures(), complement_start, complement_start)
@@ -255,8 +258,8 @@ def _parse_asking_as_with(ctx: TurnContext, start: int, end: int) -> Iterator[Ru
 
 
 def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """When somebody works, said before where: "I work night shifts at the warehouse"."""
-    if match := get_pattern("passing.shifts").search(ctx.text, start, end):
+    """Parse working hours, e.g. "I work night shifts at the warehouse"."""
+    if match := get_pattern("mention.shifts").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield replace(
             _build_mention(ctx, "habit", value, f"works {value.text}", match.start()),
@@ -265,15 +268,15 @@ def _parse_shifts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]
 
 
 def _parse_medicine(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What the speaker takes, as a question shows: "when should I take my vitamin D?"."""
-    for match in get_pattern("passing.medicine").finditer(ctx.text, start, end):
+    """Parse medication in a question, e.g. "when should I take my vitamin D?"."""
+    for match in get_pattern("mention.medicine").finditer(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield _build_mention(ctx, "takes", value, f"takes {value.text}", match.start())
 
 
 def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What else somebody uses: "mostly Rust at work but Python for the data bits"."""
-    if match := get_pattern("passing.tool").search(ctx.text, start, end):
+    """Parse a second tool, e.g. "mostly Rust at work but Python for the data bits"."""
+    if match := get_pattern("mention.tool").search(ctx.text, start, end):
         value = ValueSpan(match["value"], *match.span("value"))
         yield replace(
             _build_mention(ctx, "uses", value, f"uses {value.text}", match.start("value")),
@@ -282,12 +285,12 @@ def _parse_tool(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
 
 
 def _parse_upcoming(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What there is on a day before which something has to be done: "… before the beta on July 1st"."""
-    match = get_pattern("passing.coming_up").search(ctx.text, start, end)
-    if match and get_pattern("passing.own_need").match(ctx.text, start, match.start()) is None:
+    """Parse a dated event that something is due before: "… before the beta on July 1st"."""
+    match = get_pattern("mention.upcoming").search(ctx.text, start, end)
+    if match and get_pattern("mention.own_need").match(ctx.text, start, match.start()) is None:
         return
     time = (
-        claim.find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True)
+        find_time(ctx.text, match.end("value"), end, ctx.speech_time, is_future=True)
         if match
         else None
     )
@@ -326,7 +329,8 @@ def _parse_about_speaker(
     yield from (
         claim
         for claim in claims
-        if claim.predicate in load_predicates("CONFIDED") or claim.predicate in extra_predicates
+        if claim.predicate in load_predicates("CONFIDED_PREDICATES")
+        or claim.predicate in extra_predicates
     )
 
 

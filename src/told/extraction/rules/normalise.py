@@ -1,6 +1,6 @@
-"""Words written in haste put right before they are read: "im", "dont", "studing", "alergic"; with the way back.
+"""Correct spelling and idioms before parsing, keeping a mapping to the original text.
 
-Claims speak of what was read; their spans point into what was written, and their objects keep the words as written.
+Claims are parsed from the corrected text; their spans and objects refer to the original.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _MASKED_PATTERNS: Final = (
     "address",
     "task",
     "role_play",
-    "made_up",
+    "fiction",
 )
 MAX_TURN_CHARS: Final = 6000
-"""How many characters of a turn are read; what is longer is a document, not somebody speaking of themselves."""
+"""Maximum number of characters of a turn that are read."""
 
 
 def mask_foreign_text(text: str) -> str:
-    """The text in the same length, blank where it is not the speaker's own statement."""
+    """Blank out quotes, code and other text that is not the speaker's, keeping the length."""
     text = text[:MAX_TURN_CHARS]
     for name in _MASKED_PATTERNS:
         text = get_pattern(f"clean.{name}").sub(_blank_match, text)
@@ -45,11 +45,11 @@ def mask_foreign_text(text: str) -> str:
     if "\n" in text:
         text = get_pattern("clean.code_line").sub(_blank_match, text)
     text = text.translate(_PUNCTUATION_TABLE)
-    return get_pattern("clean.too").sub("to ", text)
+    return get_pattern("clean.to_typo").sub("to ", text)
 
 
 def strip_colons(text: str) -> str:
-    """The text without the colons that only lead on: "I like: tea" is "I like tea"."""
+    """Remove colons that only lead on: "I like: tea" becomes "I like tea"."""
     return get_pattern("clean.colon").sub(" ", text) if ":" in text else text
 
 
@@ -58,7 +58,7 @@ def _blank_match(match: re.Match[str]) -> str:
 
 
 def _blank_quoted_speech(match: re.Match[str]) -> str:
-    """A quotation is blanked if somebody speaks in it; a quoted name loses only its marks."""
+    """Blank out quoted speech; a quoted name only loses its quotes."""
     inner = match[0][1:-1]
     if len(inner.split()) > 4 or get_pattern("clean.first_person").search(inner):
         return _blank_match(match)
@@ -66,14 +66,14 @@ def _blank_quoted_speech(match: re.Match[str]) -> str:
 
 
 _MIN_LENGTH: Final = 5
-"""From how many letters on a word is known even with a slip in it; in the shortest only two may change places."""
+"""Minimum length of a word for typo correction; the shortest only allow transpositions."""
 _MIN_VERB_LENGTH: Final = 8
 _WORD_LISTS: Final = ("DIETS", "LANGUAGES", "OCCUPATIONS", "CONDITIONS", "STATES")
 
 
 @dataclass(frozen=True, slots=True)
 class RewrittenText:
-    """A text as it is read; where each stretch that was put right stands in it, and where in what was written."""
+    """A rewritten text and the spans of its changes, in itself and in the original."""
 
     text: str
     original: str
@@ -82,11 +82,11 @@ class RewrittenText:
     source_spans: tuple[tuple[int, int], ...] = ()
 
     def to_source_start(self, position: int) -> int:
-        """Where what begins here was begun in writing."""
+        """Map a start position to the original text."""
         return self._to_source(position, 0)
 
     def to_source_end(self, position: int) -> int:
-        """Where what ends here was ended in writing."""
+        """Map an end position to the original text."""
         return self._to_source(position - 1, 1) if position else 0
 
     def _to_source(self, position: int, side: int) -> int:
@@ -98,7 +98,7 @@ class RewrittenText:
         return position - self.ends[number] + self.source_spans[number][1] + side
 
     def restore_wording(self, value: str, start: int, end: int) -> str:
-        """A value with its words as they were written."""
+        """Restore the original wording of a value."""
         if not self.starts or value.lower() in self.original[start:end].lower():
             return value
         for first, last, source in zip(self.starts, self.ends, self.source_spans, strict=True):
@@ -113,7 +113,7 @@ class RewrittenText:
 
 
 def correct_spelling(text: str, *, fix_words: bool = True) -> RewrittenText:
-    """The text with its gaps closed and hasty words put right, unless those are words of another language."""
+    """Collapse gaps and correct misspelled words; `fix_words` is off for foreign texts."""
     matches = get_pattern("spelling.word" if fix_words else "spelling.gap").finditer(text)
     pairs = (
         (match, match[0][0] if match[0].isspace() else _correct_word(match[0])) for match in matches
@@ -124,7 +124,7 @@ def correct_spelling(text: str, *, fix_words: bool = True) -> RewrittenText:
 
 
 def apply_changes(text: str, changes: Sequence[tuple[int, int, str]]) -> RewrittenText:
-    """The text with other words at some places, from one place to another each."""
+    """Apply (start, end, replacement) changes to a text."""
     parts: list[str] = []
     starts: list[int] = []
     ends: list[int] = []
@@ -142,7 +142,7 @@ def apply_changes(text: str, changes: Sequence[tuple[int, int, str]]) -> Rewritt
 
 @lru_cache(maxsize=8192)
 def _correct_word(word: str) -> str:
-    """What a word was meant to be, nothing if it is well as it is."""
+    """Return the corrected word, or "" if it needs no correction."""
     lowered = word.lower()
     corrected = _load_short_forms().get(lowered) or (
         _find_intended_word(lowered) if len(lowered) >= _MIN_LENGTH else ""
@@ -164,7 +164,7 @@ def _load_short_forms() -> Mapping[str, str]:
 
 @cache
 def _load_known_words() -> tuple[frozenset[str], Mapping[str, tuple[str, ...]]]:
-    """The words that are right, and those that are looked for behind a slip, by their first letter and length."""
+    """Return the correct words and the correction targets by first letter and length."""
     table = load_sections("spelling.txt")
     targets = {word for row in table["known"] for word in row.split()}
     verbs = {
@@ -196,7 +196,7 @@ def _find_intended_word(word: str) -> str:
 
 
 def _is_typo(word: str, target: str) -> bool:
-    """Whether one letter inside is missing, too many or wrong, or two have changed places."""
+    """Return True if two words differ by one inner edit or transposition."""
     if word[-1] != target[-1]:
         return False
     shorter_length = min(len(word), len(target))
@@ -219,19 +219,19 @@ _SLOT_PATTERNS: Final = {"x": "idioms.thing", "y": "idioms.thing", "n": "idioms.
 
 @dataclass(frozen=True)
 class _Idiom:
-    """A turn of phrase and the plain words it stands for; its pattern is compiled when it is first tried."""
+    """An idiom and its replacement in plain words."""
 
     template: str
     replacement: str
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
-        """What it looks like."""
+        """Return the compiled pattern."""
         slots = _SLOT.sub(lambda slot: f"(?P<{slot[1]}><{_SLOT_PATTERNS[slot[1]]}>)", self.template)
         return re.compile(expand_macros(rf"(?<!\w){slots}(?!\w)"), re.IGNORECASE)
 
     def find_changes(self, text: str) -> list[tuple[int, int, str]]:
-        """Where it stands in a text, and what it says there."""
+        """Return the changes for all occurrences in a text."""
         return [(*match.span(), self._render(match)) for match in self.pattern.finditer(text)]
 
     def _render(self, match: re.Match[str]) -> str:
@@ -240,7 +240,7 @@ class _Idiom:
 
 @cache
 def _load_idioms() -> Mapping[str, tuple[_Idiom, ...]]:
-    """The turns of phrase by the words one of which they need."""
+    """Index the idioms by their trigger words."""
     table: dict[str, list[_Idiom]] = defaultdict(list)
     for section, lead in (("before", ""), ("behind", "(?:<idioms.lead>)")):
         for row in load_sections("idioms.txt")[section]:
@@ -252,7 +252,7 @@ def _load_idioms() -> Mapping[str, tuple[_Idiom, ...]]:
 
 
 def rewrite_idioms(text: str) -> RewrittenText:
-    """The text with its turns of phrase in plain words."""
+    """Replace idioms by plain words."""
     table = _load_idioms()
     text_words = set(get_pattern("idioms.word").findall(text.lower()))
     candidates = dict.fromkeys(idiom for key in text_words & table.keys() for idiom in table[key])

@@ -1,4 +1,4 @@
-"""Notes about oneself, line by line or one behind the other: "- Name: Bob", "Likes: tea, jazz. Kids: 2"."""
+"""Parse notes such as "- Name: Bob" and "Likes: tea, jazz. Kids: 2"."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Final
 
-from told.extraction.rules import claim
 from told.extraction.rules.attributes import build_favourite
 from told.extraction.rules.claim import (
     FRAGMENT_CONFIDENCE,
     RuleClaim,
+    TimeMention,
     TurnContext,
     add_article,
     build_sentence,
+    find_time,
     format_interval,
+    match_day,
     to_third_person,
 )
 from told.extraction.rules.grammar import (
@@ -45,8 +47,8 @@ Pairs = list[re.Match[str]]
 
 
 def parse_pair_list(ctx: TurnContext) -> Iterator[RuleClaim]:
-    """What the pairs of a list say; they are blanked, so that nobody reads them twice."""
-    if "\n" not in ctx.text or get_pattern("noted.not_mine").search(ctx.text):
+    """Parse a list of "key: value" pairs and blank it out in the text."""
+    if "\n" not in ctx.text or get_pattern("note.not_mine").search(ctx.text):
         return
     pairs = list(get_pattern("lists.pair").finditer(ctx.text))
     if len(pairs) < _MIN_PAIRS:
@@ -62,7 +64,7 @@ def parse_pair_list(ctx: TurnContext) -> Iterator[RuleClaim]:
 def _choose_pair_parser(
     ctx: TurnContext, heading: str, pairs: Pairs
 ) -> Callable[[TurnContext, re.Match[str]], Iterator[RuleClaim]] | None:
-    """How the list is to be read, as the line above it and its first words tell."""
+    """Choose a parser from the line above the list and its keys."""
     if get_pattern("lists.favourites").search(heading):
         return _parse_favourite_pair
     if get_pattern("lists.people").search(heading) and all(
@@ -79,8 +81,8 @@ def _choose_pair_parser(
 
 def _parse_pair_time(
     ctx: TurnContext, pair: re.Match[str], *, is_future: bool = True
-) -> claim.TimeMention | None:
-    return claim.find_time(pair["key"], 0, len(pair["key"]), ctx.speech_time, is_future=is_future)
+) -> TimeMention | None:
+    return find_time(pair["key"], 0, len(pair["key"]), ctx.speech_time, is_future=is_future)
 
 
 def _is_person_key(key: str) -> bool:
@@ -123,7 +125,8 @@ def _parse_day_pair(
     if not value.text or time is None:
         return
     is_past = time.interval.end is not None and time.interval.end <= to_us(ctx.speech_time.now)
-    text = f"{ctx.speaker} {'had' if is_past else 'has'} {add_article(to_third_person(value.text))}{format_interval(time.interval)}"
+    verb, event = "had" if is_past else "has", add_article(to_third_person(value.text))
+    text = f"{ctx.speaker} {verb} {event}{format_interval(time.interval)}"
     yield RuleClaim(
         ctx.speaker,
         "did" if is_past else "plans",
@@ -154,7 +157,7 @@ _PATTERN_TYPES: Final = frozenset(("number", "email", "phone", "pronouns"))
 
 @dataclass(frozen=True, slots=True)
 class _Heading:
-    """What stands before the colon, and what it makes of what stands behind it."""
+    """The heading of a note with the predicate, value type and phrase of its values."""
 
     noun: str
     predicate: str
@@ -181,7 +184,7 @@ def _parse_heading(noun: str, row: str) -> _Heading:
 
 @cache
 def _load_pattern_headings() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
-    """The headings that are said in many ways."""
+    """Return the headings that are patterns."""
     headings = (
         (section, row)
         for section, (row, *_) in load_sections("notes.txt").items()
@@ -194,7 +197,7 @@ def _load_pattern_headings() -> tuple[tuple[re.Pattern[str], _Heading], ...]:
 
 
 def _find_heading(heading_text: str) -> _Heading:
-    """The heading that was written."""
+    """Return the heading for a text."""
     plain = re.sub(r"\s+", " ", heading_text.lower())
     exact = _load_headings().get(plain)
     return exact or next(
@@ -206,7 +209,7 @@ def _find_heading(heading_text: str) -> _Heading:
 
 @cache
 def _build_heading_pattern() -> re.Pattern[str]:
-    """A heading of a note: at the beginning of a line or behind another note."""
+    """Build the pattern of a heading at the start of a line or after another note."""
     plain = (
         re.escape(noun).replace(r"\ ", r"\s+")
         for noun in sorted(_load_headings(), key=len, reverse=True)
@@ -214,7 +217,7 @@ def _build_heading_pattern() -> re.Pattern[str]:
     nouns = "|".join(
         [*(heading_pattern.pattern for heading_pattern, _ in _load_pattern_headings()), *plain]
     )
-    before, after = (get_pattern(f"noted.{side}").pattern for side in ("before", "after"))
+    before, after = (get_pattern(f"note.{side}").pattern for side in ("before", "after"))
     topic = get_pattern("attributes.favourite").pattern
     return re.compile(
         rf"(?:{before})(?:(?P<key>{nouns})|{topic})(?:{after})", re.IGNORECASE | re.MULTILINE
@@ -222,8 +225,8 @@ def _build_heading_pattern() -> re.Pattern[str]:
 
 
 def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
-    """What the notes of a turn say; they are blanked, so that nobody reads them twice."""
-    if get_pattern("noted.likely").search(ctx.text) is None or get_pattern("noted.not_mine").search(
+    """Parse labelled notes and blank them out in the text."""
+    if get_pattern("note.likely").search(ctx.text) is None or get_pattern("note.not_mine").search(
         ctx.text
     ):
         return
@@ -246,28 +249,28 @@ def parse_labelled_notes(ctx: TurnContext) -> Iterator[RuleClaim]:
 
 
 def parse_bullet_points(ctx: TurnContext) -> Iterator[RuleClaim]:
-    """What a list of points without a subject says of the speaker: "- vegan", "- two kids", "- live in Oslo"."""
-    match = get_pattern("noted.list").search(ctx.text) if "\n" in ctx.text else None
+    """Parse bullet points about the speaker: "- vegan", "- two kids", "- live in Oslo"."""
+    match = get_pattern("note.list").search(ctx.text) if "\n" in ctx.text else None
     if match is None:
         return
     referent = Referent(ctx.speaker, is_speaker=True)
     claims: list[RuleClaim] = []
-    for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
+    for point in get_pattern("note.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
         if parse_subject(ctx.text, start, end, ctx.speaker, None) is None:
             claims += parse_notes(ctx, Clause(start, end, lead=start), referent, start)
-    if match["head"] and get_pattern("noted.trip").search(match["head"]):
+    if match["head"] and get_pattern("note.trip").search(match["head"]):
         yield from _parse_trip_points(ctx, match)
-    is_about_speaker = match["head"] and get_pattern("noted.about_me").search(match["head"])
+    is_about_speaker = match["head"] and get_pattern("note.about_me").search(match["head"])
     if is_about_speaker or (not match["head"] and len({claim.predicate for claim in claims}) > 1):
         yield from (replace(claim, confidence=FRAGMENT_CONFIDENCE) for claim in claims)
 
 
 def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleClaim]:
-    """What the points below a trip plan; those with a day of their own are read as sentences."""
-    for point in get_pattern("noted.point").finditer(ctx.text, *match.span("points")):
+    """Parse the bullet points of a trip as plans; dated ones are left to other rules."""
+    for point in get_pattern("note.point").finditer(ctx.text, *match.span("points")):
         start, end = point.span("point")
-        if get_pattern("noted.going").fullmatch(point["point"]) and not claim.find_time(
+        if get_pattern("note.going").fullmatch(point["point"]) and not find_time(
             ctx.text, start, end, ctx.speech_time
         ):
             value = trim_value(ctx.text, start, end, strip_article=False)
@@ -285,11 +288,11 @@ def _parse_trip_points(ctx: TurnContext, match: re.Match[str]) -> Iterator[RuleC
 
 
 def _find_note_end(text: str, start: int, limit: int) -> int:
-    """Where the value of a note ends: with its line, or with the list of points below it."""
-    points_match = get_pattern("noted.points").match(text, start, limit)
+    """Return the end of a note: of its line, or of the bullet points below it."""
+    points_match = get_pattern("note.points").match(text, start, limit)
     if points_match is not None:
         return points_match.end()
-    stop_match = get_pattern("noted.stop").search(text, start, limit)
+    stop_match = get_pattern("note.stop").search(text, start, limit)
     if stop_match:
         return stop_match.start()
     rest = text[start:limit].rstrip(" \t|,/;-")
@@ -318,7 +321,7 @@ def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> It
 def _parse_note_values(
     ctx: TurnContext, heading: _Heading, start: int, end: int
 ) -> Iterator[RuleClaim]:
-    if get_pattern("noted.none").match(ctx.text, start, end):
+    if get_pattern("note.none").match(ctx.text, start, end):
         return
     match heading.value_type:
         case "people":
@@ -356,13 +359,13 @@ def _build_note_claim(ctx: TurnContext, heading: _Heading, value: ValueSpan) -> 
 def _is_denied_item(heading: _Heading, item: ValueSpan) -> bool:
     return (
         heading.predicate in ("diet", "likes", "avoids")
-        and get_pattern("noted.no").match(item.text) is not None
+        and get_pattern("note.no").match(item.text) is not None
     )
 
 
 def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
-    """What a note about food says no to."""
-    match = get_pattern("noted.no").match(item.text)
+    """Build the claim for avoided food."""
+    match = get_pattern("note.no").match(item.text)
     start = item.start + (match.end() if match else 0)
     value = ValueSpan(ctx.text[start : item.end], start, item.end)
     return RuleClaim(
@@ -376,7 +379,7 @@ def _build_denial(ctx: TurnContext, item: ValueSpan) -> RuleClaim:
 
 
 def _parse_job(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
-    """A job with where it is done, if the rules know it; else the first words, for the heading says what they are."""
+    """Parse a job with its employer, or take its first item as the job."""
     value = trim_value(ctx.text, start, end)
     verb = ParsedVerb("be", VerbFeatures(), value.start, value.start)
     clause = Clause(value.start, value.end, lead=value.start)
@@ -391,14 +394,14 @@ def _parse_job(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Ite
         yield _build_note_claim(ctx, heading, item)
 
 
-# --------------------------------------------------------------------------------------------------------------- people
+# People
 
 
 def _parse_people(ctx: TurnContext, heading: _Heading, start: int, end: int) -> Iterator[RuleClaim]:
-    """Everybody who is noted; a bare name is one more of those before it: "sons Bram and Teun"."""
+    """Parse people in a note; a bare name has the previous relation: "sons Bram and Teun"."""
     last_relation = _singularise(heading.noun) or heading.predicate.removeprefix("has_")
     for item in _split_note_items(ctx.text, start, end, keep_brackets=True):
-        if match := get_pattern("noted.person").fullmatch(item.text):
+        if match := get_pattern("note.person").fullmatch(item.text):
             noun = (match["noun"] or match["sort"] or "").lower()
             last_relation = (
                 _singularise(noun) if noun and heading.predicate == "any" else last_relation
@@ -409,7 +412,7 @@ def _parse_people(ctx: TurnContext, heading: _Heading, start: int, end: int) -> 
 def _parse_person(
     ctx: TurnContext, heading: _Heading, item: ValueSpan, match: re.Match[str], relation: str
 ) -> Iterator[RuleClaim]:
-    """Somebody by name, or so many of them: "Tom (5)", "a cat named Luna", "two brothers", "2"."""
+    """Parse a named person or a count: "Tom (5)", "a cat named Luna", "two brothers"."""
     name, noun = (
         match["named"] or match["name"] or "",
         (match["noun"] or match["sort"] or "").lower(),
@@ -446,8 +449,8 @@ def _parse_person(
 
 
 def _parse_bracket(ctx: TurnContext, item: ValueSpan, referent: Referent) -> Iterator[RuleClaim]:
-    """What stands in brackets behind a name: "Lorna (lives in Oban)", "Struan (joiner)"."""
-    match = get_pattern("noted.bracket").search(ctx.text, item.start, item.end)
+    """Parse the bracket after a name: "Lorna (lives in Oban)", "Struan (joiner)"."""
+    match = get_pattern("note.bracket").search(ctx.text, item.start, item.end)
     if match is None:
         return
     start, end = match.span("note")
@@ -466,21 +469,21 @@ def _singularise(noun: str) -> str:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- values
+# Values
 
 
 def _split_note_items(
     text: str, position: int, end: int, *, keep_brackets: bool = False
 ) -> Iterator[ValueSpan]:
-    """The items of a note, without what stands in brackets behind them unless that is wanted."""
+    """Split a note into items, dropping brackets unless `keep_brackets` is set."""
     count = 0
-    cuts = [*get_pattern("noted.comma").finditer(text, position, end), None]
+    cuts = [*get_pattern("note.comma").finditer(text, position, end), None]
     for cut in cuts:
         stop = end if cut is None else cut.start()
         if cut is not None and text.count("(", position, stop) > text.count(")", position, stop):
             continue
         bracket = text.find("(", position, stop)
-        lead = get_pattern("noted.lead").match(text, position, stop)
+        lead = get_pattern("note.lead").match(text, position, stop)
         start = lead.end() if lead and not keep_brackets else position
         item = trim_value(
             text,
@@ -491,15 +494,15 @@ def _split_note_items(
         if cut is not None:
             position = cut.end()
         if (
-            item.text.lower() in load_words("EMPTY")
+            item.text.lower() in load_words("EMPTY_VALUES")
             or not item.text
-            or get_pattern("noted.times").fullmatch(item.text)
+            or get_pattern("note.times").fullmatch(item.text)
         ):
             continue
         if (
             len(item.text.split()) > _MAX_ITEM_WORDS
             or count >= _MAX_ITEMS
-            or get_pattern("noted.own_sentence").match(item.text)
+            or get_pattern("note.own_sentence").match(item.text)
         ):
             return
         count += 1
@@ -511,7 +514,7 @@ def _parse_single_value(text: str, value_type: str, start: int, end: int) -> Val
         match = get_pattern(f"value.{value_type}").match(text, start, end)
         return ValueSpan(match["value"], *match.span("value")) if match else None
     if value_type == "date":
-        return claim.match_day(text, start, end)
+        return match_day(text, start, end)
     bracket = text.find("(", start, end)
     value = trim_value(text, start, bracket if bracket > start else end)
     comma = value.text.find(",")
@@ -531,7 +534,7 @@ def _is_note_value(value_type: str, value: str) -> bool:
         case "place":
             return is_place(value) or (value[:1].isupper() and len(value) < 40)
         case "love":
-            return value.lower() in load_words("LOVE_LIFE")
+            return value.lower() in load_words("RELATIONSHIP_STATUSES")
         case "vp" | "long" | "whole" | "one" | "org" | "model" | "proper" | "thing":
-            return bool(value) and not get_pattern("noted.own_sentence").match(value)
+            return bool(value) and not get_pattern("note.own_sentence").match(value)
     return bool(value)

@@ -1,4 +1,7 @@
-"""The people and animals of a life: "my sister Emma", "two cats named Luna and Milo", "Anna is my wife"."""
+"""Parse relatives, pets and projects.
+
+Examples: "my sister Emma", "two cats named Luna and Milo", "Anna is my wife".
+"""
 
 from __future__ import annotations
 
@@ -34,14 +37,14 @@ _BRACKETS: Final = lazy_regex(r"\([^)]*\)")
 _SINGULAR_COUNTS: Final = frozenset("a an one no any some".split())
 _CHILD_NOUNS: Final = frozenset(("girl", "boy"))
 _UNIQUE_PREDICATES: Final = frozenset(("has_partner", "has_parent", "manager", "has"))
-"""What one has one of: the sentence says who it is, not that there is one."""
+"""Predicates with one value: the text says who it is, not that there is one."""
 _CHILD_RELATIONS: Final = frozenset("eldest youngest oldest firstborn lad little_one kiddo".split())
 _TRIVIAL_PREDICATES: Final = frozenset(("has", "manager", "has_colleague", "has_friend"))
-"""What everybody has: without a name it says nothing."""
+"""Predicates that say nothing without a name."""
 
 
 def _singularise(noun: str) -> str:
-    """One of them: kid for kids."""
+    """Return the singular of a noun: kid for kids."""
     lowered = noun.lower()
     return {"children": "child", "puppies": "puppy", "mice": "mouse"}.get(
         lowered, lowered.removesuffix("s")
@@ -49,7 +52,7 @@ def _singularise(noun: str) -> str:
 
 
 def get_relation_predicate(noun: str) -> str:
-    """What having one of these is called: has_pet for a dog, has_sibling for a sister."""
+    """Return the predicate of a relation: has_pet for a dog, has_sibling for a sister."""
     lowered = noun.lower()
     if lowered.removesuffix("s") in _CHILD_NOUNS or lowered.endswith("old"):
         return "has_child"
@@ -63,12 +66,15 @@ def get_relation_predicate(noun: str) -> str:
 def parse_household(
     ctx: TurnContext, clause: Clause, referent: Referent, start: int, denial: str = ""
 ) -> Iterator[RuleClaim]:
-    """The people and pets somebody has, by name where they are named; a denial is "no" or "no longer"."""
+    """Parse the people and pets somebody has.
+
+    `denial` is "no" or "no longer".
+    """
     if not get_pattern("people.counted").match(ctx.text, start, clause.end):
         return
     for match in get_pattern("people.owned").finditer(ctx.text, start, clause.end):
         other_owner = get_pattern("people.no_owner").match(ctx.text, match.end("noun"), clause.end)
-        if other_owner or not load_words("NO_OWNING").isdisjoint(
+        if other_owner or not load_words("NOT_OWNED").isdisjoint(
             match["adjective"].lower().split()
         ):
             continue
@@ -134,12 +140,12 @@ def _parse_unnamed_members(
         )
 
 
-# --------------------------------------------------------------------------------------------------------- named beside
+# Names
 
 
 def parse_named_relatives(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """Everybody of the speaker's who is named beside what they are: "my daughter Mia", even in passing."""
-    for match in get_pattern("people.beside").finditer(ctx.text, start, end):
+    """Parse relatives with their names, e.g. "my daughter Mia"."""
+    for match in get_pattern("people.named").finditer(ctx.text, start, end):
         first, _, second = match["name"].partition(" ")
         name = first if second.lower() in ("is", "and", "has") else match["name"]
         relation = match["relation"].lower()
@@ -156,10 +162,10 @@ def parse_named_relatives(ctx: TurnContext, start: int, end: int) -> Iterator[Ru
 
 
 def find_introduced(text: str) -> dict[str, Referent]:
-    """Everybody whose relation a text tells beside their name, so that the name alone says who is meant."""
+    """Return the people introduced with a relation, by name."""
     matches = (
         match
-        for name in ("people.beside", "people.theirs")
+        for name in ("people.named", "people.theirs")
         for match in get_pattern(name).finditer(text)
     )
     names = ((match["name"].partition(" ")[0], match["relation"].lower()) for match in matches)
@@ -171,7 +177,7 @@ def find_introduced(text: str) -> dict[str, Referent]:
 
 
 def parse_name_lists(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """Several people or pets at once: "my kids are named Ava and Ben"."""
+    """Parse several names at once: "my kids are named Ava and Ben"."""
     for match in get_pattern("people.listed").finditer(ctx.text, start, end):
         relation = _singularise(match["relation"] or "child")
         group = "names" if match["names"] else "their"
@@ -200,7 +206,7 @@ def parse_name_lists(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
 
 
 def parse_relatives_of_others(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """Whom somebody of the speaker's has, by name: "my brother lives in Melbourne with his husband Tom"."""
+    """Parse relatives of relatives: "my brother lives in Melbourne with his husband Tom"."""
     if get_pattern("people.of_theirs").search(ctx.text, start, end) is None:
         return
     for match in get_pattern("people.their_own").finditer(ctx.text, start, end):
@@ -215,7 +221,7 @@ def parse_relatives_of_others(ctx: TurnContext, start: int, end: int) -> Iterato
 
 
 def parse_pet_name(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """A pet whose name is told behind it: "a puppy, she's called Momo"."""
+    """Parse a pet whose name follows: "a puppy, she's called Momo"."""
     for match in get_pattern("people.pet_called").finditer(ctx.text, start, end):
         if is_name(match["name"]):
             yield build_relation_claim(
@@ -228,11 +234,12 @@ def parse_pet_name(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim
 
 
 def parse_separation(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """Whom the speaker is no longer with: "Tom and I split up"."""
-    if match := get_pattern("people.parted").search(ctx.text, start, end):
+    """Parse the end of a relationship: "Tom and I split up"."""
+    if match := get_pattern("people.separation").search(ctx.text, start, end):
         group = next(name for name in ("kin", "name", "kin_", "name_") if match[name])
         value = match[group]
-        text = f"{ctx.speaker} is no longer with {value if group.startswith('name') else f'their {value}'}"
+        partner = value if group.startswith("name") else f"their {value}"
+        text = f"{ctx.speaker} is no longer with {partner}"
         yield RuleClaim(
             ctx.speaker, "has_partner", value, text, match.start(), match.end(group), NEGATED
         )
@@ -241,7 +248,7 @@ def parse_separation(ctx: TurnContext, start: int, end: int) -> Iterator[RuleCla
 def build_relation_claim(
     speaker: str, relation: str, name: str, start: int, end: int, polarity: str = ASSERTED
 ) -> RuleClaim:
-    """A named person or pet of somebody's."""
+    """Build the claim for a named relative or pet."""
     predicate = get_relation_predicate(relation)
     shown = "child" if relation in _CHILD_RELATIONS or relation.endswith("old") else relation
     text = f"{speaker} has {add_article(shown)} named {name}"
@@ -255,7 +262,7 @@ def build_relation_claim(
 
 
 def build_pet_loss(speaker: str, pet: str, start: int, end: int) -> RuleClaim:
-    """A pet that died without having been named."""
+    """Build the claim for an unnamed pet that died."""
     return RuleClaim(
         speaker, "has_pet", pet, f"{speaker} no longer has {add_article(pet)}", start, end, NEGATED
     )
@@ -264,7 +271,7 @@ def build_pet_loss(speaker: str, pet: str, start: int, end: int) -> RuleClaim:
 def parse_is_mine(
     ctx: TurnContext, clause: Clause, referent: Referent, start: int
 ) -> RuleClaim | None:
-    """What "Anna is my wife" says."""
+    """Parse "Anna is my wife"."""
     match = get_pattern("people.is_mine").match(ctx.text, start, clause.end)
     return (
         build_relation_claim(
@@ -276,21 +283,21 @@ def parse_is_mine(
 
 
 def is_deceased(text: str, start: int, end: int) -> bool:
-    """Whether a clause says that its subject died."""
-    return get_pattern("people.gone").match(text, start, end) is not None
+    """Return True if a clause says that its subject died."""
+    return get_pattern("people.deceased").match(text, start, end) is not None
 
 
 _OWN_PARTS: Final = frozenset("project app codebase stack backend frontend".split())
-"""Parts that are the speaker's own even if they say "the"."""
+"""Parts that belong to the speaker even with "the"."""
 _NAMED_BY_PRODUCT: Final = ("stack", "database", "infra", "backend", "frontend")
-"""Parts that simply are what they use: our database is Postgres."""
+"""Parts that are named by their product: "our database is Postgres"."""
 _MAX_THING_WORDS = 10
 _NAME_LOOKBACK = 200
-"""How far back what a name is given to may stand."""
+"""Number of characters before a name searched for the project it belongs to."""
 
 
 def parse_project(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What a clause says of the speaker's project."""
+    """Parse a clause about the speaker's project."""
     text = ctx.text
     if stack_match := get_pattern("projects.all").match(text, clause.start, clause.end):
         for item in _split_things(text, stack_match.start("value"), clause.end):
@@ -301,7 +308,7 @@ def parse_project(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
         return
     match = get_pattern("projects.frame").match(text, clause.start, clause.end)
     if match is None or (match["own"] or "").lower() + match["part"].lower()[-5:] == "mystack":
-        return  # one's own stack is what one uses
+        return  # "my stack" is what the speaker uses
     if match["the"] and match["part"].lower() not in _OWN_PARTS:
         return
     value = trim_value(
@@ -339,7 +346,7 @@ def parse_project(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
 
 
 def parse_project_parts(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """What the parts of a project are made of, told one behind the other: "Backend in Go, front end is Svelte"."""
+    """Parse the parts of a project: "Backend in Go, front end is Svelte"."""
     part_matches = [*get_pattern("projects.part").finditer(ctx.text, start, end)]
     is_own = part_matches or get_pattern("projects.mine").search(ctx.text, start, end)
     host_matches = get_pattern("projects.hosted").finditer(ctx.text, start, end) if is_own else ()
@@ -358,7 +365,7 @@ def parse_project_parts(ctx: TurnContext, start: int, end: int) -> Iterator[Rule
 
 
 def parse_project_name(ctx: TurnContext, start: int, end: int) -> Iterator[RuleClaim]:
-    """The name of what was just spoken of: "… a reminder app. It's called Drip"."""
+    """Parse the name of a project just mentioned: "… a reminder app. It's called Drip"."""
     match = get_pattern("projects.called").search(ctx.text, start, end)
     if match and (
         match["own"]
@@ -380,7 +387,7 @@ def parse_project_name(ctx: TurnContext, start: int, end: int) -> Iterator[RuleC
 
 
 def _split_things(text: str, start: int, end: int) -> Iterator[ValueSpan]:
-    """What something is made of; what a thing is used with is one of them too."""
+    """Split a list of technologies, including those joined by "with"."""
     stop = find_value_end(text, start, end)
     for item in split_items(text, start, stop):
         parts = get_pattern("projects.with").split(item.text, maxsplit=1)

@@ -1,4 +1,4 @@
-"""The values that stand in the slots of a rule, and how its phrase shows them."""
+"""Parse the slot values of a rule and render its phrase."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from told.extraction.rules import claim
-from told.extraction.rules.claim import add_article, to_third_person
+from told.extraction.rules.claim import add_article, match_day, to_third_person
 from told.extraction.rules.grammar import (
     VALUE_CHECKS,
     ParsedVerb,
@@ -35,7 +34,7 @@ _MAX_WORDS: Final = 12
 def parse_slot_values(
     text: str, slot: str, match: re.Match[str], verb: ParsedVerb, rule: VerbRule
 ) -> list[ValueSpan]:
-    """The values that stand in a slot, none if they are of the wrong sort."""
+    """Return the values of a slot, or [] if they have the wrong type."""
     start, end = match.span(slot)
     if slot == "verb":
         return _parse_verb_phrase(
@@ -45,7 +44,7 @@ def parse_slot_values(
             keep_whole=rule.predicate == "habit" and not rule.pattern.endswith(".*"),
         )
     if slot == "date":
-        day = claim.match_day(text, start, end)
+        day = match_day(text, start, end)
         return [day] if day else []
     stop = find_value_end(text, start, end)
     if rule.predicate in ("uses", "project_uses"):
@@ -71,7 +70,7 @@ def parse_slot_values(
 
 
 def _find_used_spans(text: str, start: int, stop: int) -> list[tuple[int, int]]:
-    """The stretches that say what is used, and with what; each ends before what it is used for."""
+    """Return the spans of the things used, each cut off before its purpose."""
     joints = [*get_pattern("slots.used_with").finditer(text, start, stop)]
     starts = [start, *(joint.end() for joint in joints if not _is_first_name(text, joint.end()))]
     cuts = (get_pattern("slots.purpose").search(text, position, stop) for position in starts)
@@ -87,7 +86,7 @@ def _is_first_name(text: str, position: int) -> bool:
 def _parse_verb_phrase(
     text: str, verb: ParsedVerb, end: int, *, keep_whole: bool = False
 ) -> list[ValueSpan]:
-    """The verb itself with what follows it, up to where a value ends unless the whole was matched for good."""
+    """Return the verb with its complement as a value."""
     stop = (
         end
         if keep_whole
@@ -102,7 +101,10 @@ def _parse_verb_phrase(
 def _parse_list_items(
     text: str, start: int, stop: int, end: int, value_type: str
 ) -> list[ValueSpan]:
-    """The items of a list up to the first that will not do; "sharing what I know" is no love of sharing."""
+    """Return the list items up to the first invalid one.
+
+    "sharing what I know" does not yield "sharing".
+    """
     list_items = list(split_items(text, start, stop))
     if value_type in _CUT_PATTERNS:
         list_items = [
@@ -129,7 +131,7 @@ def _parse_list_items(
 
 
 def _is_trade(text: str, value: ValueSpan) -> bool:
-    """Whether a value is a trade nobody wrote down: "an upholsterer", "as a tiler"."""
+    """Return True if a value ends like an occupation and follows an article: "an upholsterer"."""
     return (
         is_trade(value.text)
         and get_pattern("slots.as_a").search(text, max(0, value.start - 12), value.start)
@@ -138,7 +140,7 @@ def _is_trade(text: str, value: ValueSpan) -> bool:
 
 
 def _find_cut(text: str, start: int, end: int, slot: str) -> int:
-    """Where a value of this sort ends before the stretch does."""
+    """Return where a value of this type ends."""
     if slot == "whole":
         return end
     match = get_pattern(f"slots.cut_{_CUT_PATTERNS.get(slot, 'thing')}").search(text, start, end)
@@ -146,14 +148,17 @@ def _find_cut(text: str, start: int, end: int, slot: str) -> int:
 
 
 def parse_place(text: str, start: int, end: int) -> ValueSpan:
-    """The place that is named at a position."""
+    """Return the place at a position."""
     return trim_value(
         text, start, _find_cut(text, start, find_value_end(text, start, end), "place")
     )
 
 
 def fill_phrase(phrase: str, values: Mapping[str, ValueSpan], verb: ParsedVerb) -> str:
-    """A phrase with its values in it; {a_thing} asks for an article, {the_thing} for whose it is."""
+    """Fill the values into a phrase.
+
+    {a_thing} adds an article and {the_thing} a possessive.
+    """
     if "vp" in values and re.match(r"\w+ing\b", values["vp"].text):
         phrase = phrase.replace("plan to {vp}", "plan on {vp}")
 

@@ -1,4 +1,4 @@
-"""From a verb to what it says of its subject: the first rule that fits, with its values, its polarity and its time."""
+"""Apply verb rules: find the first matching rule and build claims from it."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
-from told.extraction.rules import claim, people, slots
+from told.extraction.rules import people, slots
 from told.extraction.rules.claim import (
     ASSERTED,
     HEDGED_CONFIDENCE,
@@ -15,8 +15,11 @@ from told.extraction.rules.claim import (
     NEGATED,
     STATED_CONFIDENCE,
     RuleClaim,
+    TimeMention,
     TurnContext,
     build_sentence,
+    compute_validity,
+    find_time,
     format_interval,
     to_third_person,
 )
@@ -44,7 +47,7 @@ from told.extraction.rules.lexicon import (
     load_verb_rules,
     load_words,
 )
-from told.model.kind import lookup_predicate as known_predicate
+from told.model.kind import lookup_predicate
 from told.text.dates import Interval
 
 _MAX_ACTIVITY_WORDS: Final = 12
@@ -53,14 +56,14 @@ _MAX_ACTIVITY_WORDS: Final = 12
 def parse_activity(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """A habit, an event or a plan."""
+    """Parse a habit, an event or a plan."""
     features = verb.features
-    frequency = get_pattern("doings.often").search(ctx.text, clause.lead, clause.end)
+    frequency = get_pattern("activity.frequency").search(ctx.text, clause.lead, clause.end)
     if (
         features.ended
         and frequency
         and not features.negated
-        and verb.lemma not in load_words("NO_HABITS")
+        and verb.lemma not in load_words("NOT_HABITS")
     ):
         for claim in _parse_habit(ctx, clause, referent, verb, frequency):
             text = claim.text.replace(f"{referent.name} ", f"{referent.name} no longer ", 1)
@@ -70,15 +73,15 @@ def parse_activity(
     if features.negated or features.ended or features.wished or features.able or features.perfect:
         return
     if features.tense == PRESENT and not features.future:
-        if (frequency or features.habit) and verb.lemma not in load_words("NO_HABITS"):
+        if (frequency or features.habit) and verb.lemma not in load_words("NOT_HABITS"):
             yield from _parse_habit(ctx, clause, referent, verb, frequency)
     elif not frequency:
         yield from _parse_event(ctx, clause, referent, verb)
 
 
 def parse_livelihood(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
-    """What somebody does for a living, whatever it is: "I weave rugs for a living"."""
-    match = get_pattern("doings.livelihood").search(ctx.text, clause.start, clause.end)
+    """Parse any livelihood, e.g. "I weave rugs for a living"."""
+    match = get_pattern("activity.livelihood").search(ctx.text, clause.start, clause.end)
     subject = (
         parse_subject(ctx.text, clause.start, clause.end, ctx.speaker, ctx.last_referent)
         if match
@@ -88,11 +91,11 @@ def parse_livelihood(ctx: TurnContext, clause: Clause) -> Iterator[RuleClaim]:
         return
     value = trim_value(ctx.text, subject.verb_start, match.start(), strip_article=False)
     if 1 < len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern(
-        "doings.pointing"
+        "activity.deictic"
     ).search(value.text):
+        prefix = "" if subject.referent.is_speaker else "="
         text = build_sentence(
-            subject.referent.name,
-            f"{'' if subject.referent.is_speaker else '='}{to_third_person(value.text)} for a living",
+            subject.referent.name, f"{prefix}{to_third_person(value.text)} for a living"
         )
         yield RuleClaim(
             subject.referent.name, "works_as", value.text, text, clause.start, value.end
@@ -117,7 +120,7 @@ def _parse_habit(
         and len(ctx.text[verb.complement_start : clause.end].split()) < _MAX_ACTIVITY_WORDS
     ):
         stop = clause.end
-    time_match = get_pattern("doings.clock").match(ctx.text, stop, clause.end)
+    time_match = get_pattern("activity.clock").match(ctx.text, stop, clause.end)
     value = trim_value(
         ctx.text,
         verb.word_start,
@@ -134,12 +137,12 @@ def _parse_habit(
 def _parse_lasting(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """What has been done for years is a habit: I've been climbing since 2019."""
-    time = claim.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time)
+    """Parse a lasting activity as a habit: "I've been climbing since 2019"."""
+    time = find_time(ctx.text, clause.lead, clause.end, ctx.speech_time)
     if (
         time is None
         or time.marker != "since"
-        or verb.lemma in load_words("NO_HABITS") | load_words("NO_EVENTS")
+        or verb.lemma in load_words("NOT_HABITS") | load_words("NOT_EVENTS")
     ):
         return
     value = trim_value(
@@ -151,7 +154,7 @@ def _parse_lasting(
     if (
         value.text
         and len(value.text.split()) <= _MAX_ACTIVITY_WORDS
-        and not get_pattern("doings.pointing").search(value.text)
+        and not get_pattern("activity.deictic").search(value.text)
     ):
         text = build_sentence(referent.name, f"have been {to_third_person(value.text)}")
         yield RuleClaim(
@@ -161,21 +164,21 @@ def _parse_lasting(
             text,
             clause.start,
             value.end,
-            valid=claim.compute_validity(time, is_state=True, default=ctx.default_interval),
+            valid=compute_validity(time, is_state=True, default=ctx.default_interval),
         )
 
 
 def _parse_event(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """Something done at a time, or planned: that needs a time too, unless it is one of the great things of a life."""
+    """Parse a dated event or plan; life events need no date when planned."""
     features = verb.features
     is_future = features.future or features.tense == ING
-    time = claim.find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future=is_future)
+    time = find_time(ctx.text, clause.lead, clause.end, ctx.speech_time, is_future=is_future)
     is_life_event = features.future and get_pattern("words.life").match(
         ctx.text, verb.word_start, clause.end
     )
-    if (verb.lemma in load_words("NO_EVENTS") and not is_life_event) or (
+    if (verb.lemma in load_words("NOT_EVENTS") and not is_life_event) or (
         time is None and not is_life_event
     ):
         return
@@ -208,9 +211,9 @@ def _parse_event(
 
 
 def _is_meaningful(value: ValueSpan) -> bool:
-    """Whether a doing can be understood without what was pointed at."""
+    """Return True if an activity is understandable without context."""
     return 2 <= len(value.text.split()) <= _MAX_ACTIVITY_WORDS and not get_pattern(
-        "doings.pointing"
+        "activity.deictic"
     ).search(value.text)
 
 
@@ -218,14 +221,14 @@ _OWNERSHIP_VERBS: Final = frozenset("have get adopt own foster".split())
 _TIMELESS_PREDICATES: Final = frozenset("born_in born_on comes_from age".split())
 _MAX_NOTE_WORDS: Final = 12
 _SINCE_LOOKAHEAD: Final = 12
-"""How far behind a clause "since I was" may tell that what it says still holds."""
+"""Number of characters after a clause searched for "since"."""
 _TAIL_PHRASES: Final = {"comes_from": "come from {}", "lives_in": "live in {}"}
 
 
 def parse_verb_clause(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """What a verb says of somebody."""
+    """Return the claims of a verb about a referent."""
     verb = replace(verb, features=_complete_features(ctx, clause, verb.features))
     features = verb.features
     if features.supposed:
@@ -249,7 +252,7 @@ def parse_verb_clause(
 
 
 def _complete_features(ctx: TurnContext, clause: Clause, features: VerbFeatures) -> VerbFeatures:
-    """The stance with what the end of the clause adds: not … any more."""
+    """Complete the verb features with the end of the clause: "not … any more"."""
     if features.negated and get_pattern("verbal.no_more").search(
         ctx.text, clause.start, clause.end
     ):
@@ -258,7 +261,7 @@ def _complete_features(ctx: TurnContext, clause: Clause, features: VerbFeatures)
 
 
 def _is_ownership(verb: ParsedVerb) -> bool:
-    """Whether a verb says that somebody has something now."""
+    """Return True if a verb states current possession."""
     features = verb.features
     if verb.lemma not in _OWNERSHIP_VERBS or features.wished or features.future or features.doubted:
         return False
@@ -270,7 +273,7 @@ def _is_ownership(verb: ParsedVerb) -> bool:
 def apply_verb_rules(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb
 ) -> Iterator[RuleClaim]:
-    """What the first rule that fits says, and what hangs behind it."""
+    """Apply the first matching rule and parse what follows it."""
     for rule in load_verb_rules().get(verb.lemma, ()):
         match = compile_rule_pattern(rule.pattern).match(
             ctx.text, verb.complement_start, clause.end
@@ -304,11 +307,11 @@ def apply_verb_rules(
         yield from parse_activity(ctx, clause, referent, verb)
 
 
-# ------------------------------------------------------------------------------------------------------ whether it fits
+# Matching
 
 
 def _is_applicable(rule: VerbRule, referent: Referent, verb: ParsedVerb) -> bool:
-    """Whether a rule speaks of a verb said like this by or of somebody like this."""
+    """Return True if a rule applies to the referent and the verb features."""
     flags, features = rule.flags, verb.features
     is_denied = features.negated or features.ended
     if ("first" in flags and not referent.is_speaker) or features.wished != ("wished" in flags):
@@ -316,7 +319,7 @@ def _is_applicable(rule: VerbRule, referent: Referent, verb: ParsedVerb) -> bool
     if (
         not referent.is_speaker
         and not referent.is_person
-        and rule.predicate not in load_predicates("OF_PERSONS")
+        and rule.predicate not in load_predicates("PERSON_PREDICATES")
     ):
         return False
     if (flags & {"denied", "deny"} and not is_denied) or ("able" in flags and not features.able):
@@ -345,17 +348,19 @@ def _is_tense_match(rule: VerbRule, verb: ParsedVerb) -> bool:
     if wanted_tense:
         return features.tense == wanted_tense
     if features.tense == PAST and not features.perfect:
-        is_former = rule.predicate in load_predicates("FORMER") or rule.predicate == "comes_from"
+        is_former = (
+            rule.predicate in load_predicates("PAST_PREDICATES") or rule.predicate == "comes_from"
+        )
         return verb.lemma == "be" and is_former and "job" not in flags
     return True
 
 
-# --------------------------------------------------------------------------------------------------------- what it says
+# Claims
 
 
 @dataclass(frozen=True, slots=True)
 class _RuleReading:
-    """A verb read by a rule."""
+    """A rule applied to a verb."""
 
     ctx: TurnContext
     clause: Clause
@@ -364,7 +369,7 @@ class _RuleReading:
     rule: VerbRule
 
     def build_claims(self, match: re.Match[str]) -> Iterator[RuleClaim]:
-        """What the rule says once its values are read; nothing if one of them will not do."""
+        """Build the claims of a match, or none if a value is invalid."""
         ctx, clause, flags = self.ctx, self.clause, self.rule.flags
         filled_slots = [slot for slot in match.groupdict() if match.start(slot) >= 0]
         values_by_slot = {
@@ -385,7 +390,7 @@ class _RuleReading:
             or not self._is_acceptable(values_by_slot[main_slot][0].text)
         ):
             return
-        time = claim.find_time(
+        time = find_time(
             ctx.text, clause.lead, clause.end, ctx.speech_time, is_future="planned" in flags
         )
         if ("dated" in flags and time is None) or self._is_over(time):
@@ -406,8 +411,8 @@ class _RuleReading:
             c.isupper() or c.isdigit() for c in value
         )
 
-    def _is_over(self, time: claim.TimeMention | None) -> bool:
-        """Whether something has been done before without being done still: I've played chess."""
+    def _is_over(self, time: TimeMention | None) -> bool:
+        """Return True for a finished action: "I've played chess"."""
         features = self.verb.features
         is_perfect = (
             features.perfect
@@ -421,50 +426,34 @@ class _RuleReading:
         return is_perfect and since is None and (time is None or time.marker != "since")
 
     def _build_value_claims(
-        self, main_slot: str, values: dict[str, ValueSpan], time: claim.TimeMention | None
+        self, main_slot: str, values: dict[str, ValueSpan], time: TimeMention | None
     ) -> Iterator[RuleClaim]:
-        features, referent, flags = self.verb.features, self.referent, self.rule.flags
+        referent, flags = self.referent, self.rule.flags
         predicate, polarity, phrase = self._resolve_polarity()
         if not polarity:
             return
         is_former, value = self._is_former(), values[main_slot]
         valid = self.ctx.default_interval if is_former else self._compute_validity(predicate, time)
-        text = slots.fill_phrase(phrase, values, self.verb)
-        is_past_habit = is_former or (features.ended and bool(self._match_used_to()))
-        text = build_sentence(
-            referent.name,
-            text,
-            polarity,
-            is_former=is_past_habit,
-            is_ended=features.ended or "negates" in flags,
-        )
-        if known_predicate(predicate).kind == "event" and valid != self.ctx.default_interval:
+        text = self._build_text(slots.fill_phrase(phrase, values, self.verb), polarity)
+        if lookup_predicate(predicate).kind == "event" and valid != self.ctx.default_interval:
             text = get_pattern("dates.expression").sub("", text).rstrip() + format_interval(valid)
-        is_doubted = features.doubted or "maybe" in flags
-        modality = "hedged" if is_doubted else "planned" if "planned" in flags else "stated"
-        object_text = capitalise_name(value.text) if main_slot in ("name", "known") else value.text
-        meta = {
-            slot: slot_value.text
-            for slot, slot_value in values.items()
-            if slot in ("job", "other") and slot != main_slot
-        }
-        start, end, confidence = (
-            self.clause.start,
-            max(slot_value.end for slot_value in values.values()),
-            HEDGED_CONFIDENCE if is_doubted else STATED_CONFIDENCE,
-        )
+        is_doubted = self.verb.features.doubted or "maybe" in flags
         claim = RuleClaim(
             referent.name,
             predicate,
-            object_text,
+            capitalise_name(value.text) if main_slot in ("name", "known") else value.text,
             text,
-            start,
-            end,
+            self.clause.start,
+            max(slot_value.end for slot_value in values.values()),
             polarity,
-            modality,
-            confidence,
+            "hedged" if is_doubted else "planned" if "planned" in flags else "stated",
+            HEDGED_CONFIDENCE if is_doubted else STATED_CONFIDENCE,
             valid,
-            meta,
+            {
+                slot: slot_value.text
+                for slot, slot_value in values.items()
+                if slot in ("job", "other") and slot != main_slot
+            },
         )
         yield _to_diet_denial(claim) if predicate == "diet_again" else claim
         if "old" in values:
@@ -475,19 +464,31 @@ class _RuleReading:
                 predicate,
                 old_value.text,
                 ended_text,
-                start,
+                self.clause.start,
                 old_value.end,
                 NEGATED,
                 valid=valid,
             )
 
+    def _build_text(self, phrase: str, polarity: str) -> str:
+        is_ended = self.verb.features.ended
+        return build_sentence(
+            self.referent.name,
+            phrase,
+            polarity,
+            is_former=self._is_former() or (is_ended and bool(self._match_used_to())),
+            is_ended=is_ended or "negates" in self.rule.flags,
+        )
+
     def _resolve_polarity(self) -> tuple[str, str, str]:
-        """The predicate, polarity and phrase, as a denial or an end turns them; no polarity if it says nothing."""
+        """Return predicate, polarity and phrase after negation; no polarity means no claim."""
         rule, features = self.rule, self.verb.features
         predicate, phrase = rule.predicate, rule.phrase
         if "denied" in rule.flags:
             return predicate, ASSERTED, phrase
-        if features.ended and predicate not in load_predicates("DENIED") | load_predicates("ENDED"):
+        if features.ended and predicate not in load_predicates(
+            "DENIABLE_PREDICATES"
+        ) | load_predicates("ENDING_PREDICATES"):
             return predicate, "", phrase
         if features.ended or "negates" in rule.flags or self._is_former():
             return predicate, NEGATED, phrase
@@ -495,13 +496,13 @@ class _RuleReading:
             return predicate, ASSERTED, phrase
         if rule.opposite:
             return rule.opposite, ASSERTED, re.sub(r"^\w+(?: \w+)*? (?=\{)", "dislike ", phrase)
-        is_deniable = predicate in load_predicates("DENIED") and (
-            features.perfect or known_predicate(predicate).kind != "event"
+        is_deniable = predicate in load_predicates("DENIABLE_PREDICATES") and (
+            features.perfect or lookup_predicate(predicate).kind != "event"
         )
         return predicate, NEGATED if is_deniable else "", phrase
 
     def _is_former(self) -> bool:
-        """Whether a state is told in the past: I lived in Paris."""
+        """Return True if a state is told in the past tense: "I lived in Paris"."""
         features, is_state = (
             self.verb.features,
             "state" in self.rule.flags or self.verb.lemma == "be",
@@ -520,21 +521,21 @@ class _RuleReading:
             self.ctx.text, self.clause.start, self.verb.complement_start
         )
 
-    def _compute_validity(self, predicate: str, time: claim.TimeMention | None) -> Interval:
-        """When it holds: a state only from a time on or until it, unless it has just come about."""
+    def _compute_validity(self, predicate: str, time: TimeMention | None) -> Interval:
+        """Return the validity; a state without "since" or "until" gets the default."""
         features, default = self.verb.features, self.ctx.default_interval
-        is_state = known_predicate(predicate).kind != "event"
+        is_state = lookup_predicate(predicate).kind != "event"
         if predicate in _TIMELESS_PREDICATES or (
             is_state and (features.ended or "negates" in self.rule.flags)
         ):
             return default
         if is_state and time is not None and not time.is_open_ended and features.tense != PAST:
             return default
-        return claim.compute_validity(time, is_state=is_state, default=default)
+        return compute_validity(time, is_state=is_state, default=default)
 
 
 def _to_diet_denial(claim: RuleClaim) -> RuleClaim:
-    """Whoever eats meat again is no vegetarian, though they did not say the word."""
+    """Turn "eats meat again" into a denied vegetarian diet."""
     return replace(
         claim,
         predicate="diet",
@@ -545,13 +546,13 @@ def _to_diet_denial(claim: RuleClaim) -> RuleClaim:
     )
 
 
-# ---------------------------------------------------------------------------------------------------- what hangs behind
+# Notes and tails
 
 
 def parse_notes(
     ctx: TurnContext, clause: Clause, referent: Referent, start: int
 ) -> list[RuleClaim]:
-    """What short notes between commas say of somebody: "29, product designer, living in Barcelona"."""
+    """Parse comma-separated notes: "29, product designer, living in Barcelona"."""
     claims: list[RuleClaim] = []
     position = start
     for comma in (*get_pattern("verbal.notes").finditer(ctx.text, start, clause.end), None):
@@ -564,7 +565,7 @@ def parse_notes(
 
 
 def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[RuleClaim]:
-    """What one short note says of somebody: what they have, what they do, what they are."""
+    """Parse one short note: a possession, an activity or a state."""
     clause = Clause(part.start, part.end, lead=part.start)
     household_claims = list(people.parse_household(ctx, clause, referent, part.start))
     if household_claims:
@@ -573,7 +574,7 @@ def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[Ru
     is_note_verb = (
         verb is not None
         and verb.features.tense in (PRESENT, ING)
-        and verb.lemma in load_words("NOTED")
+        and verb.lemma in load_words("NOTE_VERBS")
     )
     if verb is not None and is_note_verb and verb.word_start == part.start:
         return list(apply_verb_rules(ctx, clause, referent, verb))
@@ -587,7 +588,7 @@ def parse_note(ctx: TurnContext, referent: Referent, part: ValueSpan) -> list[Ru
 def _parse_more_notes(
     ctx: TurnContext, clause: Clause, referent: Referent, end: int
 ) -> list[RuleClaim]:
-    """What else somebody is, between commas: "I'm vegan, left-handed, and terrible with names"."""
+    """Parse further states after a comma: "I'm vegan, left-handed, and terrible with names"."""
     comma = get_pattern("verbal.comma").match(ctx.text, end, clause.end)
     return parse_notes(ctx, clause, referent, comma.end()) if comma else []
 
@@ -595,7 +596,7 @@ def _parse_more_notes(
 def _parse_tail(
     ctx: TurnContext, clause: Clause, referent: Referent, verb: ParsedVerb, rule: VerbRule, end: int
 ) -> Iterator[RuleClaim]:
-    """What is said right behind a name, an age or a job: "…, a nurse from Leeds living in York"."""
+    """Parse what follows a name, age or job: "…, a nurse from Leeds living in York"."""
     claims: list[RuleClaim] = []
     if rule.predicate == "name":
         claims = parse_notes(ctx, clause, referent, end)

@@ -1,4 +1,4 @@
-"""Language models and embedders that are reached over HTTP: one wire, and one thin adapter for each way of speaking.
+"""Language models and embedders over HTTP: one client, one thin adapter per protocol.
 
-Importing this package is cheap and needs nothing: httpx2, the extra `models`, is loaded by the first request.
+Importing this package is cheap: httpx2 (extra `models`) loads at the first request.
 """

@@ -1,4 +1,4 @@
-"""Anthropic's Messages: an answer of a given shape is asked for as the use of a tool that takes nothing else."""
+"""Anthropic's Messages API; structured replies are requested as a forced tool call."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class AnthropicLLM(HttpLLM):
     async def ask(
         self, system: str, user: str, *, schema: Mapping[str, Any] | None = None
     ) -> Reply:
-        """The model's reply."""
+        """Return the model's reply."""
 
         def build() -> dict[str, Any]:
             prompt = (
@@ -64,7 +64,7 @@ class AnthropicLLM(HttpLLM):
     async def tools(
         self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
     ) -> ToolReply:
-        """The model's next line in a conversation."""
+        """Return the model's next message."""
         tool_field = (
             {
                 "tools": [
@@ -127,7 +127,7 @@ INPUT_TOKEN_FIELDS = ("input_tokens", "cache_creation_input_tokens", "cache_read
 
 
 def build_messages(lines: Sequence[ChatLine]) -> list[dict[str, Any]]:
-    """A conversation in which user and assistant take turns; what tools answered is the user's."""
+    """Build alternating user and assistant messages; tool results belong to the user."""
     messages: list[dict[str, Any]] = []
     for line in lines:
         role = "assistant" if line.role == "assistant" else "user"

@@ -1,8 +1,8 @@
-"""One way to ask a server on the web: with patience for what passes, without it for what stays, and never endlessly.
+"""An HTTP client with retries, deadlines and size limits.
 
-What passes is a server that cannot be reached, breaks off, is busy (429) or broken (5xx): it is asked again, after
-waiting as long as it wishes or a little longer each time. What stays is an answer: a wrong key, an unknown model, a
-page that is no JSON. An answer that is too large or takes too long to its last byte is given up, however it drips.
+Unreachable servers, dropped connections, 429 and 5xx are retried with backoff or after the server's
+Retry-After. Other errors, such as a wrong key, an unknown model or a reply that is not JSON, are
+raised at once. A reply that is too large or too slow is cut off.
 """
 
 from __future__ import annotations
@@ -24,60 +24,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import urlsplit
 
 from told.errors import ConfigError, LLMError, ToldError
-from told.runtime import at_fork, lazy_regex, reset_on_fork
+from told.runtime import lazy_regex, reset_on_fork
 
 if TYPE_CHECKING:
     import httpx2
-
-
-class CircuitBreaker:
-    """Counts failures in a row; after too many nobody is let through for a while, and then one to begin with."""
-
-    def __init__(self, max_failures: int, cooldown: float, clock: Callable[[], float]) -> None:
-        self._max_failures, self._cooldown, self._clock = max_failures, cooldown, clock
-        self._failure_count = 0
-        self._opened_at: float | None = None
-        self._probing = False
-        at_fork(self, in_child="abandoned")
-
-    def allow_request(self) -> bool:
-        """Whether a request may go out now; a yes is followed by one of the three below."""
-        if self._opened_at is None:
-            return True
-        if self._probing or self.cooldown_left > 0:
-            return False
-        self._probing = True
-        return True
-
-    @property
-    def cooldown_left(self) -> float:
-        """Seconds until somebody is let through again."""
-        return (
-            0.0
-            if self._opened_at is None
-            else max(0.0, self._opened_at + self._cooldown - self._clock())
-        )
-
-    def record_success(self) -> None:
-        """The server answered."""
-        self._failure_count, self._opened_at, self._probing = 0, None, False
-
-    def record_failure(self) -> None:
-        """The server did not answer, or said that it cannot."""
-        self._failure_count, self._probing = self._failure_count + 1, False
-        if self._failure_count >= self._max_failures:
-            self._opened_at = self._clock()
-
-    def abandoned(self) -> None:
-        """Whoever asked went away before it was known."""
-        self._probing = False
 
 
 T = TypeVar("T")
 
 
 class LoopThread:
-    """An event loop that runs for as long as the process does."""
+    """An event loop in a background thread that lives as long as the process."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
@@ -85,15 +42,15 @@ class LoopThread:
         threading.Thread(target=self.loop.run_forever, name="told-http", daemon=True).start()
 
     async def run_async(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await a piece of work that is done here, from any loop; who stops waiting stops the work."""
+        """Await a coroutine on this loop from any loop; cancelling the wait cancels it."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self.loop))
 
     def run_blocking(self, work: Coroutine[Any, Any, T]) -> T:
-        """Block until a piece of work is done here; never called from here."""
+        """Run a coroutine on this loop and block; never call it from this loop."""
         return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     def run_detached(self, work: Coroutine[Any, Any, Any]) -> None:
-        """Have a piece of work done here that nobody waits for, unless a fork has left the loop behind."""
+        """Schedule a coroutine without waiting, unless a fork abandoned the loop."""
         if self.pid == os.getpid():
             asyncio.run_coroutine_threadsafe(work, self.loop)
         else:
@@ -105,7 +62,7 @@ _loop_threads: list[LoopThread] = []
 
 
 def get_loop_thread() -> LoopThread:
-    """The home of this process; a forked child gets its own."""
+    """Return this process's loop thread; a forked child gets its own."""
     with _loop_lock:
         if not _loop_threads or _loop_threads[-1].pid != os.getpid():
             _loop_threads[:] = [LoopThread()]
@@ -122,23 +79,23 @@ PLACEHOLDER_PATTERN = lazy_regex(
     """,
     re.VERBOSE,
 )
-"""What stands in templates where a key should be, in small letters, with spaces for dashes and underscores."""
+"""Template placeholders for keys, lower-cased, with spaces for dashes and underscores."""
 
 
 def read_environment(names: Iterable[str]) -> str | None:
-    """The first of these variables that is set."""
+    """Return the first of these variables that is set."""
     return next((value for name in names if (value := os.environ.get(name, "").strip())), None)
 
 
 def is_placeholder(key: str) -> bool:
-    """Whether this is what a template writes where a key should be."""
+    """Return whether a key is a template placeholder."""
     return PLACEHOLDER_PATTERN.fullmatch(re.sub(r"[-_\s]+", " ", key.strip().lower())) is not None
 
 
 def validate_key(
     key: str | None, *, provider: str, variables: Sequence[str], url: str
 ) -> str | None:
-    """A key that can be sent; a server on this machine may be given any."""
+    """Return a key that can be sent; servers on this machine accept any."""
     if key is None:
         return None
     hint = f"Set {variables[0]}, or give api_key." if variables else "Give api_key."
@@ -148,14 +105,14 @@ def validate_key(
         or not key.isascii()
         or not key.isprintable()
     ):
-        raise ConfigError(f"The key for {provider} is no key.", hint=hint)
+        raise ConfigError(f"The key for {provider} is not valid.", hint=hint)
     if is_placeholder(key) and not is_loopback(url):
         raise ConfigError(f"The key for {provider} is a placeholder, not a key.", hint=hint)
     return key
 
 
 def is_loopback(url: str) -> bool:
-    """Whether a server is on this machine."""
+    """Return whether a URL points to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback
@@ -164,54 +121,50 @@ def is_loopback(url: str) -> bool:
 
 
 KEY_PATTERN = lazy_regex(r"\b(?:sk|pk|gsk|xai|AIza)[-_]?[\w*-]{6,}")
-"""A key, or what a provider leaves of one when it says that it is wrong."""
+"""A key, or the masked key in a provider's error."""
 
 
 def mask_secrets(text: str, secrets: Iterable[str]) -> str:
-    """A text without the secrets in it."""
+    """Mask secrets in a text."""
     for secret in secrets:
         text = text.replace(secret, MASK)
     return KEY_PATTERN.sub(MASK, text)
 
 
 def find_set_variable(names: Iterable[str], variables: Mapping[str, str]) -> str | None:
-    """The name of the first variable that holds something."""
+    """Return the name of the first variable that is not empty."""
     return next((name for name in names if variables.get(name, "").strip()), None)
 
 
 BUSY_STATUSES = (408, 425, 429)
 QUOTA_ERRORS = ("insufficient_quota", "billing_hard_limit_reached", "credit balance is too low")
-"""What providers say with a 429 or a 400 when waiting will not help."""
+"""Error codes of 429 and 400 replies that retrying will not fix."""
 MAX_EXCERPT_CHARS = 300
 
 
 @dataclass(frozen=True, slots=True)
 class ClientLimits:
-    """How long, how often and how much at once."""
+    """Timeouts, retries and size limits of a client."""
 
     timeout: float = 60.0
-    """Seconds one attempt may take, from the first byte sent to the last byte read."""
+    """Seconds per attempt, from the first byte sent to the last byte read."""
     connect_timeout: float = 10.0
-    """Seconds to reach the server."""
+    """Seconds to connect."""
     retries: int = 3
-    """How often a request is sent again after a fault that may pass."""
+    """Retries after a transient error."""
     backoff: float = 0.5
-    """Seconds of the first wait, at most; each later one may be twice as long."""
+    """Maximum seconds of the first wait; each later one may double."""
     max_delay: float = 60.0
-    """The longest wait; a server that asks for a longer one is not waited for."""
+    """Longest wait; a longer Retry-After is not honoured."""
     concurrency: int = 4
-    """How many requests may be under way at once."""
+    """Concurrent requests."""
     max_response_bytes: int = 32 * 2**20
-    """Bytes of the largest answer."""
-    max_failures: int = 5
-    """Failures in a row after which the server is left alone."""
-    cooldown: float = 30.0
-    """Seconds for which it is."""
+    """Maximum reply size in bytes."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientTiming:
-    """What the wire takes from the world, so that a test can give it another one."""
+    """Clock, sleep and randomness, replaceable in tests."""
 
     monotonic: Callable[[], float] = time.monotonic
     wall_clock: Callable[[], float] = time.time
@@ -220,7 +173,7 @@ class ClientTiming:
 
 
 class TransientError(Exception):
-    """A fault that may pass: what it was, whether to try again, how long the server wishes to be left alone."""
+    """A transient error: its message, whether to retry, and the requested delay."""
 
     def __init__(
         self,
@@ -241,7 +194,7 @@ class TransientError(Exception):
 
 
 class HttpClient:
-    """A server, the headers it wants and the patience it is given."""
+    """A client of one server with its headers and limits."""
 
     def __init__(
         self,
@@ -261,17 +214,14 @@ class HttpClient:
             error_type,
         )
         self.limits, self.timing = limits or ClientLimits(), timing or ClientTiming()
-        self.breaker = CircuitBreaker(
-            self.limits.max_failures, self.limits.cooldown, self.timing.monotonic
-        )
         self._headers, self._secrets, self._hint = dict(headers), (secret,) if secret else (), hint
         self._connection: tuple[LoopThread, httpx2.AsyncClient, asyncio.Semaphore] | None = None
 
     def __repr__(self) -> str:
-        return f"<wire to {self.name} at {urlsplit(self.base_url).hostname}>"
+        return f"<HttpClient {self.name} at {urlsplit(self.base_url).hostname}>"
 
     async def post(self, path: str, body: Mapping[str, Any]) -> Any:
-        """What the server answers, as JSON."""
+        """Send a request and return the reply as JSON."""
         return await get_loop_thread().run_async(
             self._post_with_retries(path, json.dumps(body).encode())
         )
@@ -280,35 +230,17 @@ class HttpClient:
         attempts = 0
         while True:
             attempts += 1
-            if not self.breaker.allow_request():
-                wait = self.breaker.cooldown_left
-                raise self._build_error(
-                    f"{self.name} has failed too often and is left alone for {wait:.0f} s."
-                )
             try:
-                reply = await self._attempt_once(path, body)
+                return await self._attempt_once(path, body)
             except TransientError as fault:
                 await self._wait_or_fail(fault, attempts)
-            except ToldError:
-                self.breaker.record_success()
-                raise
-            except BaseException:
-                self.breaker.abandoned()
-                raise
-            else:
-                self.breaker.record_success()
-                return reply
 
     async def _wait_or_fail(self, fault: TransientError, attempts: int) -> None:
-        """Wait before the next attempt, or give up; who is merely busy has not failed."""
-        if fault.status in BUSY_STATUSES:
-            self.breaker.record_success()
-        else:
-            self.breaker.record_failure()
+        """Wait before the next attempt, or raise."""
         delay = self._compute_delay(fault.retry_after, attempts)
         too_long = delay > self.limits.max_delay
         if attempts > self.limits.retries or too_long or not fault.can_retry:
-            delay_note = f" It asks to be left alone for {delay:.0f} s." if too_long else ""
+            delay_note = f" The server asks to wait {delay:.0f} s." if too_long else ""
             attempt_note = f" after {attempts} attempts" if attempts > 1 else ""
             message = f"{self.name} failed{attempt_note}: {fault}{delay_note}"
             raise self._build_error(message, hint=fault.hint, status=fault.status) from fault
@@ -336,13 +268,13 @@ class HttpClient:
                     ) as response:
                         content = await self._read_body(response)
             except TimeoutError as error:
-                message = f"the answer was not there after {self.limits.timeout:g} s."
+                message = f"no complete reply after {self.limits.timeout:g} s."
                 raise TransientError(
                     message, can_retry=False, hint="Raise llm_timeout, or ask for less."
                 ) from error
             except httpx2.DecodingError as error:
                 raise self._build_error(
-                    f"{self.name} sent what cannot be unpacked: {error}"
+                    f"{self.name} sent a reply that cannot be decompressed: {error}"
                 ) from error
             except httpx2.TransportError as error:
                 raise TransientError(
@@ -356,7 +288,7 @@ class HttpClient:
             content += chunk
             if len(content) > self.limits.max_response_bytes:
                 raise self._build_error(
-                    f"{self.name} answered with more than {self.limits.max_response_bytes:,} bytes."
+                    f"{self.name} returned more than {self.limits.max_response_bytes:,} bytes."
                 )
         return bytes(content)
 
@@ -384,7 +316,7 @@ class HttpClient:
         try:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
-            message = f"{self.name} answered with {content_type} that is no JSON: {excerpt}"
+            message = f"{self.name} answered with {content_type} that is not JSON: {excerpt}"
             raise self._build_error(message, hint="Is base_url right?", status=status) from error
 
     def _hint_for_status(self, status: int) -> str:
@@ -392,10 +324,10 @@ class HttpClient:
             return self._hint
         if status == 404:
             return "Check the model's name and base_url."
-        return "It points elsewhere: set base_url to where it leads." if status < 400 else ""
+        return "The server redirects: set base_url to the new address." if status < 400 else ""
 
     def _parse_retry_after(self, headers: Mapping[str, str]) -> float | None:
-        """How long the server wishes to be left alone: milliseconds, seconds or a date."""
+        """Parse the server's requested delay: milliseconds, seconds or a date."""
         try:
             if (value := headers.get("retry-after-ms")) is not None:
                 return max(0.0, float(value) / 1000)
@@ -407,10 +339,10 @@ class HttpClient:
         except ValueError:
             return None
 
-    # Words
+    # Text
 
     def _quote_error(self, content: bytes) -> str:
-        """What a server said, short and without keys."""
+        """Return a short, masked excerpt of an error reply."""
         text = content.decode("utf-8", "replace")
         try:
             error_text = extract_error_message(json.loads(text))
@@ -423,10 +355,10 @@ class HttpClient:
         given_detail = {name: value for name, value in detail.items() if value is not None}
         return self.error_type(mask_secrets(message, self._secrets), hint=hint, **given_detail)
 
-    # The client
+    # Client
 
     def _get_client(self) -> tuple[httpx2.AsyncClient, asyncio.Semaphore]:
-        """The client of this process, closed when nobody holds the wire any longer, and the places in its queue."""
+        """Return this process's httpx client and its concurrency semaphore."""
         loop_thread = get_loop_thread()
         if self._connection is None or self._connection[0] is not loop_thread:
             httpx2, limits = import_httpx(), self.limits
@@ -434,7 +366,7 @@ class HttpClient:
                 headers={"content-type": "application/json", "user-agent": "told", **self._headers},
                 timeout=httpx2.Timeout(
                     None, connect=limits.connect_timeout
-                ),  # the rest is the deadline's
+                ),  # the deadline covers the rest
                 limits=httpx2.Limits(max_connections=limits.concurrency, keepalive_expiry=30.0),
             )
             self._connection = (loop_thread, client, asyncio.Semaphore(limits.concurrency))
@@ -447,18 +379,16 @@ def _close_client(loop_thread: LoopThread, client: httpx2.AsyncClient) -> None:
 
 
 def import_httpx() -> Any:
-    """httpx2, or what to do without it."""
+    """Import httpx2 or raise with the install command."""
     if find_spec("httpx2") is None:
-        raise ConfigError(
-            "Models on the web need httpx2.", hint="Run `pip install 'told[models]'`."
-        )
+        raise ConfigError("HTTP providers need httpx2.", hint="Run `pip install 'told[models]'`.")
     import httpx2
 
     return httpx2
 
 
 def validate_base_url(url: str, name: str) -> str:
-    """A base URL without its last slash."""
+    """Return a base URL without its trailing slash."""
     parts = urlsplit(url) if isinstance(url, str) else None
     if (
         parts is None
@@ -472,7 +402,7 @@ def validate_base_url(url: str, name: str) -> str:
 
 
 def extract_error_message(body: Any) -> str:
-    """What an error says, in any of the shapes that servers give it; the whole of it where none is found."""
+    """Extract the message of an error reply in any known shape."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if isinstance(error, dict):
         fields = [

@@ -1,4 +1,4 @@
-"""Google's Gemini: schemas in its own dialect, and thoughts that it wants to see again with each call of a tool."""
+"""Google's Gemini API, with its schema dialect and thought signatures in tool calls."""
 
 from __future__ import annotations
 
@@ -22,14 +22,15 @@ from told.providers.http.provider import (
 
 BLOCK_REASONS = ("SAFETY", "PROHIBITED_CONTENT", "BLOCKLIST", "SPII", "RECITATION")
 SCHEMA_KEYWORDS = frozenset(
-    "type format title description nullable enum items properties required anyOf propertyOrdering pattern minimum "
+    "type format title description nullable enum items properties required anyOf "
+    "propertyOrdering pattern minimum "
     "maximum minItems maxItems minLength maxLength minProperties maxProperties".split()
 )
-"""What a schema may say to Gemini; anything else is refused by it."""
+"""Schema keywords that Gemini accepts."""
 
 TASK_TYPES: Mapping[Purpose, str] = {"query": "RETRIEVAL_QUERY", "passage": "RETRIEVAL_DOCUMENT"}
 SIGNATURE_SEPARATOR = "#"
-"""Between the id of a call and the thought that Gemini wants to see again with it."""
+"""Separator between a call id and its thought signature."""
 
 
 class GoogleLLM(HttpLLM):
@@ -40,7 +41,7 @@ class GoogleLLM(HttpLLM):
     async def ask(
         self, system: str, user: str, *, schema: Mapping[str, Any] | None = None
     ) -> Reply:
-        """The model's reply."""
+        """Return the model's reply."""
         body = await self._request(
             self._path, lambda: self._build_body(system, [ChatLine("user", user)], schema=schema)
         )
@@ -50,7 +51,7 @@ class GoogleLLM(HttpLLM):
     async def tools(
         self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
     ) -> ToolReply:
-        """The model's next line in a conversation."""
+        """Return the model's next message."""
         body = await self._request(self._path, lambda: self._build_body(system, lines, tools=tools))
         finish_reason = self._check_refusal(body)
         parts = [
@@ -100,7 +101,7 @@ class GoogleLLM(HttpLLM):
         return config
 
     def _check_refusal(self, body: Any) -> Any:
-        """Why the answer ended; one that was kept back is a refusal."""
+        """Return the finish reason; raise if the reply was blocked."""
         blocked = get_path(body, "promptFeedback", "blockReason")
         finish_reason = get_path(body, "candidates", 0, "finishReason")
         if blocked or (finish_reason in BLOCK_REASONS and not _extract_text(body)):
@@ -120,7 +121,7 @@ class GoogleLLM(HttpLLM):
 
 
 def to_gemini_schema(schema: Any) -> Any:
-    """A JSON schema in the words that Gemini knows."""
+    """Convert a JSON schema to Gemini's dialect."""
     if isinstance(schema, list):
         return [to_gemini_schema(entry) for entry in schema]
     if not isinstance(schema, Mapping):
@@ -151,7 +152,7 @@ def _declare_function(tool: Tool) -> dict[str, Any]:
 
 
 def build_contents(lines: Sequence[ChatLine]) -> list[dict[str, Any]]:
-    """A conversation as Gemini reads it: what tools answered is the user's."""
+    """Build Gemini's contents; tool results belong to the user."""
     messages: list[dict[str, Any]] = []
     for line in lines:
         role = "model" if line.role == "assistant" else "user"
@@ -194,7 +195,7 @@ def _extract_text(body: Any) -> str:
 
 
 class GoogleEmbedder(HttpEmbedder):
-    """An embedder of Gemini's."""
+    """A Gemini embedder."""
 
     async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
         model = f"models/{self._options.model}"
@@ -221,7 +222,7 @@ def _create_llm(provider: HttpProvider, options: ModelOptions) -> GoogleLLM:
 
 
 def _create_client_sender(options: ModelOptions) -> SendRequest:
-    """Requests as calls of the library's client, which has its own place for everything but the conversation."""
+    """Create a sender that calls the provider's own client."""
 
     async def send(_: str, body: Mapping[str, Any]) -> Any:
         rest = {

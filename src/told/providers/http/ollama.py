@@ -1,4 +1,4 @@
-"""Ollama's own way of speaking: a schema binds the answer itself, and an old server still embeds one text at a time."""
+"""Ollama's native API; schemas constrain the reply, and old servers embed one text per call."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from told.providers.http.provider import (
 
 CHAT_PATH, EMBED_PATH, EMBED_ONE_PATH = "/api/chat", "/api/embed", "/api/embeddings"
 CONTEXT_TOKENS = 8192
-"""Tokens of context asked for: what a server takes by itself is less, and it cuts off the beginning in silence."""
+"""Context size to request; the server's default is smaller and silently drops the beginning."""
 DEFAULT_PORT = 11434
 
 
 class OllamaLLM(HttpLLM):
-    """A model that an Ollama server runs."""
+    """A language model on an Ollama server."""
 
     async def ask(
         self, system: str, user: str, *, schema: Mapping[str, Any] | None = None
     ) -> Reply:
-        """The model's reply."""
+        """Return the model's reply."""
         messages = [{"role": "system", "content": system}, {"role": "user", "content": user}]
         format_field = (
             {} if schema is None else {"format": "json" if is_open_schema(schema) else schema}
@@ -55,7 +55,7 @@ class OllamaLLM(HttpLLM):
     async def tools(
         self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
     ) -> ToolReply:
-        """The model's next line in a conversation."""
+        """Return the model's next message."""
         messages = [
             {"role": "system", "content": system},
             *(_build_message(line, lines) for line in lines),
@@ -116,13 +116,13 @@ def _parse_call(tool_call: dict[str, Any], number: int) -> ToolCall:
 
 
 class OllamaEmbedder(HttpEmbedder):
-    """An embedder that an Ollama server runs."""
+    """An embedder on an Ollama server."""
 
     def __init__(self, provider: HttpProvider, options: ModelOptions, send: SendRequest) -> None:
         super().__init__(provider, options, send)
         self._is_legacy = False
 
-    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
+    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:  # noqa: ARG002
         payload = {"model": self._options.model}
         if not self._is_legacy:
             try:
@@ -145,11 +145,11 @@ class OllamaEmbedder(HttpEmbedder):
 
 
 def resolve_base_url(options: ModelOptions) -> ModelOptions:
-    """The options with the address that OLLAMA_HOST means, which may be a host, a host with a port or a URL."""
+    """Resolve OLLAMA_HOST, which may be a host, host:port or a URL."""
     if options.base_url or not (host_value := client.read_environment(HOST_VARIABLES)):
         return options
     parts = urlsplit(host_value if "://" in host_value else f"http://{host_value}")
-    host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname
+    host = "127.0.0.1" if parts.hostname in (None, "0.0.0.0") else parts.hostname  # noqa: S104
     netloc = f"[{host}]" if ":" in str(host) else host
     port = parts.port or (443 if parts.scheme == "https" else DEFAULT_PORT)
     key = options.api_key or client.read_environment(KEY_VARIABLES)

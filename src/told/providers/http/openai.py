@@ -1,4 +1,4 @@
-"""The OpenAI way of speaking: OpenAI, Azure, OpenRouter, and the servers that learnt it, from vLLM to LM Studio."""
+"""The OpenAI API: OpenAI, Azure, OpenRouter and compatible servers such as vLLM and LM Studio."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ AZURE_VERSION = "2024-10-21"
 
 
 class OpenAILLM(HttpLLM):
-    """A chat model behind the completions API; schemas are enforced where the server can, else asked for in words."""
+    """A chat-completions model; schemas are enforced where supported, else put in the prompt."""
 
     optional_fields = ("max_tokens", "temperature", "json_schema", "response_format")
 
     async def ask(
         self, system: str, user: str, *, schema: Mapping[str, Any] | None = None
     ) -> Reply:
-        """The model's reply."""
+        """Return the model's reply."""
 
         def build() -> dict[str, Any]:
             response_format = self._build_response_format(schema)
@@ -65,7 +65,7 @@ class OpenAILLM(HttpLLM):
     async def tools(
         self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
     ) -> ToolReply:
-        """The model's next line in a conversation."""
+        """Return the model's next message."""
         messages = [{"role": "system", "content": system}, *map(_build_message, lines)]
         tool_field = {"tools": self._describe_tools(tools)} if tools else {}
         body = await self._request(CHAT_PATH, lambda: {**self._build_body(messages), **tool_field})
@@ -92,7 +92,7 @@ class OpenAILLM(HttpLLM):
         return body
 
     def _build_response_format(self, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-        """How the answer is to be shaped, as far as this server can be bound."""
+        """Build the response format that this server supports."""
         if schema is None or "response_format" in self._unsupported:
             return {}
         if is_open_schema(schema) or "json_schema" in self._unsupported:
@@ -111,7 +111,7 @@ class OpenAILLM(HttpLLM):
 
 
 def is_strict_schema(schema: Any) -> bool:
-    """Whether a schema is one that OpenAI enforces to the letter: every property required, and no others allowed."""
+    """Return whether OpenAI can enforce a schema strictly."""
     if not isinstance(schema, Mapping):
         return True
     if schema.get("type") == "object":
@@ -151,7 +151,7 @@ def _parse_call(tool_call: dict[str, Any], number: int) -> ToolCall:
 class OpenAIEmbedder(HttpEmbedder):
     """An embedder behind the embeddings API."""
 
-    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:
+    async def _embed_batch(self, texts: Sequence[str], purpose: Purpose) -> list[Any]:  # noqa: ARG002
         payload = {"model": self._options.model, "input": list(texts), "encoding_format": "float"}
         size = {"dimensions": self._options.dimensions} if self._options.dimensions else {}
         body = await self._send(EMBED_PATH, {**payload, **size, **self._options.extra})
@@ -185,7 +185,7 @@ def _create_embedder(provider: HttpProvider, options: ModelOptions) -> OpenAIEmb
 
 
 def _create_azure_sender(provider: HttpProvider, options: ModelOptions) -> SendRequest:
-    """Azure has an address for each deployment, and its own header; its newer address speaks like everybody else."""
+    """Create a sender for Azure's per-deployment URLs and header."""
     url = (options.base_url or read_environment(provider.host_variables) or "").rstrip("/")
     api_version = options.api_version or read_environment(
         ("OPENAI_API_VERSION", "AZURE_OPENAI_API_VERSION")

@@ -1,4 +1,4 @@
-"""What is particular about a provider: its name, its address, the variables its key is in; and how it is opened."""
+"""Provider definitions (name, URL, key variables) and the base classes of HTTP models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from told.text.tokens import format_value, make_snippet, parse_lenient_json
 
 @cache
 def load_price_table() -> Mapping[str, tuple[float, float]]:
-    """Dollars for a million tokens read and written, by the beginning of a model's name."""
+    """Load dollars per million input and output tokens by model-name prefix."""
     text = resources.files("told.providers.http").joinpath("prices.json").read_text("utf-8")
     return {
         name: (input_price, output_price)
@@ -32,7 +32,7 @@ def load_price_table() -> Mapping[str, tuple[float, float]]:
 def price_usage(
     model: str, input_tokens: object, output_tokens: object, *, calls: int = 1
 ) -> Usage:
-    """What one call took, priced by the longest name in the table that the model's begins with."""
+    """Price one call by the longest matching model name."""
     prompt, completion = (
         count if isinstance(count, int) and count > 0 else 0
         for count in (input_tokens, output_tokens)
@@ -50,25 +50,30 @@ def price_usage(
 
 
 def _is_version_of(name: str, base: str) -> bool:
-    """Whether a name is the known one, or a version of it: `gpt-5-2025-08-07` is `gpt-5`, `gpt-5.4` is not."""
+    """Return whether a name is a dated version: `gpt-5-2025-08-07` of `gpt-5`, not `gpt-5.4`."""
     return name == base or name.startswith((f"{base}-", f"{base}@", f"{base}:"))
 
 
 SendRequest: TypeAlias = Callable[[str, Mapping[str, Any]], Awaitable[Any]]
-"""How a request gets to a model: a path and a body go out, the answer comes back as JSON."""
+"""A function that sends a path and body and returns the reply as JSON."""
 
 HeaderFactory: TypeAlias = Callable[[str | None], Mapping[str, str]]
-"""The headers a server wants, given the key for it."""
+"""A function from a key to request headers."""
 
 CLIENT_DEFAULTS = {"temperature": None, "max_tokens": None}
-"""What is left to a client that somebody else set up."""
+"""Options left to a client that the user configured."""
 
 OPTION_ALIASES = {
-    "openai_base_url": "base_url", "ollama_base_url": "base_url", "anthropic_base_url": "base_url",
-    "azure_endpoint": "base_url", "api_base": "base_url", "embedding_dims": "dimensions", "dim": "dimensions",
+    "openai_base_url": "base_url",
+    "ollama_base_url": "base_url",
+    "anthropic_base_url": "base_url",
+    "azure_endpoint": "base_url",
+    "api_base": "base_url",
+    "embedding_dims": "dimensions",
+    "dim": "dimensions",
     "azure_deployment": "model",
-}  # fmt: skip
-"""Names that other libraries have for the same options."""
+}
+"""Option names of other libraries."""
 
 DEFAULT_LIMITS = ClientLimits()
 NUMERIC_OPTIONS = ("temperature", "max_tokens", "dimensions", "timeout", "retries", "concurrency")
@@ -76,7 +81,7 @@ NUMERIC_OPTIONS = ("temperature", "max_tokens", "dimensions", "timeout", "retrie
 
 @dataclass(frozen=True, slots=True)
 class ModelOptions:
-    """How a model is to be opened; what is not given is the provider's to say."""
+    """Options of a model; unset ones use the provider's defaults."""
 
     model: str
     api_key: str | None = field(default=None, repr=False)
@@ -90,14 +95,14 @@ class ModelOptions:
     concurrency: int = DEFAULT_LIMITS.concurrency
     api_version: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
-    """Put into every request as it stands."""
+    """Fields merged into every request."""
     client: Any = None
-    """A client of the provider's own library, to be used instead of a connection of ours."""
+    """A client of the provider's own library, used in place of ours."""
     timing: ClientTiming | None = None
 
     @property
     def limits(self) -> ClientLimits:
-        """The patience these options ask for."""
+        """Return the client limits of these options."""
         return ClientLimits(
             timeout=self.timeout, retries=self.retries, concurrency=self.concurrency
         )
@@ -105,7 +110,7 @@ class ModelOptions:
 
 @dataclass(frozen=True, slots=True)
 class HttpProvider:
-    """A provider of models, callable with a model's name and options: the target of an entry point."""
+    """A provider; call it with a model name and options. Target of an entry point."""
 
     name: str
     title: str
@@ -113,14 +118,14 @@ class HttpProvider:
     base_url: str = ""
     model: str = ""
     key_variables: tuple[str, ...] = ()
-    """Variables the key may be in."""
+    """Environment variables for the key."""
     host_variables: tuple[str, ...] = ()
-    """Variables the address may be in."""
+    """Environment variables for the URL."""
     model_variables: tuple[str, ...] = ()
-    """Variables the model's name may be in."""
+    """Environment variables for the model name."""
     needs_key: bool = True
     order: int = 100
-    """Its place when a configured provider is looked for."""
+    """Priority among configured providers."""
     error_type: type[ToldError] = LLMError
 
     def __call__(
@@ -130,12 +135,12 @@ class HttpProvider:
         settings: Mapping[str, Any] | None = None,
         **overrides: Any,
     ) -> Any:
-        """The model of this name, or the provider's usual one."""
+        """Open the named or default model."""
         defaults = CLIENT_DEFAULTS if overrides.get("client") is not None else settings or {}
         return self.factory(self, self.parse_options(model, {**defaults, **overrides}))
 
     def configured(self, environment: Mapping[str, str]) -> str | None:
-        """The variable that says this provider may be used; None if nothing does."""
+        """Return the variable that configures this provider, or None."""
         required = () if self.base_url else (*self.host_variables, *self.model_variables)
         if not all(client.find_set_variable([name], environment) for name in required):
             return None
@@ -144,7 +149,7 @@ class HttpProvider:
         )
 
     def parse_options(self, model: str | None, raw_options: Mapping[str, Any]) -> ModelOptions:
-        """The options of somebody's choice, or what is wrong with them."""
+        """Parse user options or raise `ConfigError`."""
         options = {OPTION_ALIASES.get(name, name): value for name, value in raw_options.items()}
         options = {
             name: value
@@ -168,7 +173,7 @@ class HttpProvider:
                 suggest_option(unknown[0], allowed)
                 or f"Options: {', '.join(allowed)}; others go into extra."
             )
-            raise ConfigError(f"{self.title} takes no option {unknown[0]!r}.", hint=hint)
+            raise ConfigError(f"{self.title} has no option {unknown[0]!r}.", hint=hint)
         for name in NUMERIC_OPTIONS:
             if isinstance(value := options.get(name), bool) or not isinstance(
                 value, int | float | None
@@ -181,9 +186,10 @@ class HttpProvider:
     def create_client(
         self, options: ModelOptions, headers: HeaderFactory, root: str | None = None
     ) -> HttpClient:
-        """A connection to where the options or the environment say, with the key that belongs there.
+        """Create a client for the configured URL with its key.
 
-        A key of the environment is sent where the provider or the environment says, never to an address in code.
+        A key from the environment is only sent to the provider's or the environment's URL,
+        never to a URL in code.
         """
         url = options.base_url or client.read_environment(self.host_variables) or self.base_url
         if not url:
@@ -201,7 +207,7 @@ class HttpProvider:
             error_class = (
                 ModelMissing if issubclass(self.error_type, EmbeddingError) else ConfigError
             )
-            raise error_class(f"There is no key for {self.title}.", hint=hint)
+            raise error_class(f"No key is set for {self.title}.", hint=hint)
         return HttpClient(
             self.title,
             root or url,
@@ -215,19 +221,19 @@ class HttpProvider:
 
 
 def build_bearer_header(key: str | None) -> Mapping[str, str]:
-    """The header most servers want a key in."""
+    """Build an Authorization header."""
     return {"authorization": f"Bearer {key}"} if key else {}
 
 
 MAX_RAW_CHARS = 2000
-"""Characters of an unusable answer that an error keeps."""
+"""Characters of an unusable reply kept in an error."""
 
 
 class HttpLLM:
-    """A language model behind one of the wires; each adapter says how its provider is spoken to."""
+    """Base class of language models over HTTP."""
 
     optional_fields: tuple[str, ...] = ()
-    """Words of a request that can be done without, each as a server that does not know it complains of it."""
+    """Request fields that may be dropped, by the error text that names them."""
 
     def __init__(self, provider: HttpProvider, options: ModelOptions, send: SendRequest) -> None:
         self.model = f"{provider.name}:{options.model}"
@@ -239,7 +245,7 @@ class HttpLLM:
         return f"<{self.model}>"
 
     async def _request(self, path: str, build: Callable[[], dict[str, Any]]) -> Any:
-        """The answer to a request, built again without what the server turns out not to know."""
+        """Send a request; drop optional fields the server does not support."""
         while True:
             try:
                 return await self._send(path, merge_extra(build(), self._options.extra))
@@ -265,7 +271,7 @@ class HttpLLM:
         return price_usage(self._options.model, input_tokens, output_tokens)
 
     def _build_reply(self, text: object, usage: Usage, finish_reason: object, body: Any) -> Reply:
-        """An answer, if there is one; what was asked for and not given is an error that says why."""
+        """Build a reply, or raise if it is empty, refused or truncated."""
         if isinstance(text, str) and text.strip():
             return Reply(text, usage)
         raise self._empty_reply_error(finish_reason, body)
@@ -273,14 +279,14 @@ class HttpLLM:
     def _empty_reply_error(self, finish_reason: object, body: Any) -> LLMError:
         raw = make_snippet(json.dumps(body), MAX_RAW_CHARS)
         if finish_reason in TRUNCATION_REASONS:
-            message = f"{self._title} gave no answer within {self._options.max_tokens} tokens."
+            message = f"{self._title} returned no text within {self._options.max_tokens} tokens."
             return LLMError(
                 message,
                 hint="Raise llm_max_tokens: the model spent all it had on thinking.",
                 raw=raw,
             )
         reason = f" ({finish_reason})" if isinstance(finish_reason, str) and finish_reason else ""
-        return LLMError(f"{self._title} gave no answer{reason}.", raw=raw)
+        return LLMError(f"{self._title} returned no text{reason}.", raw=raw)
 
     def _refusal_error(self, reason: object) -> LLMError:
         return LLMError(
@@ -290,7 +296,7 @@ class HttpLLM:
         )
 
     def _describe_tools(self, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-        """The tools as most providers want them described."""
+        """Describe tools in the common function format."""
         described = [(tool, {"name": tool.name, "description": tool.description}) for tool in tools]
         return [
             {"type": "function", "function": {**description, "parameters": tool.parameters}}
@@ -312,7 +318,7 @@ class HttpLLM:
 
 
 def merge_extra(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, Any]:
-    """A request with what somebody wants in every request, the options inside its options too."""
+    """Merge extra fields into a request, nested mappings included."""
     nested = {
         name: {**body[name], **value}
         for name, value in extra.items()
@@ -322,11 +328,11 @@ def merge_extra(body: Mapping[str, Any], extra: Mapping[str, Any]) -> dict[str, 
 
 
 TRUNCATION_REASONS = ("length", "max_tokens", "MAX_TOKENS")
-"""How providers say that an answer ended for want of tokens."""
+"""Finish reasons that mean the reply ran out of tokens."""
 
 
 def get_path(value: Any, *path: str | int) -> Any:
-    """What stands at a place in an answer; None where there is no such place."""
+    """Return the value at a path in a reply, or None."""
     for step in path:
         if isinstance(step, int) and isinstance(value, list) and len(value) > step:
             value = value[step]
@@ -338,7 +344,7 @@ def get_path(value: Any, *path: str | int) -> Any:
 
 
 def get_objects(value: Any, *path: str | int) -> list[dict[str, Any]]:
-    """The objects of a list in an answer."""
+    """Return the objects of a list in a reply."""
     values = get_path(value, *path)
     return (
         [entry for entry in values if isinstance(entry, dict)] if isinstance(values, list) else []
@@ -346,7 +352,7 @@ def get_objects(value: Any, *path: str | int) -> list[dict[str, Any]]:
 
 
 def parse_arguments(raw: Any) -> Mapping[str, Any]:
-    """The arguments of a call, as an object or as JSON; none where they cannot be read, so that the tool says so."""
+    """Parse tool-call arguments; return none if unreadable, so that the tool reports it."""
     if isinstance(raw, str):
         try:
             raw = parse_lenient_json(raw)
@@ -356,17 +362,17 @@ def parse_arguments(raw: Any) -> Mapping[str, Any]:
 
 
 def find_tool_name(call_id: str | None, lines: Sequence[ChatLine]) -> str:
-    """The tool that a call of an earlier line named."""
+    """Return the tool name of an earlier call."""
     return next((call.name for line in lines for call in line.calls if call.id == call_id), "")
 
 
 def is_open_schema(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema asks for some JSON object and no more."""
+    """Return whether a schema accepts any JSON object."""
     return not (schema.keys() - {"type"})
 
 
 def add_schema_to_prompt(system: str, schema: Mapping[str, Any]) -> str:
-    """A system prompt that asks for JSON in words, for servers that cannot be bound to a schema."""
+    """Append a JSON request to the system prompt, for servers without schemas."""
     schema_text = (
         "" if is_open_schema(schema) else f" that fits this JSON schema:\n{json.dumps(schema)}"
     )
@@ -374,7 +380,7 @@ def add_schema_to_prompt(system: str, schema: Mapping[str, Any]) -> str:
 
 
 def create_method_sender(method: Callable[..., Any]) -> SendRequest:
-    """Requests as calls of a client's method: what would be the body are its arguments."""
+    """Create a sender that calls a client method with the body as arguments."""
 
     async def send(_: str, body: Mapping[str, Any]) -> Any:
         return response_to_json(await call_method(method, **body))
@@ -383,33 +389,38 @@ def create_method_sender(method: Callable[..., Any]) -> SendRequest:
 
 
 async def call_method(method: Callable[..., Any], **arguments: Any) -> Any:
-    """What a method answers, whichever colour it has; one that blocks does so in a thread."""
+    """Call a sync or async method; run sync ones in a thread."""
     reply = await asyncio.to_thread(method, **arguments)
     return await reply if hasattr(reply, "__await__") else reply
 
 
 def response_to_json(reply: Any) -> Any:
-    """An answer as the JSON it was made from."""
+    """Convert a client's response object to JSON."""
     if isinstance(reply, Mapping):
         return dict(reply)
     if callable(dump := getattr(reply, "model_dump", None)):
         return dump(mode="json", by_alias=True, exclude_none=True)
-    raise LLMError(f"A client answered with a {type(reply).__name__}, which told cannot read.")
+    raise LLMError(f"The client returned a {type(reply).__name__}, which told cannot read.")
 
 
 MODEL_DIMENSIONS: Mapping[str, int] = {
-    "text-embedding-3-small": 1536, "text-embedding-3-large": 3072, "text-embedding-ada-002": 1536,
-    "gemini-embedding-001": 3072, "nomic-embed-text": 768, "mxbai-embed-large": 1024, "all-minilm": 384,
-}  # fmt: skip
-"""Dimensions that need not be asked for."""
+    "text-embedding-3-small": 1536,
+    "text-embedding-3-large": 3072,
+    "text-embedding-ada-002": 1536,
+    "gemini-embedding-001": 3072,
+    "nomic-embed-text": 768,
+    "mxbai-embed-large": 1024,
+    "all-minilm": 384,
+}
+"""Known dimensions by model."""
 
 BATCH_SIZE = 96
 MAX_TEXT_CHARS = 16_000
-"""Characters of a text that are embedded: about what a model of eight thousand tokens can read."""
+"""Characters embedded per text, about 8,000 tokens."""
 
 
 class HttpEmbedder:
-    """An embedder behind one of the wires; each adapter says how its provider is spoken to."""
+    """Base class of embedders over HTTP."""
 
     def __init__(self, provider: HttpProvider, options: ModelOptions, send: SendRequest) -> None:
         self.model = f"{provider.name}:{options.model}"
@@ -423,18 +434,18 @@ class HttpEmbedder:
 
     @property
     def dim(self) -> int:
-        """The length of its vectors; where nobody said, one word is embedded to see."""
+        """Return the dimension; embed one word if it is unknown."""
         if self._dim is None:
             get_loop_thread().run_blocking(self.embed(["told"]))
         assert self._dim is not None
         return self._dim
 
     def expect(self, dim: int) -> None:
-        """Take somebody's word for its dimension, so that a store opens while its embedder is away."""
+        """Set the dimension, so that a store opens while the server is down."""
         self._dim = self._dim or dim
 
     async def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """One unit vector for each text, in order."""
+        """Return one unit vector per text, in order."""
         vectors: list[Vector] = []
         for start in range(0, len(texts), BATCH_SIZE):
             batch = [
@@ -453,7 +464,7 @@ class HttpEmbedder:
     def _check_count(self, vectors: list[Any], count: int) -> list[Any]:
         if len(vectors) != count:
             raise EmbeddingError(
-                f"{self._title} answered with {len(vectors)} vectors for {count} texts."
+                f"{self._title} returned {len(vectors)} vectors for {count} texts."
             )
         return vectors
 
@@ -463,16 +474,14 @@ class HttpEmbedder:
             or not vector
             or not all(isinstance(value, int | float) for value in vector)
         ):
-            raise EmbeddingError(f"{self._title} answered with something that is no vector.")
+            raise EmbeddingError(f"{self._title} returned a value that is not a vector.")
         length = sqrt(sum(value * value for value in vector))
         if not isfinite(length) or not length:
-            raise EmbeddingError(f"{self._title} answered with a vector that points nowhere.")
+            raise EmbeddingError(f"{self._title} returned a zero vector.")
         self._dim = self._dim or len(vector)
         if len(vector) != self._dim:
-            message = (
-                f"{self.model} answered with {len(vector)} numbers, and {self._dim} were expected."
-            )
-            raise EmbeddingError(message, hint="Give the dimensions that it has.")
+            message = f"{self.model} returned {len(vector)} dimensions; {self._dim} were expected."
+            raise EmbeddingError(message, hint="Set `dimensions` to the model's dimension.")
         return [value / length for value in vector]
 
     def _record_usage(self, input_tokens: object) -> None:

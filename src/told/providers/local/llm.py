@@ -1,4 +1,4 @@
-"""A language model on this machine: llama.cpp serves it on loopback, and the adapter for OpenAI's speech asks it."""
+"""A local language model: llama.cpp serves it on loopback, the OpenAI adapter calls it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONTEXT_TOKENS = 4096
 
 
 class LlamaServer:
-    """A model that is served on loopback for as long as this object lives."""
+    """A llama.cpp server on loopback that lives as long as this object."""
 
     def __init__(self, weights: Path, *, threads: int = 1, context: int = CONTEXT_TOKENS) -> None:
         import xllamacpp
@@ -32,14 +32,14 @@ class LlamaServer:
 
     @property
     def base_url(self) -> str:
-        """Where it answers, in the OpenAI way of speaking."""
+        """Return the server's OpenAI-compatible URL."""
         return f"{self._server.listening_address}/v1"
 
     def abandon(self) -> None:
-        """Destroy nothing of it when this process ends: in a child the threads that it would wait for are not there.
+        """Skip destruction in a forked child, where the server's threads do not exist.
 
-        That of the server is one reference that is never given back. What llama.cpp itself destroys at the end of every
-        process is not come to, where the system lets a process end before that with the code it was ending with.
+        The server keeps one reference forever, and the process exits before llama.cpp's own
+        destructors run, where the system allows it.
         """
         import ctypes
 
@@ -54,7 +54,7 @@ _servers: dict[Path, LlamaServer] = {}
 
 
 def get_server(name: str | None = None) -> LlamaServer:
-    """The server of an installed model, started once and shared by the whole process."""
+    """Return the shared server of an installed model."""
     if find_spec(RUNTIME_MODULE) is None:
         hint = "Run `pip install 'told[llm-local]'`."
         raise ConfigError(f"Language models on this machine need {RUNTIME_MODULE}.", hint=hint)
@@ -68,7 +68,7 @@ def get_server(name: str | None = None) -> LlamaServer:
         )
     if model.task != "chat":
         raise ConfigError(
-            f"{model.name} answers nothing; it embeds.",
+            f"{model.name} is an embedder, not a language model.",
             hint=f"Use it as embedder=local:{model.name}.",
         )
     weights = folder / model.network_filename
@@ -79,7 +79,7 @@ def get_server(name: str | None = None) -> LlamaServer:
 
 
 def open_llm(model: str | None = None, **options: Any) -> OpenAILLM:
-    """The language model of an installed name, or of the best one installed; options are those of the adapter."""
+    """Open the named or best installed language model."""
     name = (
         model
         or getattr(registry.find_best_installed("chat"), "name", None)

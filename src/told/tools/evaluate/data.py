@@ -1,4 +1,4 @@
-"""Conversations with questions whose evidence is known: the one format they are read from, and every mistake named."""
+"""Load benchmark conversations with labelled evidence and report format errors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FORMAT_HINT = "docs/reference/eval-format.md shows the format."
 
 @dataclass(frozen=True, slots=True)
 class EvalTurn:
-    """One thing that was said."""
+    """One turn of a conversation."""
 
     id: str
     session: str
@@ -38,18 +38,18 @@ class EvalTurn:
 
     @property
     def has_role_only(self) -> bool:
-        """Whether the speaker is known by role only."""
+        """Return whether the speaker is known by role only."""
         return self.speaker in SPEAKER_ROLES
 
     @property
     def content(self) -> str:
-        """What was said, and what the picture that came with it shows."""
+        """Return the text and the caption of its image."""
         return f"{self.text} [shares {self.caption}]" if self.caption else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class EvalQuestion:
-    """A question, the turns that hold its answer, and for an update which of them are superseded and current."""
+    """A question and its evidence turns; for an update, which are superseded and current."""
 
     id: str
     text: str
@@ -63,12 +63,12 @@ class EvalQuestion:
 
     @property
     def is_measurable(self) -> bool:
-        """Whether recall can be measured on it."""
+        """Return whether recall can be measured on it."""
         return self.answerable and bool(self.evidence)
 
     @property
     def superseded(self) -> tuple[str, ...]:
-        """The evidence of an update that no longer holds."""
+        """Return the evidence that an update made obsolete."""
         return tuple(turn_id for turn_id in self.oldest if turn_id not in self.newest)
 
 
@@ -82,22 +82,22 @@ class EvalConversation:
 
 
 def normalize_whitespace(text: str) -> str:
-    """A text with its white space folded."""
+    """Collapse white space."""
     return " ".join(text.split())
 
 
 def content_words(text: str) -> frozenset[str]:
-    """The content words of a text."""
+    """Return the content words of a text."""
     return frozenset(extract_terms(text))
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Parsing
 
 
 def load_conversations(
     path: Path, *, max_count: int | None = None, zone: str | None = None
 ) -> list[EvalConversation]:
-    """The conversations of a file, or the first so many; a mistake is named with its file, conversation and key."""
+    """Load conversations from a file; errors name the file, conversation and key."""
     location = ConfigLocation(str(path))
     rows = _read_json(path)
     if not isinstance(rows, list) or not rows:
@@ -126,7 +126,7 @@ def _read_json(path: Path) -> Any:
 
 
 def _parse_conversation(row: Any, location: ConfigLocation, zone: str | None) -> EvalConversation:
-    """One conversation; once its id is known, mistakes are named by it."""
+    """Parse one conversation; errors name its id once it is known."""
     name = (
         parse_text(row["id"], location.child("id"))
         if isinstance(row, Mapping) and "id" in row
@@ -236,7 +236,7 @@ def _with_update_evidence(
     turn_positions: Mapping[str, int],
     zone: str | None,
 ) -> EvalQuestion:
-    """An update whose file does not say which evidence is current: that of the latest session is."""
+    """Mark the latest session's evidence as current if the file does not say."""
     is_update = question.category.replace("_", "-") == KNOWLEDGE_UPDATE
     if not is_update or question.oldest or question.newest or not question.evidence:
         return question
@@ -251,7 +251,7 @@ def _with_update_evidence(
     )
 
 
-# Readers of values ----------------------------------------------------------------------------------------------------
+# Value readers
 
 
 def _read_mapping(
@@ -260,7 +260,7 @@ def _read_mapping(
     location: ConfigLocation,
     optional: Sequence[str] = ("speakers",),
 ) -> Any:
-    """The values of a mapping that lacks none of its keys; null stands for a key that was left out."""
+    """Read the values of a mapping; null counts as a missing key."""
     present = (
         {key: value for key, value in row.items() if value is not None}
         if isinstance(row, Mapping)
@@ -282,19 +282,19 @@ def _require_distinct(ids: Sequence[str], location: ConfigLocation, allowed: str
 
 
 def _read_nonempty_text(value: Any, location: ConfigLocation) -> str:
-    """A text that says something, kept as it is."""
+    """Read a non-empty text."""
     parse_text(value, location)
     return str(value)
 
 
 def _read_text(value: Any, location: ConfigLocation) -> str:
-    """A text, even an empty one."""
+    """Read a text, possibly empty."""
     if not isinstance(value, str):
         raise location.value_error(value, "a text")
     return value
 
 
-def _read_any(value: Any, location: ConfigLocation) -> Any:
+def _read_any(value: Any, location: ConfigLocation) -> Any:  # noqa: ARG001
     return value
 
 

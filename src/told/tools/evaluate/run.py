@@ -1,4 +1,4 @@
-"""The runner: told by its public face, over conversations whose evidence is known, once for each variant of it."""
+"""Run the recall benchmark through the public API, once per settings variant."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ BUDGETS = (500, 1000, 2000, 4000)
 RECALL_DEPTHS = (5, 10, 20, 50)
 NOT_FOUND = 10**6
 MAX_SCORE_PARTS = 3
-"""How many parts of a score are told of a miss."""
+"""Score parts reported per miss."""
 
 Metrics: TypeAlias = dict[str, float | None]
 
 
 @dataclass(frozen=True, slots=True)
 class EvalAnswer:
-    """What is offered for a question: the turns behind each hit, best first, and how sure the memory is."""
+    """The turns behind each hit, best first, and the confidence."""
 
     ranked: tuple[tuple[str, ...], ...]
     confidence: float
@@ -50,19 +50,19 @@ class EvalAnswer:
 
 @dataclass(frozen=True, slots=True)
 class QuestionResult:
-    """What became of one question: its figures by name."""
+    """The figures of one question."""
 
     conversation: str
     question: EvalQuestion
     confidence: float
     metrics: Mapping[str, float] = field(default_factory=dict)
     ranks: Mapping[str, int | None] = field(default_factory=dict)
-    """For each turn of the evidence, the place of the first hit that shows it, counted from one."""
+    """For each evidence turn, the 1-based rank of the first hit that shows it."""
     missing: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
-    """By budget, the evidence that does not stand in the context."""
+    """For each budget, the evidence that is not in the context."""
 
     def as_dict(self) -> dict[str, Any]:
-        """The row as JSON."""
+        """Return the row as JSON."""
         question = self.question
         return {
             "conversation": self.conversation,
@@ -83,7 +83,7 @@ def measure_question(
     answer: EvalAnswer,
     contexts: Mapping[int, str],
 ) -> QuestionResult:
-    """One question held against its evidence."""
+    """Measure one question against its evidence."""
     if not question.is_measurable:
         return QuestionResult(conversation.id, question, answer.confidence)
     evidence = [turn for turn in conversation.turns if turn.id in question.evidence]
@@ -104,7 +104,7 @@ def measure_question(
 
 
 def measure_ranking(ranked: Sequence[Sequence[str]], evidence: Sequence[str]) -> dict[str, float]:
-    """Recall at each depth and nDCG@10 by the turns behind the hits."""
+    """Compute recall at each depth and nDCG@10 from the turns behind the hits."""
     positions = first_positions(ranked)
     evidence_positions = [positions.get(turn_id, NOT_FOUND) for turn_id in evidence]
     recalls = {
@@ -115,7 +115,7 @@ def measure_ranking(ranked: Sequence[Sequence[str]], evidence: Sequence[str]) ->
 
 
 def compute_ndcg(positions: Sequence[int], depth: int) -> float:
-    """Normalised discounted gain of places counted from zero; turns that one hit stands for are wanted once."""
+    """Compute nDCG from 0-based positions; turns behind one hit count once."""
     hits = set(positions) - {NOT_FOUND}
     relevant_count = len(hits) + positions.count(NOT_FOUND)
     gain = sum(1 / log2(position + 2) for position in hits if position < depth)
@@ -123,7 +123,7 @@ def compute_ndcg(positions: Sequence[int], depth: int) -> float:
 
 
 def first_positions(ranked: Sequence[Sequence[str]]) -> dict[str, int]:
-    """Where each turn comes first, counted from zero."""
+    """Return the first 0-based position of each turn."""
     positions: dict[str, int] = {}
     for position, ids in enumerate(ranked):
         for turn_id in ids:
@@ -132,19 +132,19 @@ def first_positions(ranked: Sequence[Sequence[str]]) -> dict[str, int]:
 
 
 def find_missing_turns(text: str, evidence: Iterable[EvalTurn]) -> tuple[str, ...]:
-    """The turns whose text does not stand verbatim in a text, white space folded; to name their ids is not enough."""
+    """Return the evidence turns whose text is not verbatim in a context."""
     normalized = normalize_whitespace(text)
     return tuple(turn.id for turn in evidence if normalize_whitespace(turn.text) not in normalized)
 
 
 def compute_word_coverage(answer: str, text: str) -> float:
-    """The share of the answer's content words that stand in a text."""
+    """Return the share of the answer's content words found in a text."""
     answer_words = content_words(answer)
     return len(answer_words & content_words(text)) / len(answer_words) if answer_words else 1.0
 
 
 def is_newest_first(ranked: Sequence[Sequence[str]], question: EvalQuestion) -> bool:
-    """Whether the current evidence ranks before the superseded; neither found is not."""
+    """Return whether current evidence ranks above superseded evidence."""
     positions = first_positions(ranked)
     newest_position = min(positions.get(turn_id, NOT_FOUND) for turn_id in question.newest)
     return newest_position < min(
@@ -153,7 +153,7 @@ def is_newest_first(ranked: Sequence[Sequence[str]], question: EvalQuestion) -> 
 
 
 def compute_auroc(answerable: Sequence[float], unanswerable: Sequence[float]) -> float | None:
-    """How often an answerable question has the higher score; ties count half."""
+    """Compute the AUROC of confidence, answerable against unanswerable."""
     if not answerable or not unanswerable:
         return None
     wins = sum(
@@ -164,11 +164,11 @@ def compute_auroc(answerable: Sequence[float], unanswerable: Sequence[float]) ->
     return wins / (len(answerable) * len(unanswerable))
 
 
-# Many questions -------------------------------------------------------------------------------------------------------
+# Aggregation
 
 
 def summarize(rows: Sequence[QuestionResult]) -> Metrics:
-    """The mean of every figure over the questions that have it, and how well confidence tells them apart."""
+    """Average every figure and compute the AUROC."""
     names = dict.fromkeys(name for row in rows for name in row.metrics)
     means: Metrics = {
         name: fmean(row.metrics[name] for row in rows if name in row.metrics) for name in names
@@ -181,20 +181,20 @@ def summarize(rows: Sequence[QuestionResult]) -> Metrics:
 
 
 def summarize_by_category(rows: Sequence[QuestionResult]) -> dict[str, Metrics]:
-    """The same for each category."""
+    """Summarise each category."""
     return summarize_groups(rows, lambda row: row.question.category)
 
 
 def summarize_groups(
     rows: Sequence[QuestionResult], key: Callable[[QuestionResult], str]
 ) -> dict[str, Metrics]:
-    """The same for each group in which recall can be measured."""
+    """Summarise each group in which recall is measurable."""
     names = sorted({key(row) for row in rows if row.question.is_measurable})
     return {name: summarize([row for row in rows if key(row) == name]) for name in names}
 
 
 def diff_metrics(metrics: Metrics, base: Metrics) -> Metrics:
-    """By how much figures lie above those of a base, where both have them."""
+    """Subtract base figures where both exist."""
     return {
         name: value - base_value
         for name, value in metrics.items()
@@ -202,16 +202,16 @@ def diff_metrics(metrics: Metrics, base: Metrics) -> Metrics:
     }
 
 
-# Misses ---------------------------------------------------------------------------------------------------------------
+# Misses
 
 
 def headline_budget(budgets: Sequence[int], target: int = 1000) -> int:
-    """The budget whose figures stand for the run: the nearest to the default of a context."""
+    """Return the budget nearest to the default context budget."""
     return min(budgets, key=lambda budget: (abs(budget - target), budget))
 
 
 def sample_misses(rows: Sequence[QuestionResult], budget: int, limit: int) -> list[QuestionResult]:
-    """So many of the questions with evidence missing at a budget, evenly spaced over all of them."""
+    """Sample questions with missing evidence, evenly spaced."""
     missed = [row for row in rows if row.missing.get(budget)]
     count = min(limit, len(missed))
     return [missed[index * len(missed) // count] for index in range(count)]
@@ -220,7 +220,7 @@ def sample_misses(rows: Sequence[QuestionResult], budget: int, limit: int) -> li
 def compare_score_parts(
     parts: Mapping[str, float | None], best: Mapping[str, float | None]
 ) -> list[dict[str, Any]]:
-    """The parts of a missed memory's score that differ most from those of the best hit, by their relative size."""
+    """Return the score parts of a missed memory that differ most from the best hit's."""
 
     def relative_gap(name: str) -> float:
         missed_score, best_score = (scores.get(name) or 0.0 for scores in (parts, best))
@@ -241,7 +241,7 @@ VectorMap = MutableMapping[bytes, bytes]
 
 
 class CachingEmbedder:
-    """An embedder that keeps its vectors; `seconds` is the time spent in here, by whoever asked."""
+    """An embedder that caches its vectors; `seconds` is the time spent embedding."""
 
     def __init__(self, inner: Embedder, cache: VectorMap) -> None:
         self.inner = inner
@@ -257,7 +257,7 @@ class CachingEmbedder:
         self.seconds = 0.0
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """One vector for each text, computed or remembered."""
+        """Return one vector per text, cached or computed."""
         started = perf_counter()
         keys = [self._cache_key(text, purpose) for text in texts]
         missing = list(
@@ -285,7 +285,7 @@ class CachingEmbedder:
 
 
 class EmbedderPool:
-    """The embedders of a run by the names they are chosen by, each opened once, all sharing what they computed."""
+    """The embedders of a run by name, opened once, with a shared cache."""
 
     def __init__(self, default: str, cache: VectorMap | None = None) -> None:
         self.default = default
@@ -293,7 +293,7 @@ class EmbedderPool:
         self._opened: dict[str, CachingEmbedder | None] = {}
 
     def get(self, choice: str | None = None) -> CachingEmbedder | None:
-        """The embedder a choice names, or the default; None where there is to be none, or none is installed."""
+        """Return the chosen or default embedder, or None if there is none."""
         name = choice or self.default
         if name not in self._opened:
             with Memory("ram://", embedder=name) as memory:
@@ -303,43 +303,43 @@ class EmbedderPool:
 
     @property
     def seconds(self) -> float:
-        """The time spent in all of them."""
+        """Return the time spent embedding."""
         return sum(embedder.seconds for embedder in self._opened.values() if embedder is not None)
 
 
 DEFAULT_VARIANT = "told"
 SEARCH_DEPTH = max(RECALL_DEPTHS)
 FIXED_SETTINGS = {"store": "Name it with --store.", "account": "Name it with --account."}
-"""Settings a variant cannot change, and what to do instead."""
+"""Settings a variant cannot change, and the alternative."""
 
 EvalProgress: TypeAlias = Callable[[int], None]
 
 
 class EvalTarget(Protocol):
-    """One way to remember a conversation."""
+    """A memory system under test."""
 
     name: str
 
     def ingest(self, conversation: EvalConversation) -> None:
-        """Read the whole conversation; questions are about the one read last."""
+        """Ingest a conversation; later questions are about it."""
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
-        """The best hits."""
+        """Return the best hits."""
 
     def context(self, question: EvalQuestion, budget: int) -> str:
-        """A text of at most so many tokens."""
+        """Return a context within a token budget."""
 
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """told with some settings changed."""
+    """A named set of changed settings."""
 
     name: str = DEFAULT_VARIANT
     settings: Mapping[str, Any] = field(default_factory=dict)
 
 
 def check_settings(pairs: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Settings by name, each of the right type and range."""
+    """Validate settings given as name-value pairs."""
     for name in pairs:
         if name in FIXED_SETTINGS:
             raise ConfigError(
@@ -348,11 +348,11 @@ def check_settings(pairs: Mapping[str, Any], where: str) -> dict[str, Any]:
     return {name: check_setting(name, value, where) for name, value in pairs.items()}
 
 
-# told -----------------------------------------------------------------------------------------------------------------
+# told
 
 
 class ToldTarget:
-    """told as its users have it."""
+    """told through its public API."""
 
     def __init__(self, memory: Memory, name: str = DEFAULT_VARIANT) -> None:
         self.name = name
@@ -362,7 +362,7 @@ class ToldTarget:
         self.warnings: dict[str, None] = {}
 
     def ingest(self, conversation: EvalConversation) -> None:
-        """Add the turns of each session in one call, with their times, speakers and ids."""
+        """Add each session's turns in one call, with times, speakers and ids."""
         self.select_conversation(conversation)
         for session, turns in groupby(conversation.turns, key=lambda turn: turn.session):
             try:
@@ -384,7 +384,7 @@ class ToldTarget:
         )
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
-        """The best hits, each as the turns it stands for."""
+        """Return the best hits as turn ids."""
         options = _supported_options(self.memory.search, reference_date=question.date)
         result = self.memory.search(
             question.text, user_id=self.user, limit=SEARCH_DEPTH, explain=True, **options
@@ -395,7 +395,7 @@ class ToldTarget:
         )
 
     def context(self, question: EvalQuestion, budget: int) -> str:
-        """The context for a question, counted once more by whoever measures."""
+        """Build the context for a question; check its token count."""
         options = _supported_options(self.memory.context, reference_date=question.date)
         bundle = self.memory.context(question.text, user_id=self.user, budget=budget, **options)
         assert count_tokens(bundle.text, self.memory.engine.settings.encoding) <= budget, (
@@ -404,7 +404,7 @@ class ToldTarget:
         return bundle.text
 
     def explain_missing_turn(self, question: EvalQuestion, missing: EvalTurn) -> dict[str, Any]:
-        """What the trace says of a turn that was not found: its fate, and where its score falls behind the best."""
+        """Explain a missed turn: the stage that dropped it and where its score falls short."""
         options = _supported_options(self.memory.explain, reference_date=question.date)
         candidates = self.memory.explain(
             question.text, user_id=self.user, limit=SEARCH_DEPTH, **options
@@ -423,7 +423,7 @@ class ToldTarget:
         }
 
     def _turn_ids(self, hit: Mapping[str, Any]) -> tuple[str, ...]:
-        """The turns a hit stands for: its own and those that said the very same."""
+        """Return the turns of a hit: its own and exact duplicates."""
         own_id = hit["metadata"].get("id")
         return tuple(
             dict.fromkeys(
@@ -439,7 +439,7 @@ class ToldTarget:
 
 
 def to_message(turn: EvalTurn) -> dict[str, Any]:
-    """A turn as told takes it."""
+    """Convert a turn to a message for `add`."""
     speaker = (
         {"role": turn.speaker} if turn.has_role_only else {"role": "user", "name": turn.speaker}
     )
@@ -448,7 +448,7 @@ def to_message(turn: EvalTurn) -> dict[str, Any]:
 
 
 def group_turn_ids_by_text(turns: Sequence[EvalTurn]) -> dict[str, tuple[str, ...]]:
-    """Turns that say the same are one memory, so a hit on one is a hit on all."""
+    """Group turn ids by text; identical turns are one memory."""
     ids_by_text: dict[str, list[str]] = {}
     for turn in turns:
         ids_by_text.setdefault(normalize_whitespace(turn.content), []).append(turn.id)
@@ -456,7 +456,7 @@ def group_turn_ids_by_text(turns: Sequence[EvalTurn]) -> dict[str, tuple[str, ..
 
 
 def search_confidence(result: Mapping[str, Any]) -> float:
-    """How sure a search is: its own word where it gives one, else the best raw cosine, else the best score."""
+    """Return a search's confidence: its own, else the best cosine, else the best score."""
     if result.get("confidence") is not None:
         return float(result["confidence"])
     hits = result["results"]
@@ -466,19 +466,19 @@ def search_confidence(result: Mapping[str, Any]) -> float:
 
 
 def _supported_options(verb: Any, **options: Any) -> dict[str, Any]:
-    """The options that are given and that this version of the verb takes."""
+    """Return the given options that this version of the verb accepts."""
     parameters = inspect.signature(verb).parameters
     return {
         name: value for name, value in options.items() if value is not None and name in parameters
     }
 
 
-# Measuring ------------------------------------------------------------------------------------------------------------
+# Measuring
 
 
 @dataclass(slots=True)
 class EvalRun:
-    """What one contender did on one file."""
+    """The results of one target on one file."""
 
     name: str
     budgets: Sequence[int] = BUDGETS
@@ -495,12 +495,12 @@ class EvalRun:
 
     @property
     def overall(self) -> Metrics:
-        """The figures over every question."""
+        """Return the figures over every question."""
         return summarize(self.rows)
 
     @property
     def cost(self) -> dict[str, float | None]:
-        """What it took beside the embedding: milliseconds of a turn, a search and a context, and bytes of a turn."""
+        """Return milliseconds per operation and bytes per turn, without embedding."""
         question_count = max(len(self.rows), 1)
         return {
             "ingest_ms_per_turn": 1e3 * self.ingest_seconds / max(self.turns, 1),
@@ -512,7 +512,7 @@ class EvalRun:
         }
 
     def as_dict(self) -> dict[str, Any]:
-        """The run as JSON."""
+        """Return the run as JSON."""
         return {
             "name": self.name,
             "settings": dict(self.settings),
@@ -534,7 +534,7 @@ def measure_target(
     clock: Callable[[], float] = perf_counter,
     tick: EvalProgress = lambda _: None,
 ) -> EvalRun:
-    """One contender on every conversation; `tick` hears of each turn and question that is done."""
+    """Measure a target on every conversation; call `tick` after each turn and question."""
     run = EvalRun(target.name, budgets)
     for conversation in conversations:
         start = clock()
@@ -565,13 +565,13 @@ def _measure_question(
 
 
 def count_steps(conversations: Sequence[EvalConversation]) -> int:
-    """How many ticks one contender takes."""
+    """Return the number of ticks per target."""
     return sum(
         len(conversation.turns) + len(conversation.questions) for conversation in conversations
     )
 
 
-# Variants -------------------------------------------------------------------------------------------------------------
+# Variants
 
 
 def evaluate(
@@ -585,7 +585,7 @@ def evaluate(
     account: str | None = None,
     tick: EvalProgress = lambda _: None,
 ) -> list[EvalRun]:
-    """Every variant on the same conversations, each in a new store; the first in a store to keep, if one is named."""
+    """Run every variant on the same conversations, each in a new store."""
     return [
         _measure_variant(
             variant,
@@ -632,7 +632,7 @@ def _measure_variant(
 
 
 def _clock_without_embedding(embedders: EmbedderPool) -> Callable[[], float]:
-    """A clock that stands still while an embedder computes."""
+    """Return a clock that pauses while an embedder computes."""
     return lambda: perf_counter() - embedders.seconds
 
 
@@ -640,7 +640,7 @@ def _clock_without_embedding(embedders: EmbedderPool) -> Callable[[], float]:
 def _open_target(
     variant: Variant, embedders: EmbedderPool, url: str, account: str | None
 ) -> Iterator[ToldTarget]:
-    """A memory with the settings of a variant, in a store that must be empty."""
+    """Open a memory with a variant's settings in an empty store."""
     embedder: CachingEmbedder | str = embedders.get(variant.settings.get("embedder")) or "none"
     settings = {
         "durability": "normal",
@@ -655,7 +655,7 @@ def _open_target(
 
 
 def _store_size(url: str, account: str | None) -> int | None:
-    """The size of a store once it was closed, which moves its log into place; one in RAM is gone by then."""
+    """Return a closed store's size in bytes, or None for an in-memory store."""
     with Memory(url, embedder="none", account=account) as memory:
         stats = memory.stats()
     return int(stats["bytes"]) if stats["entries"] else None
@@ -664,7 +664,7 @@ def _store_size(url: str, account: str | None) -> int | None:
 def explain_misses(
     target: ToldTarget, conversations: Sequence[EvalConversation], run: EvalRun, limit: int
 ) -> list[dict[str, Any]]:
-    """Some of the misses at the budget that stands for the run, each with what the trace says of it."""
+    """Explain sampled misses at the headline budget."""
     by_id = {conversation.id: conversation for conversation in conversations}
     budget = headline_budget(run.budgets)
     return [
