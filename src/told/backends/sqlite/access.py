@@ -33,7 +33,7 @@ KnownThreads: TypeAlias = frozenset[str]
 
 
 def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> int:
-    """Write an access batch: counts, log rows, topic co-occurrence and review tasks; return the new tasks."""
+    """Write an access batch; return how many of its tasks are new."""
     known_threads = _find_known_threads(
         db,
         account,

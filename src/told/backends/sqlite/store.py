@@ -1,4 +1,4 @@
-"""The embedded store: ledger, views, full text and vectors in one SQLite file that many processes may share."""
+"""The SQLite store: ledger, views and index in one file that processes may share."""
 
 from __future__ import annotations
 
@@ -80,21 +80,21 @@ from told.runtime import at_fork
 T = TypeVar("T")
 
 
-class SqliteOverlay:
-    """`told.ports.Overlay` over the tables of a file."""
+class SqliteSideData:
+    """The access log and queue ports over the tables of a file."""
 
     _database: Database
     _write: GroupCommitWriter
 
     @contextmanager
     def _read_account(self, account: str) -> Iterator[tuple[apsw.Connection, int]]:
-        """A snapshot and the number of an account; an account never written to has none that matches anything."""
+        """Open a snapshot and return it with the account's id, or 0 if there is none."""
         with self._database.read_transaction() as db:
             row = run_query(db, "account", account).fetchone()
             yield db, 0 if row is None else row[0]
 
     def _write_account(self, account: str, work: Callable[[apsw.Connection, int], T]) -> T | None:
-        """Write to an account; to one that was never written to there is nothing to add that counts."""
+        """Write to an account; do nothing if it was never written to."""
 
         def job(db: apsw.Connection) -> T | None:
             row = run_query(db, "account", account).fetchone()
@@ -118,7 +118,7 @@ class SqliteOverlay:
             ticks = [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
         return TickTotals(totals, ticks)
 
-    # What reads leave behind
+    # Access log
 
     def record_accesses(self, account: str, batch: AccessBatch) -> int:
         """Apply a batch of accesses in one transaction; return how many tasks are new."""
@@ -132,7 +132,7 @@ class SqliteOverlay:
     def cooccurrence(
         self, account: str, topics: Sequence[str]
     ) -> Mapping[tuple[str, str], AccessCount]:
-        """How often topics came up together with others."""
+        """Return the counts of pairs with any of these topics."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "met", account_id, to_json_list(topics)).fetchall()
         return {(one, other): AccessCount(count, last) for one, other, count, last in rows}
@@ -148,17 +148,17 @@ class SqliteOverlay:
         ]
         return AccessHistory(records, [AccessState(*row) for row in states])
 
-    # What is to be thought over
+    # Queue
 
     def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
-        """The open tasks, most urgent first."""
+        """Return open tasks, the most urgent first."""
         with self._read_account(account) as (db, account_id):
             return [
                 access.parse_task(row) for row in run_query(db, "tasks", account_id, max(limit, 0))
             ]
 
     def claim_tasks(self, account: str, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
-        """Take tasks that are due and free."""
+        """Claim due tasks whose lease is free."""
         return (
             self._write_account(
                 account,
@@ -168,7 +168,7 @@ class SqliteOverlay:
         )
 
     def complete_tasks(self, account: str, task_ids: Sequence[int]) -> int:
-        """Close tasks; how many there were."""
+        """Delete tasks and return how many there were."""
         return (
             self._write_account(
                 account, lambda db, account_id: access.complete_tasks(db, account_id, task_ids)
@@ -176,12 +176,10 @@ class SqliteOverlay:
             or 0
         )
 
-    # What consumers note for themselves
-
     def read_notes(
         self, account: str, consumer: str, keys: Sequence[str] | None = None
     ) -> Mapping[str, bytes]:
-        """What a consumer noted."""
+        """Return a consumer's notes."""
         with self._read_account(account) as (db, account_id):
             if keys is None:
                 return dict(run_query(db, "notes", account_id, consumer).fetchall())
@@ -213,7 +211,7 @@ LATEST_AS_OF = AsOf(LATEST, 0)
 EMPTY_HEAD = Head(0, 0, GENESIS)
 
 
-class SqliteStore(SqliteOverlay):
+class SqliteStore(SqliteSideData):
     """A store in one file."""
 
     def __init__(self, path: Path, mint: IdGenerator, options: Mapping[str, Any]) -> None:
@@ -237,20 +235,20 @@ class SqliteStore(SqliteOverlay):
         self.scrub()
 
     def prepare_fork(self) -> None:
-        """Before a fork: once nobody writes or reads, no connection is open that a child could inherit."""
+        """Close all connections before a fork, so that the child inherits none."""
         if not self._database.closed and self._write.pause_writes():
             self._forking_thread = threading.get_ident()
             self._database.close_before_fork()
 
     def resume_in_parent(self) -> None:
-        """After a fork, in the parent: go on."""
+        """Resume in the parent after a fork."""
         if self._forking_thread == threading.get_ident():
             self._forking_thread = None
             self._database.resume_after_fork()
             self._write.resume_writes()
 
     def reset_in_child(self) -> None:
-        """After a fork, in the child: begin anew."""
+        """Start with new connections in the child after a fork."""
         self._database.reset_in_child(
             closed_before_fork=self._forking_thread == threading.get_ident()
         )
@@ -261,13 +259,13 @@ class SqliteStore(SqliteOverlay):
         )
 
     def watch(self, callback: Callable[[str], object]) -> None:
-        """Be told of each named step of a commit, as crash tests are."""
+        """Call back at each named step of a commit; used by crash tests."""
         self._write.watch = callback
 
-    # Writing
+    # Ledger
 
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
-        """Seal, fold and make durable, together with whoever else is waiting."""
+        """Seal, fold and make durable, in one transaction with other waiting commits."""
         write = self._write
         return write(
             lambda db: commit_batch(
@@ -278,7 +276,7 @@ class SqliteStore(SqliteOverlay):
         )
 
     def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
-        """Append entries sealed elsewhere."""
+        """Append entries sealed elsewhere; return how many were new."""
         new, shredded = self._write(lambda db: import_entries(db, account, entries, fold))
         if shredded:
             self.index.cache.clear()
@@ -287,19 +285,19 @@ class SqliteStore(SqliteOverlay):
     def erase(
         self, account: str, seqs: Sequence[int], draft: Draft
     ) -> tuple[Entry, Mapping[str, int]]:
-        """Destroy content and leave a tombstone; the file owes a scrub from then on."""
+        """Destroy content, append a tombstone and mark the file for scrubbing."""
         result = self._write(lambda db: erase_entries(db, self.mint, account, seqs, draft))
         self.index.cache.clear()
         return result
 
     def reset(self, account: str, draft: Draft) -> Entry:
-        """Destroy an account and begin a new chain."""
+        """Destroy an account's ledger and begin a new chain."""
         entry = self._write(lambda db: reset_account(db, self.mint, account, draft))
         self.index.cache.clear()
         return entry
 
     def scrub(self) -> Sequence[str]:
-        """Leave no trace of destroyed content anywhere in the store's files, if any is owed."""
+        """Remove traces of destroyed content from the files, if a scrub is due."""
         if not self._write.read_on_writer(lambda db: run_query(db, "scrub_owed").get):
             return ()
         return self._write.run_exclusive(lambda db: integrity.scrub_file(db, vacuum=self._vacuum))
@@ -309,8 +307,6 @@ class SqliteStore(SqliteOverlay):
         counts = self._write(lambda db: rebuild_views(db, account, views, fold))
         self.index.cache.clear()
         return counts
-
-    # The ledger
 
     def list_accounts(self) -> Mapping[str, Sequence[View]]:
         """Return every account that has a ledger, with its stale views."""
@@ -360,13 +356,13 @@ class SqliteStore(SqliteOverlay):
         return [parse_entry(row, account) for row in rows]
 
     def tombstoned_digests(self, digests: Sequence[bytes]) -> frozenset[bytes]:
-        """Which digests belong to erased content."""
+        """Return the digests of erased content."""
         with self._database.read_transaction() as db:
             return frozenset(
                 digest for (digest,) in run_query(db, "tombstoned", to_hex_list(digests))
             )
 
-    # The views
+    # Facts
 
     def lookup_existing(
         self,
@@ -378,7 +374,7 @@ class SqliteStore(SqliteOverlay):
         *,
         include_last_turn: bool = False,
     ) -> ExistingState:
-        """What exactly this scope already holds."""
+        """Return what exactly this scope already has."""
         return self._write.read_on_writer(
             lambda db: lookup_existing(
                 db, scope, md5s, digests, key, text_hashes, include_last_turn=include_last_turn
@@ -393,20 +389,20 @@ class SqliteStore(SqliteOverlay):
         slots: Sequence[tuple[str, str]] = (),
         kinds: Sequence[str] = (),
     ) -> Sequence[Fact]:
-        """What exactly this scope holds of some subjects or kinds."""
+        """Return the current facts of exactly this scope in some slots or of some kinds."""
         return self._write.read_on_writer(
             lambda db: load_current_facts(db, scope, now, slots, kinds)
         )
 
     def find_facts(self, query: FactQuery) -> Sequence[Fact]:
-        """The facts a scope held at a point in time, oldest first."""
+        """Return the facts visible to a scope at a point in time, oldest first."""
         with self._read_account(query.scope.account) as (db, account_id):
             return find_facts(
                 db, account_id, query, list(find_visible_spaces(db, account_id, query.scope))
             )
 
     def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
-        """A thread's version at a point on both axes."""
+        """Return the version of a thread at a point in time."""
         at = as_of or LATEST_AS_OF
         bounds: dict[str, Any] = {"thread": thread, "seq": at.seq}
         with self._read_account(account) as (db, account_id):
@@ -452,7 +448,7 @@ class SqliteStore(SqliteOverlay):
     def find_links(
         self, account: str, nodes: Sequence[str], seq: int | None = None
     ) -> Sequence[Link]:
-        """The links that touch any of these nodes."""
+        """Return the links that touch any of these nodes."""
         at = LATEST if seq is None else seq
         with self._read_account(account) as (db, account_id):
             bounds = {
@@ -467,12 +463,12 @@ class SqliteStore(SqliteOverlay):
             ]
 
     def list_scopes(self, account: str) -> Sequence[Scope]:
-        """Every exact scope that something is left of."""
+        """Return every exact scope that has rows."""
         with self._read_account(account) as (db, account_id):
             return rows.list_scopes(db, account_id, account)
 
     def scope_tallies(self, account: str) -> Sequence[ScopeTally]:
-        """How much is in every exact scope."""
+        """Return the memories and the first and last write of each exact scope."""
         with self._read_account(account) as (db, account_id):
             return rows.count_by_scope(db, account_id, account)
 
@@ -485,7 +481,7 @@ class SqliteStore(SqliteOverlay):
         *,
         newest: bool = False,
     ) -> Sequence[StoredTurn]:
-        """What exactly this scope holds of what was said, between two positions."""
+        """Return the turns of exactly this scope between two positions."""
         with self._read_account(scope.account) as (db, account_id):
             return rows.list_turns(db, account_id, scope, after, before, limit, newest=newest)
 
@@ -497,7 +493,7 @@ class SqliteStore(SqliteOverlay):
         source: str | None = None,
         ids: Sequence[str] = (),
     ) -> Sequence[EvidenceRow]:
-        """Evidence by scope, by source or by id."""
+        """Return the evidence that meets all given conditions."""
         with self._read_account(account) as (db, account_id):
             if scope is not None:
                 rows = run_query(
@@ -529,7 +525,7 @@ class SqliteStore(SqliteOverlay):
             ]
 
     def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
-        """Every row of a view, for comparison."""
+        """Return the stored rows of a view, postings included, for tests."""
         with self._read_account(account) as (db, account_id):
             view_rows = run_query(db, f"rows_{view}", *get_id_range(account_id)).fetchall()
             if view == "passages":
@@ -537,14 +533,14 @@ class SqliteStore(SqliteOverlay):
         return iter(view_rows)
 
     def rows_between(self, account: str, after: int, upto: int) -> Sequence[ViewRow]:
-        """The rows the views have of some entries."""
+        """Return the view rows of some entries."""
         with self._read_account(account) as (db, account_id):
             return load_view_rows(db, account_id, account, after, upto)
 
     # Vectors
 
     def current_model(self) -> tuple[str, int] | None:
-        """The embedder this store is indexed with."""
+        """Return the model the store is bound to."""
         model = self._write.read_on_writer(
             lambda db: get_current_model(db, self._write.get_read_cache(db))
         )
@@ -597,29 +593,29 @@ class SqliteStore(SqliteOverlay):
     def put_vectors(
         self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None
     ) -> None:
-        """Remember vectors by text hash."""
+        """Store vectors by text hash."""
         self._write(lambda db: put_vectors(db, vectors_, model))
 
     # Consumers
 
     def get_cursor(self, account: str, consumer: str) -> int:
-        """How far a consumer has come."""
+        """Return the position a consumer has reached."""
         with self._read_account(account) as (db, account_id):
             return run_query(db, "cursor", account_id, consumer).get or 0
 
     def record_fault(
         self, account: str, consumer: str, seq: int, error: str, raw: str = ""
     ) -> None:
-        """Keep what a consumer could not do."""
+        """Record a failure; a repeated one counts another attempt."""
         at = self.mint.now()
         self._write(lambda db: record_fault(db, account, consumer, seq, error, raw, at))
 
     def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
-        """Forget faults that were mended or given up; how many there were."""
+        """Delete faults and return how many there were."""
         return self._write(lambda db: delete_faults(db, account, fault_ids))
 
     def list_faults(self, account: str) -> Sequence[Fault]:
-        """What consumers could not do."""
+        """Return all faults in the order they first occurred."""
         with self._read_account(account) as (db, account_id):
             return [Fault(row[0], account, *row[1:]) for row in run_query(db, "faults", account_id)]
 
@@ -635,15 +631,13 @@ class SqliteStore(SqliteOverlay):
                 blobs = [blob for blob in loaded if blob is not None]
         return {blob.hash: blob for blob in blobs}
 
-    # Recalls
-
     def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
-        """How often threads were recalled."""
+        """Return how often threads were recalled."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "touched", account_id, to_json_list(threads)).fetchall()
         return {thread: AccessCount(count, last) for thread, count, last in rows}
 
-    # Care
+    # Maintenance
 
     def check_integrity(self, *, types_only: bool = False) -> Sequence[str]:
         """Return the problems of the file and of the index."""
@@ -653,28 +647,28 @@ class SqliteStore(SqliteOverlay):
             return integrity.check_store(db)
 
     def repair(self) -> int:
-        """Make damaged parts of the index anew; return how many there were."""
+        """Rebuild damaged parts of the index; return how many there were."""
         repaired = self._write(integrity.repair_index)
         self.index.cache.clear()
         return repaired
 
     def get_stats(self, account: str) -> Mapping[str, Any]:
-        """Counts and sizes."""
+        """Return counts and sizes."""
         with self._read_account(account) as (db, account_id):
             return integrity.collect_stats(db, account_id or None, self.path)
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy while others go on."""
+        """Write a consistent copy without blocking others."""
         with self._database.borrow_connection() as db:
             integrity.write_backup(db, target)
 
     def close(self) -> None:
-        """Close every connection, once the write that is going on is done; closing twice is fine."""
+        """Close all connections after the current write; closing twice is allowed."""
         self._write.close()
 
 
 def open_store(
     url: str, *, mint: IdGenerator | None = None, settings: Mapping[str, Any] | None = None
 ) -> SqliteStore:
-    """Open the store a `sqlite:///` URL names, making it if it is not there."""
+    """Open the store of a `sqlite:///` URL; create the file if it is missing."""
     return SqliteStore(parse_url(url), mint or IdGenerator(), settings or {})
