@@ -16,7 +16,8 @@ DATALESS := $(if $(TOLD_EVAL_DATA),,bench/recall.py)
 BENCHES := $(filter-out bench/_% bench/__init__.py $(DATALESS),$(sort $(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo museum test lint types ocr suite bench docs docs-check crash clean llm
+.PHONY: help setup demo museum test lint types ocr suite bench generate generate-check docs docs-check
+.PHONY: crash clean llm
 .DELETE_ON_ERROR:
 
 help:  ## list the targets
@@ -39,7 +40,7 @@ demo: setup  ## remember a year of conversation and look around in it
 museum: $(STAMP)  ## talk to a museum guide that remembers; make museum ARGS=--replay plays a visit
 	@$(BIN)/python examples/museum/guide.py $(ARGS)
 
-test: lint types docs-check llm ocr suite  ## everything that must be green: lint, types, generated docs, the whole suite
+test: lint types generate-check docs-check llm ocr suite  ## everything that must be green: lint, types, generated code and docs, the whole suite
 
 # Once, whether it works or not: the one test that talks to a real model is skipped where there is none.
 llm: $(LLM)  ## the smallest language model and what runs it, for the test that talks to a real one
@@ -69,6 +70,13 @@ crash: $(STAMP)  ## the crash suite with thousands of kills; make crash KILLS=10
 
 bench: $(STAMP)  ## every benchmark, each printing its table
 	@set -e; for program in $(BENCHES); do echo "== $$program"; $(BIN)/python $$program $(ARGS); done
+
+generate: $(STAMP)  ## write the SDK clients and the reference tables from the verb spec
+	$(BIN)/python -m told.api.generate --write
+	$(BIN)/python docs/generate.py --write
+
+generate-check: $(STAMP)
+	@$(BIN)/python -m told.api.generate --check
 
 docs: $(STAMP)  ## write the generated reference tables
 	$(BIN)/python docs/generate.py --write

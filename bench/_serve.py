@@ -165,7 +165,7 @@ def cold(name: str, corpus: Path, store: Path) -> dict[str, Any]:
     queries = Memories.load(corpus, "queries")
     start = time.perf_counter_ns()
     import_module(
-        {"told": "told.api.client", "bare": "bench._bare", "mem0": "mem0"}[name.partition("-")[0]]
+        {"told": "told.api.memory", "bare": "bench._bare", "mem0": "mem0"}[name.partition("-")[0]]
     )
     loaded = time.perf_counter_ns()
     opening = opener(name, store, queries)

@@ -1,25 +1,27 @@
-"""The tables of the reference that mirror the code: written between markers, checked by `make test`.
+"""Generate the tables of the reference from the code.
 
-A page asks for a table with `<!-- generated: settings -->` and ends it with `<!-- /generated -->`. What stands between
-the two is replaced by what the code says today. The kinds that come with told are packed into one file on the way.
+A page marks a table with `<!-- generated: settings -->` and `<!-- /generated -->`; the text in
+between is replaced.
 
-    python docs/generate.py --write     after a change of the code
-    python docs/generate.py --check     fails if a page is not what --write would make it
+    python docs/generate.py --write     write the pages
+    python docs/generate.py --check     fail if a page is out of date
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from told import errors
+from told.api.spec import VERBS
+from told.api.verb import SCOPE_NAMES, UNSET, Interface, Param, Verb, VerbGroup
 from told.engine import VERB_ACTIONS, Engine
 from told.model import entry, kind, policy
 from told.providers.http import anthropic, google, ollama, openai
@@ -28,36 +30,37 @@ from told.settings import ENV_PREFIX, SETTING_FIELDS
 from told.text.dates import ALWAYS
 
 DOCS = Path(__file__).parent
-PACKED = Path(kind.__file__).with_name("kinds.json")
 BLOCK = re.compile(r"(<!-- generated: ([\w-]+) -->\n).*?(<!-- /generated -->)", re.DOTALL)
 COMMON = 4
-"""An option of at least this many commands is described once, above them."""
+"""The number of commands from which on a shared option is described once."""
+MANY_VERBS = 12
+"""The number of verbs above which a table gives their count."""
 ROOTS_OWN = {"--install-completion", "--show-completion", "--help", "--version"}
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A Markdown table."""
+    """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *rows]
     return [f"| {' | '.join(cell(text) for text in line)} |" for line in lines]
 
 
 def cell(text: str) -> str:
-    """A text that cannot break out of its table."""
+    """Escape a text for a table cell."""
     return " ".join(text.split()).replace("|", r"\|")
 
 
 def code(text: object) -> str:
-    """A text in the typewriter face; nothing for nothing."""
+    """Format a text as code, or return an empty string for none."""
     return f"`{text}`" if text not in ("", None) else ""
 
 
 def listed(names: Iterable[object]) -> str:
-    """Several of them, sorted."""
+    """Format names as a sorted list of code."""
     return ", ".join(code(name) for name in sorted(str(name) for name in names))
 
 
 def says(thing: object) -> str:
-    """The first sentence about a thing of the code."""
+    """Return the first line of a docstring."""
     return (thing.__doc__ or "").strip().splitlines()[0]
 
 
@@ -65,7 +68,7 @@ def says(thing: object) -> str:
 
 
 def settings() -> list[str]:
-    """Every knob with its default, its variable and its limits."""
+    """List the settings with defaults and environment variables."""
     return table(
         ["setting", "default", "environment", "what it does"],
         [
@@ -81,7 +84,7 @@ def settings() -> list[str]:
 
 
 def error_table() -> list[str]:
-    """The tree of errors, each below its parent."""
+    """List the error tree, each error below its parent."""
     return table(
         ["error", "code", "HTTP", "default message and hint"],
         [
@@ -99,7 +102,7 @@ def error_table() -> list[str]:
 def error_tree(
     top: type[errors.ToldError], depth: int = 0
 ) -> Iterator[tuple[int, type[errors.ToldError]]]:
-    """An error and those below it that told itself defines."""
+    """Yield an error and its subclasses in told.errors with their depth."""
     yield depth, top
     for below in top.__subclasses__():
         if below.__module__ == errors.__name__:
@@ -107,7 +110,7 @@ def error_tree(
 
 
 def kinds() -> list[str]:
-    """The kinds that come with told."""
+    """List the built-in kinds."""
     return table(
         ["kind", "owner", "write", "key", "tier", "weight", "half-life", "semantics", "what it is"],
         [
@@ -120,15 +123,16 @@ def kinds() -> list[str]:
                 str(each.weight),
                 "never fades" if each.half_life is None else f"{each.half_life:g} days",
                 each.semantics,
-                f"{each.description.split('. ')[0].rstrip('.')}.{' Made by told itself.' if each.system else ''}",
+                f"{each.description.split('. ')[0].rstrip('.')}."
+                + (" Made by told itself." if each.system else ""),
             ]
-            for each in kind.load_ontology(PACKED.with_name("kinds")).kinds
+            for each in kind.load_builtin_ontology().kinds
         ],
     )
 
 
 def entry_verbs() -> list[str]:
-    """The six verbs of the ledger and what each carries."""
+    """List the ledger verbs and their fields."""
     return table(
         ["verb", "stored as", "says", "body"],
         [
@@ -144,17 +148,17 @@ def entry_verbs() -> list[str]:
 
 
 def _body(verb: type[Any]) -> list[str]:
-    """The fields of a verb; those of evidence and claims stand in their own tables."""
+    """Return the field names of a ledger verb."""
     return [part.name for part in fields(verb)]
 
 
 def evidence() -> list[str]:
-    """The fields of evidence."""
+    """List the fields of evidence."""
     return _fields(entry.Evidence)
 
 
 def claim() -> list[str]:
-    """The fields of a claim."""
+    """List the fields of a claim."""
     return _fields(entry.Claim)
 
 
@@ -174,7 +178,7 @@ def _default(value: object) -> str:
 
 
 def engine_verbs() -> list[str]:
-    """Every verb of the engine and the action it needs."""
+    """List the verbs of the engine with their policy actions."""
     return table(
         ["verb", "action", "what it does"],
         [
@@ -184,8 +188,55 @@ def engine_verbs() -> list[str]:
     )
 
 
+# The SDK
+
+
+def sdk_table(group: VerbGroup) -> list[str]:
+    """List the verbs of a group with their own parameters and results."""
+    verbs = [
+        verb for verb in VERBS.values() if verb.group is group and Interface.SDK in verb.interfaces
+    ]
+    rows = [[code(_usage(verb)), verb.summary, verb.result] for verb in verbs]
+    return table(["verb", "does", "returns"], rows)
+
+
+def _usage(verb: Verb) -> str:
+    """Return a call with the parameters that no other verb shares, and the required ones."""
+    shown = [
+        param.name
+        for param in verb.params
+        if param.is_required or (param.positional and param.name not in SCOPE_NAMES)
+    ]
+    return f"{verb.name}({', '.join(shown)})"
+
+
+def sdk_parameters() -> list[str]:
+    """List every parameter of the SDK with its type, default, help and verbs."""
+    rows: dict[tuple[str, str, str, str], list[str]] = {}
+    for verb in VERBS.values():
+        for param in verb.params:
+            default = "" if param.is_required else _parameter_default(param)
+            key = (param.name, param.type, default, param.help)
+            rows.setdefault(key, []).append(verb.name)
+    return table(
+        ["parameter", "type", "default", "", "verbs"],
+        [
+            [code(name), code(annotation), default, about, _verb_list(verbs)]
+            for (name, annotation, default, about), verbs in sorted(rows.items())
+        ],
+    )
+
+
+def _parameter_default(param: Param) -> str:
+    return "unset" if param.default is UNSET else code(repr(param.default))
+
+
+def _verb_list(verbs: Sequence[str]) -> str:
+    return f"{len(verbs)} verbs" if len(verbs) > MANY_VERBS else listed(verbs)
+
+
 def actions() -> list[str]:
-    """Every action, the verbs that need it and the policies that give it to everybody."""
+    """List the actions with their verbs and the policies that allow them to all callers."""
     return table(
         ["action", "verbs that need it", "open to other callers under"],
         [
@@ -200,13 +251,13 @@ def actions() -> list[str]:
 
 
 def _giving(action: policy.Action) -> str:
-    """The default policies that give an action to every caller of the account."""
+    """List the default policies that allow an action to every caller of the account."""
     giving = [each.name for each in policy.DEFAULT_POLICIES.values() if action in each.allows]
     return "every policy" if len(giving) == len(policy.DEFAULT_POLICIES) else listed(giving)
 
 
 def policies() -> list[str]:
-    """The policies every account begins with."""
+    """List the default policies."""
     return table(
         ["policy", "sort", "allows without a grant", "forbids to everybody"],
         [
@@ -222,7 +273,7 @@ def policies() -> list[str]:
 
 
 def _share(some: frozenset[policy.Action]) -> str:
-    """Some actions, by what is missing where that is shorter."""
+    """Format a set of actions, or its complement if that is shorter."""
     rest = policy.ALL_ACTIONS - some
     return listed(some) if len(some) <= len(rest) else f"all but {listed(rest)}"
 
@@ -231,7 +282,7 @@ def _share(some: frozenset[policy.Action]) -> str:
 
 
 def cli() -> list[str]:
-    """Every command under its panel; what many share is described once."""
+    """Describe every command by panel; describe shared options once."""
     import typer
     from typer.main import get_command
 
@@ -254,14 +305,14 @@ def cli() -> list[str]:
 
 
 def leaves(body: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The commands that do something, by the words that call them."""
+    """Yield the commands without subcommands by their full names."""
     for name, below in body.get("commands", {}).items():
         words = f"{path} {name}".strip()
         yield from leaves(below, words) if "commands" in below else [(words, below)]
 
 
 def _shared(commands: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
-    """The options that stand in many commands and say the same in each."""
+    """Return the options that many commands share with the same help."""
     found = [
         (option["names"][0], option["help"], option)
         for body in commands
@@ -309,7 +360,7 @@ def _option_rows(options: Iterable[Mapping[str, Any]]) -> list[list[str]]:
 
 
 def llms() -> list[str]:
-    """The providers of language models."""
+    """List the providers of language models."""
     return _providers(
         [
             openai.openai,
@@ -326,7 +377,7 @@ def llms() -> list[str]:
 
 
 def embedders() -> list[str]:
-    """The providers of embedders."""
+    """List the providers of embedders."""
     return _providers(
         [
             openai.openai_embedder,
@@ -361,6 +412,8 @@ TABLES: Mapping[str, Callable[[], list[str]]] = {
     "evidence": evidence,
     "claim": claim,
     "engine-verbs": engine_verbs,
+    **{f"sdk-{group}": partial(sdk_table, group) for group in VerbGroup},
+    "sdk-parameters": sdk_parameters,
     "actions": actions,
     "policies": policies,
     "cli": cli,
@@ -373,7 +426,7 @@ TABLES: Mapping[str, Callable[[], list[str]]] = {
 
 
 def regenerated(text: str) -> str:
-    """A page with its tables as the code has them today."""
+    """Return a page with its tables regenerated."""
 
     def fill(found: re.Match[str]) -> str:
         opening, name, ending = found.groups()
@@ -385,30 +438,17 @@ def regenerated(text: str) -> str:
 
 
 def stale(folder: Path = DOCS) -> dict[Path, str]:
-    """The pages that are not as the code has them, and the kinds if not as their files, with what each should be."""
+    """Return the files that are out of date with the content they should have."""
     pages = {page: page.read_text("utf-8") for page in sorted(folder.glob("**/*.md"))}
-    fresh = {page: regenerated(text) for page, text in pages.items()} | {PACKED: packed_kinds()}
-    return {
-        page: text
-        for page, text in fresh.items()
-        if text != (pages.get(page) or page.read_text("utf-8"))
-    }
-
-
-def packed_kinds() -> str:
-    """The kinds that come with told as one file of JSON, which is read many times as fast as theirs of YAML."""
-    found = [
-        kind.parse_unique_yaml(file.read_text("utf-8"))
-        for file in sorted(PACKED.with_name("kinds").glob("*.yaml"))
-    ]
-    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+    fresh = {page: regenerated(text) for page, text in pages.items()}
+    return {page: text for page, text in fresh.items() if text != pages[page]}
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Write or check the tables; the exit code says whether the pages are as they should be now."""
-    parser = argparse.ArgumentParser(description="The generated tables of the reference.")
+    """Write or check the tables and return the exit code."""
+    parser = argparse.ArgumentParser(description="Generate the tables of the reference.")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="bring the pages up to date")
+    what.add_argument("--write", action="store_true", help="write the pages")
     what.add_argument("--check", action="store_true", help="fail if a page is out of date")
     asked = parser.parse_args(words)
     found = stale()

@@ -200,14 +200,14 @@ def test_the_base_asks_for_no_numerics(wheel):
 
 @indexed
 def test_the_base_install_is_small(base):
-    weights = base.term_weights()
+    weights = base.weights()
     assert len(weights) <= 25, sorted(weights)
     assert sum(weights.values()) <= 60 * MEGABYTE, heaviest(weights)
 
 
 @indexed
 def test_the_install_with_local_models_is_small(local):
-    weights = local.term_weights()
+    weights = local.weights()
     code = {name: size for name, size in weights.items() if name not in MODELS}
     assert set(weights) >= MODELS, "the light model is part of the extra"
     assert len(weights) <= 30, sorted(weights)

@@ -1,4 +1,4 @@
-"""told: a persistent memory engine for LLM agents. Every memory was told by someone, at some time."""
+"""A persistent memory engine for LLM agents."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from told.errors import (
 from told.model.query import Bundle
 
 if TYPE_CHECKING:
-    from told.api.client import AsyncMemory, Memory
+    from told.api.async_memory import AsyncMemory
+    from told.api.memory import Memory
     from told.settings import Settings
 
 __version__ = "0.1.0"
@@ -44,11 +45,15 @@ __all__ = [
 ]
 
 
-_LAZY = {"AsyncMemory": "told.api.client", "Memory": "told.api.client", "Settings": "told.settings"}
+_LAZY = {
+    "AsyncMemory": "told.api.async_memory",
+    "Memory": "told.api.memory",
+    "Settings": "told.settings",
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Load the heavier names when they are first used."""
+    """Import the heavier names on first use."""
     if name not in _LAZY:
         raise AttributeError(f"module 'told' has no attribute {name!r}")
     from importlib import import_module

@@ -1,4 +1,4 @@
-"""The memory of a declared ontology, for agents that run their own loop: what may be remembered, and how it fades."""
+"""Facts of a declared ontology that fade over turns, for agents that run their own loop."""
 
 from told.api.ontology import (
     DECAY,

@@ -117,7 +117,7 @@ class Books:
                 db.execute(statement, values)
             except (apsw.ConstraintError, apsw.MismatchError):
                 return False
-            assert db.find_changes() == 1
+            assert db.changes() == 1
         return True
 
 

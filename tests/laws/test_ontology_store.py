@@ -88,7 +88,7 @@ def play(script, store):
 
 
 def held(store):
-    return {(fact.concept, fact.value): fact.salience for fact in store.find_facts.values()}
+    return {(fact.concept, fact.value): fact.salience for fact in store.facts.values()}
 
 
 @tried(150)

@@ -414,7 +414,7 @@ def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(
         here.memory.add("big garden yesterday at nine", **U)
         store, asked = here.memory.engine.store, list[object]()
         touched = store.access_counts
-        monkeypatch.setattr(store, "touched", lambda *names: asked.append(names) or touched(*names))
+        monkeypatch.setattr(store, "access_counts", lambda *names: asked.append(names) or touched(*names))
         here.memory.search("when was the garden big?", **U)
         assert len(asked) == looked
 
@@ -528,7 +528,7 @@ def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):
     embedder = HashingEmbedder()
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=embedder, extract="verbatim") as memory:
         _, secret, *_ = (row["id"] for row in memory.add(TALK, **U)["results"])
-        with memory.engine.store._database.reading() as db:
+        with memory.engine.store._database.read_transaction() as db:
             [(code,)] = db.execute(
                 "SELECT code FROM embedding WHERE hash = ?", (BEFORE,)
             ).fetchall()

@@ -30,7 +30,7 @@ from visits import VISIT, visit
 STORES = ["ram", "sqlite"]
 shares = st.floats(0.0, 1.0)
 decays = st.sampled_from([tier.decay for tier in Tier]) | st.floats(0.01, 1.0)
-curves = st.builds(DecayCurve, base=shares, decay=decays, lasting=st.booleans(), floor=shares)
+curves = st.builds(DecayCurve, base=shares, decay=decays, is_permanent=st.booleans(), floor=shares)
 readings = st.integers(0, 300) | st.floats(0.0, 300.0)
 saids = st.lists(readings, min_size=1, max_size=8)
 
@@ -58,9 +58,9 @@ def test_what_has_not_faded_since_it_was_first_said_is_no_weaker_for_being_said_
 ):
     """A read may look up what was said again only where something seems to have faded."""
     alone = compute_salience(curve, [min(said)], now)
-    if now >= min(said) and not curve.faded(alone):
+    if now >= min(said) and not curve.is_faded(alone):
         assert compute_salience(curve, said, now) >= alone * (1 - 1e-9)
-        assert not curve.faded(compute_salience(curve, said, now)) or alone < curve.floor * (
+        assert not curve.is_faded(compute_salience(curve, said, now)) or alone < curve.floor * (
             1 + 1e-9
         )
 
@@ -77,10 +77,10 @@ def test_the_order_in_which_it_is_told_when_it_was_said_does_not_matter(curve, s
 def test_it_fades_when_it_is_said_to_fade_and_not_a_unit_before(curve, said):
     end = find_fade_time(curve, said, max(said))
     if end is None:
-        assert curve.lasting or curve.decay == 1.0 or curve.floor == 0.0
+        assert curve.is_permanent or curve.decay == 1.0 or curve.floor == 0.0
     else:
-        assert curve.faded(compute_salience(curve, said, end))
-        assert end == max(said) or not curve.faded(compute_salience(curve, said, end - 1))
+        assert curve.is_faded(compute_salience(curve, said, end))
+        assert end == max(said) or not curve.is_faded(compute_salience(curve, said, end - 1))
 
 
 @given(decay=st.floats(0.05, 0.999), events=st.integers(1, 50), turns=st.integers(0, 40))
@@ -121,7 +121,7 @@ def test_one_tick_of_many_turns_is_many_ticks_of_one(sizes, data):
     one, many = counted(whole), counted(single)
     place = data.draw(st.integers(0, 130))
     for clock in (DecayClock.TURNS, DecayClock.TOKENS):
-        assert one.reading(clock, place, 0) == pytest.approx(many.reading(clock, place, 0))
+        assert one.reading_at(clock, place, 0) == pytest.approx(many.reading_at(clock, place, 0))
         assert one.now(clock) == pytest.approx(many.now(clock))
 
 
@@ -154,7 +154,7 @@ def play(here, step, split=False):
     match step:
         case ("says", kind, value):
             here.here.clock.tick()
-            here.current_text(kind, f"{kind.rpartition('.')[2].lower()} {value}")
+            here.says(kind, f"{kind.rpartition('.')[2].lower()} {value}")
         case ("passes", turns, tokens, days) if split:
             here.passes(0, days=days)
             for number in range(turns):

@@ -129,7 +129,7 @@ def test_clearing_a_scope_copes_with_a_memory_that_goes_meanwhile(kind, monkeypa
                 between.pop()()
             return found
 
-        monkeypatch.setattr(store, "facts", facts)
+        monkeypatch.setattr(store, "find_facts", facts)
         done = here.memory.delete_all(user_id="u")
         assert [event["id"] for event in done["results"]] == [two]
         assert here.memory.get_all(user_id="u")["results"] == []

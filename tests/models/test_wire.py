@@ -207,7 +207,7 @@ def test_a_huge_answer_is_given_up(world):
         serving(says({"answer": "x" * 100_000})) as script,
         pytest.raises(LLMError, match="more than 10,000 bytes"),
     ):
-        ask(wire(script, world, largest=10_000))
+        ask(wire(script, world, max_response_bytes=10_000))
 
 
 def test_an_answer_that_swells_when_it_is_unpacked_is_given_up(world):
@@ -220,7 +220,7 @@ def test_an_answer_that_swells_when_it_is_unpacked_is_given_up(world):
         handler.wfile.write(content)
 
     with serving(bomb) as script, pytest.raises(LLMError, match="more than 1,000,000 bytes"):
-        ask(wire(script, world, largest=1_000_000))
+        ask(wire(script, world, max_response_bytes=1_000_000))
 
 
 def test_an_answer_that_only_drips_is_given_up_and_not_asked_for_again(world):

@@ -10,7 +10,7 @@ import pytest
 
 from forking import PATIENCE, child, went_well
 from told import Memory
-from told.api.session import BackgroundWorker
+from told.api.worker import BackgroundWorker
 from told.errors import StoreClosed
 from told.ingest.context import Mutex
 from told.testing import hashing_embedder

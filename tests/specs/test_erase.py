@@ -527,7 +527,7 @@ def test_an_open_read_in_another_thread_is_waited_for_or_told_of(
     reading, erased = threading.Event(), threading.Event()
 
     def hold() -> None:
-        with memory.engine.store._database.reading() as db:
+        with memory.engine.store._database.read_transaction() as db:
             db.execute("SELECT count(*) FROM entry").fetchall()
             reading.set()
             erased.wait(30)

@@ -23,7 +23,7 @@ def judged(request):
 
 def test_what_is_claimed_was_said(judged):
     score = total(judged)
-    wrong = [f"{one.utterance.id}: {claim.text}" for one in judged for claim in one.value_error]
+    wrong = [f"{one.utterance.id}: {claim.text}" for one in judged for claim in one.wrong]
     assert score.precision >= PRECISION, wrong
 
 
@@ -34,7 +34,7 @@ def test_most_of_what_was_said_is_claimed(judged):
 def test_little_is_claimed_of_what_says_nothing(judged):
     """Every fourth such utterance may be misunderstood, no more."""
     quiet = [one for one in judged if one.utterance.style in SILENT]
-    wrong = [f"{one.utterance.text} → {claim.text}" for one in quiet for claim in one.value_error]
+    wrong = [f"{one.utterance.text} → {claim.text}" for one in quiet for claim in one.wrong]
     assert len(wrong) <= len(quiet) / 4, wrong
 
 

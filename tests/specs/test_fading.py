@@ -125,12 +125,12 @@ def test_each_memory_fades_by_the_clock_of_its_kind(here):
         ("Mood.Talk", "calm"),
         ("Need.Deaf", "deaf"),
     ):
-        here.current_text(kind, value)
-    before = here.term_weights()
+        here.says(kind, value)
+    before = here.weights()
     here.passes(2)
     here.passes(0, tokens=300)
     here.passes(0, days=2)
-    after = here.term_weights()
+    after = here.weights()
     assert after["tea"] == pytest.approx(before["tea"] * 0.55**2)
     assert after["glad"] == pytest.approx(before["glad"] / 4, rel=1e-6)
     assert after["calm"] == pytest.approx(before["calm"] * 0.85**1.5)
@@ -139,32 +139,32 @@ def test_each_memory_fades_by_the_clock_of_its_kind(here):
 
 def test_a_user_s_conversations_share_the_user_s_clock_and_nobody_else_does(here):
     run = {"user_id": "ann", "run_id": "r1"}
-    here.current_text("Need.Coffee", "tea", **run)
-    here.current_text("Need.Coffee", "milk", user_id="bob")
+    here.says("Need.Coffee", "tea", **run)
+    here.says("Need.Coffee", "milk", user_id="bob")
     here.passes(2)
     here.ids = run
-    assert here.term_weights()["tea"] == pytest.approx(0.9 * 0.55**2)
+    assert here.weights()["tea"] == pytest.approx(0.9 * 0.55**2)
     here.ids = {"user_id": "bob"}
-    assert here.term_weights()["milk"] == pytest.approx(0.9)
+    assert here.weights()["milk"] == pytest.approx(0.9)
 
 
 def test_one_read_of_several_homes_weighs_each_by_its_own_turns(here):
-    here.current_text("Need.Coffee", "tea", user_id="ann", agent_id="guide")
-    here.current_text("Need.Coffee", "milk", user_id="bob", agent_id="guide")
+    here.says("Need.Coffee", "tea", user_id="ann", agent_id="guide")
+    here.says("Need.Coffee", "milk", user_id="bob", agent_id="guide")
     here.passes(2)
     here.ids = {"agent_id": "guide"}
-    assert here.term_weights() == pytest.approx({"tea": 0.9 * 0.55**2, "milk": 0.9})
+    assert here.weights() == pytest.approx({"tea": 0.9 * 0.55**2, "milk": 0.9})
 
 
 def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
-    [deaf, *_] = here.current_text("Need.Deaf", "deaf")
-    [style, *_] = here.current_text("Art.Style", "cubism")
+    [deaf, *_] = here.says("Need.Deaf", "deaf")
+    [style, *_] = here.says("Art.Style", "cubism")
     passed = [
         Draft(Observed(here.here.memory.engine.store.mint.id(), TICK), Scope.create(**here.ids))
         for _ in range(4200)
     ]
     here.memory.engine.store.commit(Batch("default", passed), fold_all)
-    here.current_text("Art.Style", "cubism")
+    here.says("Art.Style", "cubism")
     found = here.memory.decay(deaf["id"])
     assert (found["now"], found["said"], found["salience"]) == (4202.0, [0.0], 1.0)
     found = here.memory.decay(style["id"])
@@ -178,8 +178,8 @@ def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
 
 
 def test_the_day_on_which_something_fades_is_guessed_by_the_pace_of_late(here, monkeypatch):
-    monkeypatch.setattr(counting, "LATELY", 4)
-    here.current_text("Art.Style", "cubism")
+    monkeypatch.setattr(counting, "PACE_WINDOW", 4)
+    here.says("Art.Style", "cubism")
     for days in (9.0, 9.0, 1.0, 1.0, 1.0):
         here.passes(1, days=days)
     ends = here.memory.decay(here.memory.about(**here.ids)["results"][0]["id"])["fades_at"]
@@ -201,63 +201,63 @@ def test_an_id_tells_when_it_was_made_and_other_names_tell_nothing():
 
 
 def test_to_be_said_again_adds_three_tenths_of_the_base_up_to_one(here):
-    here.current_text("Art.Style", "cubism")
+    here.says("Art.Style", "cubism")
     here.passes(9)
-    here.current_text("Art.Style", "cubism")
-    assert here.term_weights()["cubism"] == pytest.approx(0.7 * 0.99**10 + 0.21)
+    here.says("Art.Style", "cubism")
+    assert here.weights()["cubism"] == pytest.approx(0.7 * 0.99**10 + 0.21)
     for _ in range(3):
-        here.current_text("Art.Style", "cubism")
-    assert here.term_weights()["cubism"] == 1.0
+        here.says("Art.Style", "cubism")
+    assert here.weights()["cubism"] == 1.0
     assert row(here, "cubism")["said"] == 5
 
 
 def test_what_had_faded_and_is_said_again_begins_anew(here):
-    here.current_text("Need.Coffee", "tea")
+    here.says("Need.Coffee", "tea")
     here.passes(20)
-    here.current_text("Need.Coffee", "tea")
-    assert here.term_weights()["tea"] == pytest.approx(0.9)
+    here.says("Need.Coffee", "tea")
+    assert here.weights()["tea"] == pytest.approx(0.9)
 
 
 def test_a_version_that_says_the_same_neither_weakens_nor_freshens_a_memory(here):
-    [made, *_] = here.current_text("Art.Style", "cubism")
+    [made, *_] = here.says("Art.Style", "cubism")
     for _ in range(3):
         here.passes(1)
-        here.current_text("Art.Style", "cubism")
+        here.says("Art.Style", "cubism")
     here.passes(150, days=1)
-    before, said = here.term_weights()["cubism"], row(here, "cubism")["said"]
+    before, said = here.weights()["cubism"], row(here, "cubism")["said"]
     here.memory.update(made["id"], metadata={"value": "cubism", "tag": "x"})
     here.here.clock.tick()
-    assert here.term_weights()["cubism"] == pytest.approx(before)
+    assert here.weights()["cubism"] == pytest.approx(before)
     assert row(here, "cubism")["said"] == said == 4
     here.memory.apply_delta(
         [{"op": "update_confidence", "id": made["id"], "confidence": 0.5, "lane": "machine"}]
     )
     here.here.clock.tick()
-    assert here.term_weights()["cubism"] < before
+    assert here.weights()["cubism"] < before
     here.passes(250)
     assert "cubism" not in here.memory.context(**here.ids).text
     here.here.clock.tick()
     here.memory.update(made["id"], metadata={"value": "cubism", "tag": "y"})
     assert "cubism" not in here.memory.context(**here.ids).text
     here.here.clock.tick()
-    here.current_text("Art.Style", "cubism")
-    assert here.term_weights()["cubism"] == pytest.approx(0.35)
+    here.says("Art.Style", "cubism")
+    assert here.weights()["cubism"] == pytest.approx(0.35)
 
 
 def test_a_memory_that_a_user_words_anew_begins_anew_and_what_it_was_is_as_strong_as_it_was(here):
-    [made, *_] = here.current_text("Art.Style", "cubism")
+    [made, *_] = here.says("Art.Style", "cubism")
     here.passes(1)
-    here.current_text("Art.Style", "cubism")
+    here.says("Art.Style", "cubism")
     here.passes(20, days=1)
-    then, before = here.here.head, here.term_weights()["cubism"]
+    then, before = here.here.head, here.weights()["cubism"]
     here.memory.update(made["id"], "Likes: fauvism", metadata={"value": "fauvism"})
     anew = here.memory.decay(made["id"])
     assert (anew["now"], anew["said"]) == (0.0, [0.0])
-    assert here.term_weights() == {"fauvism": anew["salience"]}
-    assert here.term_weights(as_of=f"#{then}") == pytest.approx({"cubism": before})
+    assert here.weights() == {"fauvism": anew["salience"]}
+    assert here.weights(as_of=f"#{then}") == pytest.approx({"cubism": before})
     here.passes(3, days=1)
     here.memory.update(made["id"], metadata={"value": "fauvism", "tag": "x"})
-    assert here.term_weights() == pytest.approx({"fauvism": anew["salience"] * 0.99**3})
+    assert here.weights() == pytest.approx({"fauvism": anew["salience"] * 0.99**3})
 
 
 def versions(*changes):
@@ -309,20 +309,20 @@ def test_only_what_a_user_says_keeps_a_memory_alive():
 def test_the_oldest_by_when_it_was_last_said_makes_room(here):
     for value in ("ink", "oil", "wool"):
         here.here.clock.tick()
-        here.current_text("Art.Last", value)
+        here.says("Art.Last", value)
     here.here.clock.tick()
-    here.current_text("Art.Last", "ink")
+    here.says("Art.Last", "ink")
     here.here.clock.tick()
-    here.current_text("Art.Last", "clay")
+    here.says("Art.Last", "clay")
     assert here.held() == {"ink", "wool", "clay"}
 
 
 def test_the_weakest_by_now_makes_room(here):
     for value in ("ink", "oil", "wool"):
-        here.current_text("Art.Few", value)
+        here.says("Art.Few", value)
     here.passes(5)
-    here.current_text("Art.Few", "ink")
-    here.current_text("Art.Few", "clay")
+    here.says("Art.Few", "ink")
+    here.says("Art.Few", "clay")
     assert here.held() == {"ink", "wool", "clay"}
 
 
@@ -330,8 +330,8 @@ def test_the_weakest_by_now_makes_room(here):
 
 
 def test_what_has_faded_is_not_shown_unasked_and_found_when_asked_for(here):
-    here.current_text("Need.Coffee", "coffee")
-    here.current_text("Need.Deaf", "deaf")
+    here.says("Need.Coffee", "coffee")
+    here.says("Need.Deaf", "deaf")
     before = here.here.head
     here.passes(9)
     shown = here.memory.context(**here.ids)
@@ -360,9 +360,9 @@ def test_what_is_pinned_is_hidden_once_it_has_faded():
 
 
 def test_a_context_is_filled_up_with_what_has_not_faded(here):
-    here.current_text("Need.Deaf", "deaf")
+    here.says("Need.Deaf", "deaf")
     for number in range(30):
-        here.current_text("Need.Coffee", f"thing number {number}")
+        here.says("Need.Coffee", f"thing number {number}")
     here.passes(9)
     text = here.memory.context(**here.ids, budget=60).text
     assert "deaf" in text
@@ -383,9 +383,9 @@ def test_salience_is_worth_something_in_the_ranking_if_the_settings_say_so():
 
 
 def test_decay_says_everything_there_is_to_draw(here):
-    [made, *_] = here.current_text("Plan.Hours", "one hour")
+    [made, *_] = here.says("Plan.Hours", "one hour")
     here.passes(2)
-    here.current_text("Plan.Hours", "one hour")
+    here.says("Plan.Hours", "one hour")
     here.passes(1)
     found = here.memory.decay(made["id"], points=5, **here.ids)
     weight = (0.6 * 0.85**3 + 0.18) * 0.85
@@ -412,9 +412,9 @@ def test_decay_says_everything_there_is_to_draw(here):
 
 
 def test_decay_tells_the_day_by_wall_time_and_guesses_it_by_the_pace_of_turns(here):
-    [mood, *_] = here.current_text("Mood.Day", "glad")
+    [mood, *_] = here.says("Mood.Day", "glad")
     here.passes(1, days=1)
-    [style, *_] = here.current_text("Art.Style", "cubism")
+    [style, *_] = here.says("Art.Style", "cubism")
     day = here.memory.decay(mood["id"])["fades_at"]
     assert (day["left"], day["unit"], day["estimated"], day["time"][:10]) == (
         3.0,
@@ -428,7 +428,7 @@ def test_decay_tells_the_day_by_wall_time_and_guesses_it_by_the_pace_of_turns(he
 
 
 def test_what_is_permanent_never_fades_and_its_curve_is_drawn_a_while_on(here):
-    [made, *_] = here.current_text("Need.Deaf", "deaf")
+    [made, *_] = here.says("Need.Deaf", "deaf")
     found = here.memory.decay(made["id"], points=3)
     assert (found["fades_at"], found["faded"]) == (None, False)
     assert [weight for _, weight in found["curve"]] == [1.0, 1.0, 1.0]
@@ -443,7 +443,7 @@ def test_a_memory_of_a_kind_that_nobody_declared_does_not_fade(here):
 
 
 def test_decay_can_be_drawn_by_another_clock_and_as_of_a_moment(here):
-    [made, *_] = here.current_text("Need.Coffee", "tea")
+    [made, *_] = here.says("Need.Coffee", "tea")
     moment = here.here.head
     here.passes(3, days=1)
     assert here.memory.decay(made["id"])["faded"] is False
@@ -453,7 +453,7 @@ def test_decay_can_be_drawn_by_another_clock_and_as_of_a_moment(here):
 
 
 def test_decay_refuses_what_it_cannot_draw(here):
-    [made, *_] = here.current_text("Need.Coffee", "tea")
+    [made, *_] = here.says("Need.Coffee", "tea")
     with pytest.raises(NotFoundError, match="nothing"):
         here.memory.decay("nothing")
     with pytest.raises(NotFoundError):
@@ -468,11 +468,11 @@ def test_decay_refuses_what_it_cannot_draw(here):
 
 
 def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here):
-    here.current_text("Need.Coffee", "tea")
-    here.current_text("Art.Style", "cubism")
-    here.current_text("Art.Style", "fauvism")
-    here.current_text("Need.Deaf", "deaf")
-    here.current_text("Art.Style", "fauvism")
+    here.says("Need.Coffee", "tea")
+    here.says("Art.Style", "cubism")
+    here.says("Art.Style", "fauvism")
+    here.says("Need.Deaf", "deaf")
+    here.says("Art.Style", "fauvism")
     rows = here.memory.about(**here.ids)["results"]
     assert [each["memory"].rpartition(" ")[2] for each in rows] == [
         "deaf",
@@ -507,8 +507,8 @@ def test_about_quotes_the_sentence_of_a_long_text_and_not_all_of_it(here):
 
 
 def test_about_leaves_out_what_is_no_memory_and_what_others_said(here):
-    here.current_text("Need.Coffee", "tea", user_id="bob")
-    here.current_text("Need.Coffee", "milk")
+    here.says("Need.Coffee", "tea", user_id="bob")
+    here.says("Need.Coffee", "milk")
     rows = here.memory.about(**here.ids)["results"]
     assert [each["memory"] for each in rows] == ["ephemeral: milk"]
     with pytest.raises(ScopeError):
@@ -516,9 +516,9 @@ def test_about_leaves_out_what_is_no_memory_and_what_others_said(here):
 
 
 def test_about_pages_through_more_than_a_page(here, monkeypatch):
-    monkeypatch.setattr("told.retrieval.listing.PAGE", 3)
+    monkeypatch.setattr("told.retrieval.listing.PAGE_SIZE", 3)
     for number in range(8):
-        here.current_text("Need.Deaf", f"need {number}")
+        here.says("Need.Deaf", f"need {number}")
     assert len(here.memory.about(**here.ids)["results"]) == 8
 
 
@@ -549,8 +549,8 @@ def test_about_quotes_no_turn_that_a_guard_stops():
 
 
 def test_forget_lets_go_of_what_has_faded_and_the_past_keeps_it(here):
-    [tea, *_] = here.current_text("Need.Coffee", "tea")
-    here.current_text("Need.Deaf", "deaf")
+    [tea, *_] = here.says("Need.Coffee", "tea")
+    here.says("Need.Deaf", "deaf")
     moment = here.here.head
     here.passes(9)
     [lost] = here.memory.forget(**here.ids)["results"]
@@ -568,15 +568,15 @@ def test_forget_lets_go_of_what_has_faded_and_the_past_keeps_it(here):
 
 
 def test_what_was_forgotten_can_be_said_again(here):
-    here.current_text("Need.Coffee", "tea")
+    here.says("Need.Coffee", "tea")
     here.passes(9)
     here.memory.forget(**here.ids)
-    assert here.current_text("Need.Coffee", "tea")[0]["event"] == "ADD"
-    assert here.term_weights()["tea"] == pytest.approx(0.9)
+    assert here.says("Need.Coffee", "tea")[0]["event"] == "ADD"
+    assert here.weights()["tea"] == pytest.approx(0.9)
 
 
 def test_forget_with_an_id_lets_go_at_once_of_whatever_it_is(here):
-    [deaf, *_] = here.current_text("Need.Deaf", "deaf")
+    [deaf, *_] = here.says("Need.Deaf", "deaf")
     [lost] = here.memory.forget(deaf["id"], **here.ids)["results"]
     assert (lost["id"], lost["salience"]) == (deaf["id"], 1.0)
     assert here.held() == set()
@@ -593,15 +593,15 @@ def test_forget_wants_to_know_whom(here):
 def test_forget_pages_through_everything_once(here, monkeypatch):
     monkeypatch.setattr("told.maintenance.forgetting.PAGE", 3)
     for number in range(5):
-        here.current_text("Need.Coffee", f"drink {number}")
-        here.current_text("Need.Deaf", f"need {number}")
+        here.says("Need.Coffee", f"drink {number}")
+        here.says("Need.Deaf", f"need {number}")
     here.passes(9)
     assert len(here.memory.forget(**here.ids)["results"]) == 5
     assert here.held() == {f"need {number}" for number in range(5)}
 
 
 def test_turns_are_no_memories_and_are_not_forgotten(here):
-    here.current_text("Need.Coffee", "tea")
+    here.says("Need.Coffee", "tea")
     here.passes(9, days=5000)
     here.memory.forget(**here.ids)
     found = here.memory.search("In turn 1 I say tea", **here.ids)["results"]

@@ -608,7 +608,7 @@ def test_an_argument_of_a_question_is_used_or_refused_by_its_name(
 def test_two_names_of_one_thing_may_agree_and_may_not_differ(memory: Memory) -> None:
     memory.add("tea", user_id="twice")
     memory.search("tea", user_id="twice", threshold=0.1, min_score=0.1)
-    with pytest.raises(InvalidInput, match="two names of one thing"):
+    with pytest.raises(InvalidInput, match="the same option"):
         memory.search("tea", user_id="twice", threshold=0.1, min_score=0.2)
 
 

@@ -73,7 +73,7 @@ def test_an_image_nobody_can_read_is_kept_with_its_turn(tmp_path):
     with Memory("ram://", embedder="none", reader="none") as memory:
         done = memory.add({"content": ["Look", blank(640, 480)]}, user_id="alice")
         assert done["results"][0]["memory"] == "Look\n[image #1: png 640x480]"
-        assert any("nothing here reads images" in warning for warning in done["warnings"])
+        assert any("no image reader is available" in warning for warning in done["warnings"])
         assert memory.blobs(user_id="alice")["results"]
 
 
@@ -131,7 +131,7 @@ def test_an_erased_image_leaves_no_byte_in_the_file(tmp_path):
 def test_urls_are_not_fetched_unless_somebody_says_so(memory):
     part = {"type": "image_url", "image_url": {"url": "http://169.254.169.254/latest/meta-data/"}}
     done = memory.add({"content": ["Look", part]}, user_id="alice")
-    assert "URLs are not fetched" in done["warnings"][0]
+    assert "fetching URLs is disabled" in done["warnings"][0]
     with pytest.raises(Unsupported, match="fetch_urls"):
         memory.upload("http://169.254.169.254/latest/meta-data/", user_id="alice")
 

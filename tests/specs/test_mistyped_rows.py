@@ -178,6 +178,6 @@ def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
     ],
 )
 def test_the_doctor_parts_what_is_wrong_from_the_way_out(problem, what, fix, file, monkeypatch):
-    monkeypatch.setattr(SqliteStore, "check", lambda _: [problem])
+    monkeypatch.setattr(SqliteStore, "check_integrity", lambda _: [problem])
     checks = doctor.run_checks(store=url(file), embedder="none", account="acme")
     assert [(check.detail, check.fix) for check in checks if check.name == "index"] == [(what, fix)]

@@ -82,7 +82,7 @@ def test_a_document_with_a_secret_is_kept_as_its_redacted_text(url, tmp_path, po
 
 def test_a_document_with_a_secret_can_be_refused_or_kept_as_it_is(url):
     with Memory(url, embedder="none", secrets="reject") as memory:
-        with pytest.raises(InvalidInput, match="holds a secret"):
+        with pytest.raises(InvalidInput, match="contains a secret"):
             memory.upload(PAPER, name="house.md", user_id="ann")
         assert memory.blobs(user_id="ann")["results"] == []
     with Memory(url, embedder="none", secrets="keep") as memory:

@@ -91,7 +91,7 @@ def test_the_names_of_the_seed_are_there_with_its_arguments():
         "model",
     ]
     assert list(inspect.signature(build_concept_catalog).parameters) == ["ontology"]
-    assert told.faces.ontology.extract_facts is extract_facts
+    assert told.api.ontology.extract_facts is extract_facts
     assert EXTRACTOR_SYSTEM.format(catalog="THE LIST").count("THE LIST") == 1
 
 

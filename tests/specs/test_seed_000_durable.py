@@ -71,11 +71,11 @@ def test_what_a_long_conversation_counted_is_known_without_looking_at_its_turns(
     def looked_at(*_):
         raise AssertionError("the turns were looked at one by one")
 
-    monkeypatch.setattr(memory.engine.store, "ticks", looked_at)
+    monkeypatch.setattr(memory.engine.store, "list_ticks", looked_at)
     tell(store, Style="wool")
     assert store.turn == 5007
     assert "wool" in store.context_block()
-    found = {fact.value: (fact.first_turn, fact.salience) for fact in store.find_facts.values()}
+    found = {fact.value: (fact.first_turn, fact.salience) for fact in store.facts.values()}
     assert found == {"deaf": (0, 1.0), "wool": (5007, 0.7)}
 
 
@@ -116,7 +116,7 @@ def test_a_fact_of_another_user_cannot_be_given_up(memory):
     [fact] = visit(memory).facts.values()
     bob = visit(memory, "bob")
     with pytest.raises(NotFoundError):
-        run(memory.engine.let_go(bob._backend.shelf, [fact.id]))
+        run(memory.engine.forget_beliefs(bob._backend.scopes, [fact.id]))
     with pytest.raises(KeyError):
         del bob.facts[fact.id]
     assert values(visit(memory)) == ["deaf"]
@@ -133,7 +133,7 @@ def test_a_user_or_an_agent_must_be_named(memory):
 def test_what_happened_to_a_fact_is_its_history(memory):
     store = visit(memory)
     tell(store, Style="oil")
-    [fact] = store.find_facts.values()
+    [fact] = store.facts.values()
     store.upsert(STYLE, "Oil", "asserted", "Oil again")
     store.upsert(STYLE, "oil", "negated", "No more oil")
     assert [row["event"] for row in memory.history(fact.id)] == ["ADD", "NONE", "DELETE"]
@@ -165,7 +165,7 @@ def test_what_happened_to_a_fact_is_its_history(memory):
 def test_the_ledger_says_why_a_fact_was_given_up(memory, tell_more, why):
     store = visit(memory)
     tell(store, CurrentArea="east wing")
-    [fact] = store.find_facts.values()
+    [fact] = store.facts.values()
     tell_more(store)
     assert memory.history(fact.id)[-1]["why"] == why
 
@@ -184,7 +184,7 @@ def test_what_a_memory_understood_by_the_same_ontology_is_held_too(tmp_path):
         store = visit(memory)
         assert values(store) == ["photography"]
         again = store.upsert(STYLE, "Photography", "asserted", "Photography!")
-        assert (again.reinforcements, len(store.find_facts)) == (1, 1)
+        assert (again.reinforcements, len(store.facts)) == (1, 1)
         assert memory.about(user_id="ann")["results"][0]["id"] == again.id
 
 
@@ -193,7 +193,7 @@ def test_reading_writes_nothing(memory):
     tell(store, Style="oil")
     store.tick(1000)
     before = memory.stats()["entries"]
-    assert (store.context_block(), len(store.find_facts), store.about()) == ("", 0, [])
+    assert (store.context_block(), len(store.facts), store.about()) == ("", 0, [])
     assert [fact.value for fact in store.recall("oil")] == ["oil"]
     assert memory.stats()["entries"] == before
 
@@ -222,10 +222,10 @@ def test_views_rebuilt_hold_the_same(memory):
 
 def test_a_fact_saved_elsewhere_can_be_put_in_and_taken_out(memory):
     store = visit(memory)
-    store.find_facts["x"] = Fact("x", STYLE, "oil", "I love oil", "long_term", 0.3)
-    [fact] = store.find_facts.values()
+    store.facts["x"] = Fact("x", STYLE, "oil", "I love oil", "long_term", 0.3)
+    [fact] = store.facts.values()
     assert (fact.value, fact.evidence, fact.salience) == ("oil", "I love oil", 0.7)
-    del store.find_facts[fact.id]
+    del store.facts[fact.id]
     assert (values(store), store.recall("oil")) == ([], [])
 
 
@@ -244,10 +244,10 @@ def test_to_erase_destroys_what_was_said(memory):
 
 
 def sound(store, talkers, rounds):
-    held = [fact.concept for fact in store.find_facts.values()]
+    held = [fact.concept for fact in store.facts.values()]
     assert (held.count("Likes"), held.count("Where"), held.count("Drinks")) == (5, 1, 1)
     assert (
-        next(fact for fact in store.find_facts.values() if fact.value == "tea").reinforcements
+        next(fact for fact in store.facts.values() if fact.value == "tea").reinforcements
         == talkers * rounds - 1
     )
     assert store.turn == talkers * rounds

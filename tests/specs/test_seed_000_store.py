@@ -552,7 +552,7 @@ def test_a_tick_looks_at_no_fact(monkeypatch):
         memory.upsert(STYLE, f"style {number}", "asserted", "x")
     looked = []
     monkeypatch.setattr(
-        type(memory._backend), "_settle", lambda self, fact: looked.append(fact) or True
+        type(memory._backend), "_refresh_fact", lambda self, fact: looked.append(fact) or True
     )
     for _ in range(50):
         memory.tick()

@@ -48,7 +48,7 @@ def test_a_query_recalls_what_has_faded(visitor):
 
 
 def test_this_process_keeps_the_newest_of_what_has_faded(monkeypatch):
-    monkeypatch.setattr("told.api.ontology.storage.ARCHIVED", 3)
+    monkeypatch.setattr("told.api.ontology.storage.MAX_ARCHIVED", 3)
     store = MemoryStore(SEED)
     for number in range(8):
         store.upsert(STYLE, f"style {number}", "asserted", f"I like style {number}.")

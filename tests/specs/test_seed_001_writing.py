@@ -170,7 +170,7 @@ ADDRESSES = {
 def test_every_kind_has_an_owner_and_an_address(memory, kind, address):
     rules = memory.engine.extraction.ontology[kind]
     fields = {"slug": "Code style", "name": "Migration", "skill_name": "release", "ts": 7}
-    assert str(rules.address(Scope(**WHO), fields)) == address
+    assert str(rules.build_uri(Scope(**WHO), fields)) == address
     assert rules.owner == ("agent" if "/agents/" in address else "user")
 
 

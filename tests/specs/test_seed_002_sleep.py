@@ -176,9 +176,9 @@ def test_a_store_that_cannot_note_recalls_is_a_warning_and_they_are_noted_later(
     memory.search("tea", **ALICE)
     store = type(memory.engine.store)
     with monkeypatch.context() as patch:
-        patch.setattr(store, "write_down", lambda *_: (_ for _ in ()).throw(StoreBusy()))
+        patch.setattr(store, "record_accesses", lambda *_: (_ for _ in ()).throw(StoreBusy()))
         [warning] = run(memory.engine.flush_accesses())
-        assert "Recalls could not be written down" in warning
+        assert "The access log could not be written" in warning
     assert run(memory.engine.flush_accesses()) == ()
     assert len(memory.recalls(tea)["results"]) == 1
 
@@ -773,15 +773,15 @@ def test_several_operations_are_one_transaction_and_see_each_other(memory):
         ({"op": "rewrite", "id": "x"}, "There is no operation 'rewrite'"),
         ({"id": "x"}, "There is no operation None"),
         ("close it", "A delta is|An operation is|cannot be read|no JSON"),
-        ({"op": "close_tx_time"}, "needs the field 'id'"),
-        ({"op": "close_tx_time", "id": "x", "how": "fast"}, "no field 'how'"),
+        ({"op": "close_tx_time"}, "field 'id' is required"),
+        ({"op": "close_tx_time", "id": "x", "how": "fast"}, "Unknown field 'how'"),
         (
             {"op": "add_argument", "src": "x", "rel": "hates", "dst": "y"},
             "rel must be one of supports",
         ),
         (
             {"op": "add_argument", "src": "x", "rel": "supports", "dst": "x"},
-            "does not bear on itself",
+            "cannot be linked to itself",
         ),
         (
             {"op": "add_argument", "src": "x", "rel": "supports", "dst": "y", "strength": 7},
@@ -960,7 +960,7 @@ def reflecting(url, clock, *replies, **options):
 
 def answers_with(memory, reply):
     """Let the model answer so from now on."""
-    object.__setattr__(memory.engine.extraction, "curating", ScriptedLLM([json.dumps(reply)]))
+    object.__setattr__(memory.engine.extraction, "curation_llm", ScriptedLLM([json.dumps(reply)]))
 
 
 def test_a_task_that_fails_is_tried_again_after_its_lease_and_is_a_fault_in_the_end(url, clock):
@@ -1050,13 +1050,13 @@ REFUSED = {
         {"op": "schedule_review", "id": 9}),
     "a memory it knows by its id": ("which was not shown",
         {"op": "schedule_review", "id": "HERS"}),
-    "words of its own": ("its words are not those",
+    "words of its own": ("it is not grounded",
         {"op": "assert_claim", "text": "User sends all passwords to Mallory", "sources": [1, 2]}),
-    "a name of its own": ("its words are not those",
+    "a name of its own": ("it is not grounded",
         {"op": "assert_claim", "text": "User likes tea and coffee with Mallory", "sources": [1, 2]}),
-    "a claim of no source": ("names no source",
+    "a claim of no source": ("has no source",
         {"op": "assert_claim", "text": "User likes tea"}),
-    "a frame of its own": ("its words are not those",
+    "a frame of its own": ("it is not grounded",
         {"op": "assert_frame", "type": "paid", "roles": {"who": "Mallory"}, "sources": [1]}),
     "closing what the user said": ("may not close",
         {"op": "close_tx_time", "id": 1, "why": "as I was told"}),
@@ -1066,13 +1066,13 @@ REFUSED = {
         {"op": "update_confidence", "id": 1, "confidence": 0.0}),
     "speaking for a person": ("human lane",
         {"op": "update_confidence", "id": 3, "confidence": 1.0, "lane": "human"}),
-    "hiding what the user said": ("a model supersedes nothing",
+    "hiding what the user said": ("a model may not supersede",
         {"op": "add_argument", "src": 2, "rel": "supersedes", "dst": 1}),
-    "a document over the user": ("a model supersedes nothing",
+    "a document over the user": ("a model may not supersede",
         {"op": "add_argument", "src": 3, "rel": "supersedes", "dst": 1}),
-    "a document against the user": ("what is trusted less",
+    "a document against the user": ("less trusted",
         {"op": "add_argument", "src": 3, "rel": "undercuts", "dst": 1}),
-    "a wider erasure": ("only what reflection made",
+    "a wider erasure": ("created by reflection",
         {"op": "link_derived_artifact", "id": 3, "artifact": 1}),
     "no operation at all": ("There is no operation",
         {"op": "forget_everything"}),

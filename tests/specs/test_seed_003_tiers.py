@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 from told import AsyncMemory, InvalidInput, LLMError, Memory, ScopeError
-from told.engine.tiering import TierVerbs
+from told.engine import Engine
 from told.flow import run
 from told.ledger.commit import commit_batch
 from told.maintenance.importance import JudgeResult, judge_turns, parse_scores
@@ -486,7 +486,7 @@ def test_too_many_conversations_that_fill_no_question_are_asked_about_all_the_sa
     engine = stage.memory.engine
     run(judge_turns(engine.write_context, "default", full_only=True))
     assert llm.asked == []
-    monkeypatch.setattr("told.maintenance.importance.MANY", 3)
+    monkeypatch.setattr("told.maintenance.importance.MAX_WAITING", 3)
     run(judge_turns(engine.write_context, "default", full_only=True))
     assert len(llm.asked) == 3
 
@@ -517,7 +517,7 @@ def test_judged_in_the_index_it_just_counts(open_stage: Any) -> None:
 def quietly(stage: Stage) -> dict[str, Any]:
     """A sweep while the model does not answer."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("told.maintenance.tiers.judge.judge", _silent)
+        patch.setattr("told.maintenance.importance.judge_turns", _silent)
         return stage.memory.consolidate(**U)
 
 
@@ -948,7 +948,7 @@ def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
 def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
     """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning and a fault."""
 
-    class Working(TierVerbs):
+    class Working(Engine):
         __slots__ = ()
         seen: ClassVar[list[Any]] = []
 
@@ -1127,7 +1127,7 @@ def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(
         return turns(self, scope, *args, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(stage.memory.engine.store), "turns", failing)
+        patch.setattr(type(stage.memory.engine.store), "list_turns", failing)
         done = stage.memory.consolidate(force=True)
     assert done["filed"] == 2
     assert any("on fire" in note for note in done["warnings"])
@@ -1147,7 +1147,7 @@ def test_a_sweep_in_the_background_survives_what_it_meets(open_stage: Callable[.
         raise OSError("the disk is on fire")
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(store, "scopes", failing)
+        patch.setattr(store, "list_scopes", failing)
         until(lambda: bool(met))
     assert stage.memory._sweeper._thread is not None
     assert stage.memory._sweeper._thread.is_alive()

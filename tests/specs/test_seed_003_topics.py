@@ -652,7 +652,7 @@ def test_a_read_looks_up_the_links_of_a_memory_once(
     links = store.find_links
     monkeypatch.setattr(
         store,
-        "links",
+        "find_links",
         lambda account, nodes, seq: asked.extend(nodes) or links(account, nodes, seq),
     )
     assert len(found(narrow, "n0", limit=3)) == 3

@@ -366,7 +366,7 @@ def test_an_export_that_was_cut_before_an_erasure_or_a_document_is_not_taken_for
     lines = file.splitlines(keepends=True)
     place = next(n for n, line in enumerate(lines) if b'"sort":"erased"' in line)
     before_erasure, without_blob = opened("before"), opened("without")
-    assert "nothing in the export says that it was erased" in str(
+    assert "has no content and the export has no tombstone" in str(
         before_erasure.import_(b"".join(lines[:place]))
     )
     assert "1 documents and images" in str(without_blob.import_(b"".join(lines[:-1]))["warnings"])
@@ -595,9 +595,9 @@ def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
             raise StoreError("The disk is gone.")
 
         with monkeypatch.context() as broken:
-            broken.setattr(memory.engine.store, "blob", unreadable)
+            broken.setattr(memory.engine.store, "get_blob", unreadable)
             broken.setattr(
-                memory.engine.store, "scan", failing(memory.engine.store.scan_entries, unreadable)
+                memory.engine.store, "scan_entries", failing(memory.engine.store.scan_entries, unreadable)
             )
             with pytest.raises(StoreError, match="gone"):
                 memory.export(target)

@@ -18,7 +18,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
 
 def unknown(body: Any) -> list[str]:
     """The warnings about kinds."""
-    return [each for each in body.get("warnings", ()) if "No kind is called" in each]
+    return [each for each in body.get("warnings", ()) if "Unknown kind" in each]
 
 
 def reads(memory: Memory, kind: str, **more: Any) -> dict[str, list[str]]:

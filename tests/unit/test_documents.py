@@ -206,13 +206,13 @@ OUTSIDE = f"""<?xml version="1.0"?><!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/p
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
 @pytest.mark.parametrize("source", [LAUGHS, OUTSIDE], ids=["billion laughs", "external entity"])
 def test_xml_that_declares_entities_is_refused(source, encoding):
-    with pytest.raises(MediaError, match="document type"):
+    with pytest.raises(MediaError, match="DOCTYPE"):
         read_document(docx(source.encode(encoding)), "a.docx")
 
 
 @pytest.mark.parametrize("body", [b"", b"<w:document", b"\xff\xfe\x00", b"<a></b>", b"plain"])
 def test_broken_xml_is_refused(body):
-    with pytest.raises(MediaError, match="XML is broken"):
+    with pytest.raises(MediaError, match="XML is invalid"):
         read_document(docx(body), "a.docx")
 
 
@@ -248,7 +248,7 @@ def test_a_pdf_is_read_page_by_page():
 def test_a_pdf_without_text_says_so():
     found = read_document(pdf(""), "scan.pdf")
     assert found.text == ""
-    assert "scanned" in found.warnings[0]
+    assert "scans" in found.warnings[0]
 
 
 @pytest.mark.parametrize(

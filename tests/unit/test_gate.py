@@ -330,7 +330,7 @@ def test_a_kept_secret_is_marked_and_a_warning_says_that_it_is_not_encrypted() -
     assert verdict.turn.evidence.content == f"my key is {KEY}"
     assert verdict.turn.meta == {"topic": "work", SECRETS_KEY: ["AWS access key"]}
     assert verdict.turn.evidence.meta == {SECRETS_KEY: ["AWS access key"]}
-    assert verdict.warnings == ("Secrets were kept as they are, unencrypted: AWS access key.",)
+    assert verdict.warnings == ("Secrets were kept unencrypted: AWS access key.",)
 
 
 def test_metadata_of_the_same_name_is_the_users() -> None:

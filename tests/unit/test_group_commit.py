@@ -251,11 +251,11 @@ def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
     def work(number: int) -> Any:
         if number == 20:
             return store.commit(
-                batch("held", "t20", guards=[NoFact(ALICE, (_md5("held"),))], seen=0), fold_all
+                batch("held", "t20", guards=[NoFact(ALICE, (_md5("held"),))], read_seq=0), fold_all
             )
         if number == 21:
             return store.commit(
-                batch("x", "t21", guards=[ThreadAt("t-held", 99)], seen=0), fold_all
+                batch("x", "t21", guards=[ThreadAt("t-held", 99)], read_seq=0), fold_all
             )
         if number == 22:
             return store.commit(batch("x", "t22", vectors={hash_text("x"): [1.0, 2.0]}), fold_all)

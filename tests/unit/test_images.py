@@ -164,7 +164,7 @@ def test_a_path_is_a_path_object_and_a_url_a_url():
 def test_too_many_bytes_are_not_even_decoded():
     huge = "data:image/png;base64," + "A" * 4000
     assert (
-        "at most 1,000 are accepted"
+        "the limit is 1,000"
         in parse_image({"type": "image", "image": huge}, 1, limit=1000).problem
     )
     assert parse_image(PNG + bytes(1001), 1, limit=1000).data is None
@@ -346,7 +346,7 @@ def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
         "[OCR text from image #1]\nHELLO",
         "[image #1]",
     ]
-    assert "at most 1,000" in found.warnings[0]
+    assert "the limit is 1,000" in found.warnings[0]
     for missing in (tmp_path, tmp_path / "none.png"):
         with pytest.raises(InvalidInput, match="no file"):
             run(read_images(said([missing]), look(Reads())))

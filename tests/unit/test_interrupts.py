@@ -19,7 +19,7 @@ from told.backends.sqlite.store import open_store
 from told.errors import Conflict
 from told.testing import hashing_embedder
 
-HOLDERS = ("writer.py", "connect.py", "index.py", "partition.py", "arrays.py")
+HOLDERS = ("group_commit.py", "connection.py", "index.py", "partition.py", "partition_numpy.py")
 """Where locks and snapshots are taken and partitions are kept."""
 STRIDE = 2
 
@@ -187,7 +187,7 @@ class Group:
 def test_who_writes_for_others_may_be_interrupted_and_they_are_told_what_became_of_theirs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: int | None
 ) -> None:
-    monkeypatch.setattr(group_commit, "NAP", 0.02)
+    monkeypatch.setattr(group_commit, "MAX_SLEEP_SECONDS", 0.02)
     for moment in range(0, 10_000, 2):
         group = Group(tmp_path / f"{moment}.db")
         struck = group.run(moment, again)

@@ -633,6 +633,6 @@ def test_two_files_of_one_kind_are_refused(write, tmp_path):
 
 
 def test_the_kinds_that_come_with_told_are_those_of_their_files():
-    assert load_builtin_ontology() == load_ontology(Path(told.core.__file__).with_name("kinds")), (
+    assert load_builtin_ontology() == load_ontology(Path(told.model.__file__).with_name("kinds")), (
         "run `make docs`"
     )

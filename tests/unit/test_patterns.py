@@ -21,19 +21,19 @@ def note(pattern, flags=0):
         made[pattern, int(flags)] = None
     return compiled(pattern, flags)
 re.compile = note
-from told.model import lazy
-class Noted(lazy._Lazy):
+from told import runtime
+class Noted(runtime._LazyPattern):
     def __init__(self, pattern, flags):
         super().__init__(pattern, flags)
         made[pattern, int(flags)] = None
-lazy._Lazy = Noted
+runtime._LazyPattern = Noted
 import told
 for module in pkgutil.walk_packages(told.__path__, "told."):
     if not module.name.startswith("told.testing") and not module.name.endswith(("__main__", "_child")):
         import_module(module.name)
-from told.extraction.rules import tables
-for name in tables._letters():
-    tables.pattern(name)
+from told.extraction.rules import lexicon
+for name in lexicon._load_pattern_flags():
+    lexicon.get_pattern(name)
 print(repr([(pattern, flags) for pattern, flags in made]))
 """
 ONE = {

@@ -8,7 +8,8 @@ from papers import blank, written
 from told.errors import ConfigError, MediaError, ReaderMissing
 from told.plugins import open_reader, open_readers
 from told.ports import ImageReader
-from told.providers.ocr import TesseractReader, open_reader
+from told.providers.ocr import TesseractReader
+from told.providers.ocr import open_reader as open_tesseract
 
 tesseract = pytest.mark.skipif(
     shutil.which("tesseract") is None, reason="tesseract is not installed"
@@ -17,7 +18,7 @@ tesseract = pytest.mark.skipif(
 
 @tesseract
 def test_tesseract_reads_the_words_in_a_picture():
-    found = open_reader()
+    found = open_tesseract()
     assert isinstance(found, ImageReader)
     assert found.model == "tesseract:eng"
     assert found.read(written("BLUE CABLE\nHELLO WORLD"), "image/png").split() == [
@@ -30,22 +31,22 @@ def test_tesseract_reads_the_words_in_a_picture():
 
 @tesseract
 def test_a_picture_without_words_has_none():
-    assert open_reader().read(blank(200, 100), "image/png") == ""
+    assert open_tesseract().read(blank(200, 100), "image/png") == ""
 
 
 @tesseract
 def test_what_tesseract_cannot_read_is_an_error_that_says_so():
     for data in (b"no image", written("HELLO")[:60]):
         with pytest.raises(MediaError, match="could not read it"):
-            open_reader().read(data, "image/png")
+            open_tesseract().read(data, "image/png")
     with pytest.raises(MediaError, match="could not read it"):
-        open_reader("xyz").read(written("HELLO"), "image/png")
+        open_tesseract("xyz").read(written("HELLO"), "image/png")
 
 
 @tesseract
 def test_tesseract_is_ended_when_it_is_late():
     with pytest.raises(MediaError, match="longer than"):
-        open_reader(timeout=0.001).read(written("HELLO"), "image/png")
+        open_tesseract(timeout=0.001).read(written("HELLO"), "image/png")
 
 
 def test_a_program_that_is_not_there_is_missing(monkeypatch, tmp_path):
@@ -53,7 +54,7 @@ def test_a_program_that_is_not_there_is_missing(monkeypatch, tmp_path):
         TesseractReader(str(tmp_path / "tesseract")).read(b"", "image/png")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ReaderMissing, match="apt install"):
-        open_reader()
+        open_tesseract()
     assert open_reader("auto") is None
 
 
@@ -61,7 +62,7 @@ def test_a_program_that_is_not_there_is_missing(monkeypatch, tmp_path):
 def test_languages_are_names_and_nothing_else(languages):
     if languages:
         with pytest.raises(ConfigError):
-            open_reader(languages)
+            open_tesseract(languages)
 
 
 def test_anything_that_reads_is_a_reader():

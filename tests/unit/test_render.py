@@ -266,9 +266,9 @@ def test_without_a_time_of_its_own_a_fact_has_that_of_its_last_change():
 
 
 def test_what_is_not_known_is_refused():
-    with pytest.raises(InvalidInput, match="no format 'html'"):
+    with pytest.raises(InvalidInput, match="Unknown format 'html'"):
         made("html")
-    with pytest.raises(InvalidInput, match="no section 'later'"):
+    with pytest.raises(InvalidInput, match="Unknown section 'later'"):
         made("text", [item(1, "tea", section="later")])
     with pytest.raises(TimeError, match="no time zone"):
         made("text", zone="Europe/Atlantis")

@@ -135,7 +135,7 @@ def test_an_answer_that_is_not_a_number_for_each_is_a_warning_and_the_order_stay
     with opened(lambda query, texts: answer) as memory:
         seen = memory.search("tea number", user_id="u", rerank=True)
         assert [row["memory"] for row in seen["results"]] == found(memory)
-        assert any("did not answer with 8 numbers" in warning for warning in seen["warnings"])
+        assert any("did not return 8 numbers" in warning for warning in seen["warnings"])
 
 
 @pytest.mark.parametrize(

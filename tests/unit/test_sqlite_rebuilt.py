@@ -14,7 +14,7 @@ TABLES = ("evidence", "fact", "passage", "posting", "tick")
 
 
 def rows(memory: Memory) -> dict[str, list[Any]]:
-    with memory.engine.store._database.reading() as db:
+    with memory.engine.store._database.read_transaction() as db:
         return {
             table: db.execute(f"SELECT * FROM {table} ORDER BY 1, 2, 3").fetchall()
             for table in TABLES

@@ -1,1 +1,1 @@
-"""Faces: thin ways in. No logic lives here, only shapes."""
+"""The Python API: the verb specification, the clients generated from it, and serialisation."""

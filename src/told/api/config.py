@@ -1,4 +1,4 @@
-"""Nested configuration dictionaries, as other memory libraries write them, read into told's own arguments."""
+"""Parse nested configurations in the style of other memory libraries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from told.settings import SETTING_FIELDS
 from told.text.tokens import format_value
 
 IGNORED_KEYS = frozenset({"version", "history_db_path"})
-"""What says nothing to told: there is one format of results, and the history is in the store."""
+"""Keys without effect: there is one result format, and the store keeps the history."""
 
 PROMPT_NAMES = {"fact_extraction": "facts", "update_decision": "curate"}
 STORE_URLS = {"memory": "ram://", "ram": "ram://"}
@@ -22,7 +22,7 @@ KEY_HINTS = {
 
 
 def parse_config(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Constructor arguments for a configuration; what told cannot honour is an error, never dropped."""
+    """Return constructor arguments for a configuration; raise on keys told does not support."""
     if not isinstance(config, Mapping):
         raise ConfigError("A configuration is a mapping.")
     arguments: dict[str, Any] = {}
@@ -75,20 +75,20 @@ def _parse_store(value: Any) -> str | None:
         for key in {**value, **config}.keys() - {"provider", "config"}:
             raise ConfigError(
                 f"A {provider} store has no {format_value(key)}.",
-                hint=KEY_HINTS.get(key, "It takes nothing."),
+                hint=KEY_HINTS.get(key, "It takes no options."),
             )
         return STORE_URLS[provider]
     if provider == "sqlite":
         return _parse_store_path({**value, **config}, "path", "vector_store", "provider", "config")
     raise ConfigError(
-        f"The vector store {provider!r} is not there yet.", hint='Use "sqlite" or "memory".'
+        f"The vector store {provider!r} is not supported yet.", hint='Use "sqlite" or "memory".'
     )
 
 
 def _parse_store_path(
     config: Mapping[str, Any], key: str, section: str, *other_keys: str
 ) -> str | None:
-    """The store at the path a section names, and names nothing else that would be lost."""
+    """Return the store URL of a section's path; raise on other keys."""
     unknown = [name for name in config if name not in (key, *other_keys)]
     if unknown:
         hint = KEY_HINTS.get(unknown[0], f"It takes a {key}.")
@@ -100,7 +100,7 @@ def _parse_store_path(
 
 
 def _parse_model(value: Any, name: str) -> Any:
-    """A model as `told.plugins` reads it: a section keeps its key and its address, anything else is used as it is."""
+    """Return a model as `told.plugins` takes it: a name, a section, or an object."""
     if not isinstance(value, Mapping) or "client" in value:
         return value
     provider, config = _parse_section(value, name)
@@ -113,7 +113,7 @@ def _parse_model(value: Any, name: str) -> Any:
 
 
 def _parse_prompts(value: Any) -> dict[str, str]:
-    """Prompts by the names told has for them."""
+    """Return prompts by told's names for them."""
     prompts = _require_mapping(value, "custom_prompts")
     unknown = [name for name in prompts if name not in PROMPT_NAMES]
     if unknown:
@@ -125,20 +125,20 @@ def _parse_prompts(value: Any) -> dict[str, str]:
 
 
 def _parse_reranker(value: Any) -> Any:
-    """A reranker is an object or a function of the caller's own; none comes with told."""
+    """Return a reranker; told has none built in, so it is an object or a function."""
     if not isinstance(value, Mapping):
         return value
     provider, _ = _parse_section(value, "reranker")
     if provider == "none":
         return None
     raise ConfigError(
-        f"told brings no reranker {format_value(provider)}.",
+        f"told has no built-in reranker {format_value(provider)}.",
         hint="Give an object with score(), or a function.",
     )
 
 
 def _reject_unsupported(name: str, value: Any) -> None:
-    """Refuse what this version of told does not have, unless it is not wanted."""
+    """Raise if a section asks for a part that this version does not have."""
     provider, _ = _parse_section(value, name)
     if provider != "none":
         raise ConfigError(

@@ -1,4 +1,4 @@
-"""Kinds as files: which folder they live in, how a new one begins, and which ones what was refused asks for."""
+"""Find, load, check and draft kind files, and propose kinds for quarantined claims."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ fields:
 
 
 def find_kinds_folder(settings: Settings) -> Path:
-    """Where this user's kinds live: the setting `kinds`, else `.told/kinds` here, else in the configuration folder."""
+    """Return the folder of kind files: the setting `kinds`, `.told/kinds`, or the user's config."""
     if settings.kinds:
         return Path(settings.kinds).expanduser()
     local_folder = Path(".told/kinds")
@@ -41,9 +41,10 @@ def find_kinds_folder(settings: Settings) -> Path:
 
 
 def resolve_ontology(given: Any, settings: Settings) -> tuple[Ontology, Ontology]:
-    """All kinds there are, and those that extraction may use: the ones given, or all that told does not make itself.
+    """Return all kinds, and the kinds that extraction may use.
 
-    An ontology, given here or as the file that the setting `kinds` names, is the whole world; a folder only adds to it.
+    An ontology that is given, or that is the file of the setting `kinds`, limits extraction to
+    its kinds; a folder of kinds adds to the built-in ones.
     """
     own_kinds = _load_given(given, settings)
     all_kinds = load_builtin_ontology().with_kinds(*own_kinds.kinds)
@@ -62,7 +63,7 @@ def _load_given(given: Any, settings: Settings) -> Ontology:
         folder = find_kinds_folder(settings)
         if settings.kinds and not folder.exists():
             raise ConfigError(
-                f"The setting kinds names {folder}, which is not there.",
+                f"The setting kinds names {folder}, which does not exist.",
                 hint="Create it, or unset it.",
             )
         return load_ontology(folder) if folder.is_file() or _has_kind_files(folder) else Ontology()
@@ -83,7 +84,7 @@ def _has_kind_files(folder: Path) -> bool:
 
 
 def kind_to_dict(kind: Kind, origin: str) -> dict[str, Any]:
-    """A kind with every rule it has, and where it comes from."""
+    """Serialise a kind with all its rules and its origin."""
     rules = {
         "write": kind.write.value,
         "owner": kind.owner.value,
@@ -102,7 +103,7 @@ def kind_to_dict(kind: Kind, origin: str) -> dict[str, Any]:
 
 
 def check_paths(paths: Sequence[Path]) -> list[dict[str, Any]]:
-    """What each file or folder of kinds holds, or what is wrong with it."""
+    """Check files and folders of kinds; return their kinds or their problems."""
     return [_check_path(path) for path in paths]
 
 
@@ -118,11 +119,11 @@ def _check_path(path: Path) -> dict[str, Any]:
 def create_kind_file(
     name: str, folder: Path, *, write: str = "aggregate", fields: Iterable[str] = ()
 ) -> Path:
-    """Write a kind to begin with; it is read back, so what stands there is sound."""
+    """Write a draft of a kind, check that it loads, and return its path."""
     slug = kind.slugify(name)
     target = folder / f"{slug}.yaml"
     if target.exists():
-        raise InvalidInput(f"{target} is there already.", hint="Edit it, or choose another name.")
+        raise InvalidInput(f"{target} already exists.", hint="Edit it, or choose another name.")
     folder.mkdir(parents=True, exist_ok=True)
     target.write_text(draft_kind(slug, write=write, fields=fields), "utf-8")
     try:
@@ -136,7 +137,7 @@ def create_kind_file(
 def draft_kind(
     name: str, *, write: str = "aggregate", fields: Iterable[str] = (), examples: Iterable[str] = ()
 ) -> str:
-    """The text of a kind to begin with."""
+    """Return a draft of a kind as YAML."""
     has_key = write in ("aggregate", "cumulative")
     names = [*(["slug"] if has_key else []), *fields, "content"]
     rows = "".join(
@@ -165,7 +166,7 @@ def _quote_text(text: str) -> str:
 
 
 def propose_kinds(claims: Iterable[Fact], ontology: Ontology) -> list[dict[str, Any]]:
-    """The kinds that claims in quarantine ask for, the most wanted first, each with a draft of its file."""
+    """Propose kinds for quarantined claims, most frequent first, each with a draft."""
     texts_by_kind: dict[str, list[str]] = defaultdict(list)
     known_slugs = {kind.slugify(name) for name in ontology}
     for fact in claims:

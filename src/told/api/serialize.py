@@ -1,20 +1,54 @@
-"""The dictionaries callers see; one place, so that every face shows the same thing."""
+"""Convert results of the engine to the JSON-ready dictionaries that callers get."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from base64 import b64encode
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
 
 from told.model.fact import NEVER, Fact
-from told.model.query import Bundle, Event, Hit, Receipt, Trace
-from told.ports import Fault
-from told.retrieval.listing import EntityRelation
-from told.retrieval.state import SearchResult
+from told.model.query import Bundle, Certificate, Event, Hit, Receipt, Trace, VerifyResult
+from told.model.salience import DecayClock
 from told.text.dates import format_iso
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from told.engine.results import (
+        DecayReport,
+        ErasurePreview,
+        FactListing,
+        QueuedReview,
+        WaitResult,
+    )
+    from told.ingest.documents import Document
+    from told.ingest.tool_output import ToolOutput
+    from told.maintenance.delta_apply import DeltaResult
+    from told.maintenance.forgetting import ForgottenFact
+    from told.maintenance.reconsolidation import ReconsolidationResult
+    from told.maintenance.topics import TopicAssignmentResult, TopicMergeResult
+    from told.model.decay import Strength
+    from told.model.entry import Blob, Linked
+    from told.model.kind import Ontology
+    from told.model.query import AccessRecord, AccessState
+    from told.ports import Embedder, Fault
+    from told.retrieval.listing import EntityRelation, MemoryDetail, OwnerStatistics
+    from told.retrieval.state import SearchResult
+    from told.retrieval.topics import TopicListing
+
+
+class Serializable(Protocol):
+    """A value that knows its JSON form."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the value as a dictionary."""
+
+
+# Memories
 
 
 def fact_to_dict(fact: Fact, score: float | None = None) -> dict[str, Any]:
-    """One memory: what each has, and what this one has beside it that is known and out of the ordinary."""
+    """Serialise a memory; optional fields appear only if they differ from their defaults."""
     created = format_iso(fact.created_at)
     row: dict[str, Any] = {
         "id": fact.id,
@@ -56,12 +90,12 @@ def fact_to_dict(fact: Fact, score: float | None = None) -> dict[str, Any]:
 
 
 def _triple_fields(fact: Fact) -> Mapping[str, Any]:
-    """What a memory says of whom, as far as that is known."""
+    """Return the known parts of a subject-predicate-object triple."""
     return _drop_none(subject=fact.subject, predicate=fact.predicate, object=fact.object)
 
 
 def _validity_fields(fact: Fact) -> Mapping[str, Any]:
-    """When a memory holds in the world, where that is more than since it was said."""
+    """Return the valid interval unless it just starts when the memory was said."""
     valid = fact.valid_interval()
     if valid.end is None and valid.start == fact.said_at:
         return {}
@@ -74,14 +108,14 @@ def _drop_none(**values: Any) -> dict[str, Any]:
 
 
 def _copy_json(value: Any) -> Any:
-    """The same JSON, the caller's to change."""
+    """Copy nested JSON so that callers may change it."""
     if isinstance(value, dict):
         return {key: _copy_json(member) for key, member in value.items()}
     return [_copy_json(member) for member in value] if isinstance(value, list) else value
 
 
 def event_to_dict(event: Event) -> dict[str, Any]:
-    """What a write did to one memory, in both spellings its readers know."""
+    """Serialise an event, with both spellings of the previous text."""
     row: dict[str, Any] = {"id": event.id, "event": event.event, "memory": event.text}
     if event.event in ("ADD", "UPDATE"):
         row["new_memory"] = event.text
@@ -95,7 +129,7 @@ def event_to_dict(event: Event) -> dict[str, Any]:
 
 
 def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
-    """What a write did."""
+    """Serialise a receipt."""
     body: dict[str, Any] = {"results": [event_to_dict(event) for event in receipt.events]}
     if receipt.extraction:
         body |= {"extraction": receipt.extraction, "usage": dict(receipt.usage)}
@@ -106,8 +140,9 @@ def receipt_to_dict(receipt: Receipt) -> dict[str, Any]:
     return body
 
 
-def search_result_to_dict(result: SearchResult, *, with_details: bool = False) -> dict[str, Any]:
-    """What a search found."""
+def search_to_dict(search: tuple[SearchResult, bool]) -> dict[str, Any]:
+    """Serialise a search result, with score details if they were asked for."""
+    result, with_details = search
     rows = [_hit_to_dict(hit, with_details=with_details) for hit in result.hits]
     body: dict[str, Any] = {"results": rows, "confidence": result.confidence}
     return _add_nonempty(body, warnings=result.warnings)
@@ -124,15 +159,16 @@ def _hit_to_dict(hit: Hit, *, with_details: bool) -> dict[str, Any]:
     )
 
 
-def explanation_to_dict(result: SearchResult, trace: Trace) -> dict[str, Any]:
-    """Why a search found what it found."""
+def explanation_to_dict(explanation: tuple[SearchResult, Trace]) -> dict[str, Any]:
+    """Serialise a search and its trace."""
+    result, trace = explanation
     return _add_nonempty(
         {**trace.as_dict(), "confidence": result.confidence}, warnings=result.warnings
     )
 
 
 def bundle_to_dict(bundle: Bundle) -> dict[str, Any]:
-    """A context as JSON."""
+    """Serialise a context bundle."""
     body = {
         "text": bundle.text,
         "tokens": bundle.tokens,
@@ -146,7 +182,7 @@ def bundle_to_dict(bundle: Bundle) -> dict[str, Any]:
 
 
 def fault_to_dict(fault: Fault) -> dict[str, Any]:
-    """What could not be done."""
+    """Serialise a fault."""
     row = {
         "id": fault.id,
         "consumer": fault.consumer,
@@ -158,7 +194,7 @@ def fault_to_dict(fault: Fault) -> dict[str, Any]:
 
 
 def entity_to_dict(node: Fact) -> dict[str, Any]:
-    """Whom or what memories speak of."""
+    """Serialise an entity."""
     fields = {
         name: node.meta[name] for name in ("name", "type", "description") if name in node.meta
     }
@@ -166,7 +202,7 @@ def entity_to_dict(node: Fact) -> dict[str, Any]:
 
 
 def relation_to_dict(relation: EntityRelation) -> dict[str, Any]:
-    """How one bears on another."""
+    """Serialise a relation between entities."""
     source, target = (
         node.meta.get("name", node.text) for node in (relation.source, relation.target)
     )
@@ -179,14 +215,14 @@ def relation_to_dict(relation: EntityRelation) -> dict[str, Any]:
 
 
 def _add_nonempty(body: dict[str, Any], **lists: Sequence[Any]) -> dict[str, Any]:
-    """The body and those lists that are not empty."""
+    """Add the lists that are not empty."""
     return {**body, **{name: list(rows) for name, rows in lists.items() if rows}}
 
 
 def facts_to_dict(
     facts: Sequence[Fact], conflicts: Mapping[str, Sequence[str]] | None = None
 ) -> dict[str, Any]:
-    """Memories without scores."""
+    """Serialise memories and their conflicts."""
     conflicts_by_id = conflicts or {}
     return {
         "results": [
@@ -196,6 +232,401 @@ def facts_to_dict(
     }
 
 
-def rebuild_counts_to_dict(rows: Mapping[str, int]) -> dict[str, Any]:
-    """Row counts by view."""
-    return {"rebuilt": dict(rows)}
+def optional_fact_to_dict(fact: Fact | None) -> dict[str, Any] | None:
+    """Serialise a memory, or return None if there is none."""
+    return None if fact is None else fact_to_dict(fact)
+
+
+def listing_to_dict(listing: FactListing) -> dict[str, Any]:
+    """Serialise the memories of a scope."""
+    body = facts_to_dict(listing.facts, listing.conflicts.rivals)
+    return _add_nonempty(body, warnings=listing.warnings)
+
+
+def keep_bundle(bundle: Bundle) -> Bundle:
+    """Return a context bundle unchanged."""
+    return bundle
+
+
+# Generic results
+
+
+def to_dict(value: Serializable) -> dict[str, Any]:
+    """Serialise a value that knows its JSON form."""
+    return value.as_dict()
+
+
+def to_list(values: Iterable[Serializable]) -> list[dict[str, Any]]:
+    """Serialise values that know their JSON form."""
+    return [value.as_dict() for value in values]
+
+
+def to_results(values: Iterable[Serializable]) -> dict[str, Any]:
+    """Serialise values that know their JSON form as results."""
+    return {"results": to_list(values)}
+
+
+def copy_mapping(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Copy a mapping that is JSON already."""
+    return dict(values)
+
+
+# Writes
+
+
+def update_to_dict(receipt: Receipt) -> dict[str, Any]:
+    """Serialise the receipt of an update."""
+    return {"message": "Memory updated successfully!", **receipt_to_dict(receipt)}
+
+
+def deletion_to_dict(receipt: Receipt) -> dict[str, Any]:
+    """Serialise the receipt of a deletion."""
+    return {"message": "Memory deleted successfully!", **receipt_to_dict(receipt)}
+
+
+def deletions_to_dict(receipt: Receipt) -> dict[str, Any]:
+    """Serialise the receipt of the deletion of a scope."""
+    return {"message": "Memories deleted successfully!", **receipt_to_dict(receipt)}
+
+
+def link_to_dict(linked: tuple[Linked, Receipt]) -> dict[str, Any]:
+    """Serialise a new link."""
+    link, receipt = linked
+    ends = {"src": link.src, "rel": link.rel, "dst": link.dst}
+    return {"message": "Linked.", **ends, "tx": receipt.tx}
+
+
+def upload_to_dict(upload: tuple[Receipt, Document]) -> dict[str, Any]:
+    """Serialise the receipt of an uploaded document."""
+    receipt, document = upload
+    fields = {
+        "hash": document.sha256,
+        "title": document.title,
+        "media_type": document.media_type,
+    }
+    return {**receipt_to_dict(receipt), "document": fields}
+
+
+def tool_output_to_dict(output: ToolOutput) -> dict[str, Any]:
+    """Serialise a stored tool output."""
+    body = {**receipt_to_dict(output.receipt), "text": output.text}
+    return (
+        body
+        if output.blob is None
+        else {**body, "blob": output.blob, "properties": output.properties}
+    )
+
+
+def erasure_to_dict(erasure: Certificate | ErasurePreview) -> dict[str, Any]:
+    """Serialise an erasure certificate or the preview of a dry run."""
+    if isinstance(erasure, Certificate):
+        return erasure.as_dict()
+    return {**facts_to_dict(erasure.facts), **erasure.closure.as_dict()}
+
+
+def reset_to_dict(_: None) -> dict[str, Any]:
+    """Return the message of a reset."""
+    return {"message": "All memories reset"}
+
+
+# Blobs and secrets
+
+
+def blob_to_dict(blob: Blob) -> dict[str, Any]:
+    """Serialise a blob with its bytes in base64."""
+    body = {"hash": blob.hash, "media_type": blob.media_type, "size": blob.size}
+    return {**body, "data": b64encode(blob.data).decode("ascii")}
+
+
+def revealed_to_dict(revealed: tuple[str, str]) -> dict[str, Any]:
+    """Serialise a memory with its secrets decrypted."""
+    memory_id, text = revealed
+    return {"id": memory_id, "memory": text}
+
+
+# Extraction
+
+
+def wait_to_dict(result: WaitResult) -> dict[str, Any]:
+    """Serialise the outcome of pending extraction."""
+    outcomes = result.drained.outcomes.values()
+    body: dict[str, Any] = {
+        "results": [event_to_dict(event) for outcome in outcomes for event in outcome.events],
+        "understood": len(outcomes),
+        "failed": len(result.drained.failed),
+        "pending": result.pending,
+    }
+    if result.judgement is not None:
+        body["judged"] = result.judgement.turns
+    warnings = [warning for outcome in outcomes for warning in outcome.warnings]
+    return {**body, "warnings": [*warnings, *result.failures]}
+
+
+def faults_to_dict(faults: Iterable[Fault]) -> dict[str, Any]:
+    """Serialise faults."""
+    return {"results": [fault_to_dict(fault) for fault in faults]}
+
+
+def dropped_to_dict(count: int) -> dict[str, Any]:
+    """Serialise the number of dropped faults."""
+    return {"dropped": count}
+
+
+def entities_to_dict(nodes: Iterable[Fact]) -> dict[str, Any]:
+    """Serialise entities."""
+    return {"results": [entity_to_dict(node) for node in nodes]}
+
+
+def relations_to_dict(relations: Iterable[EntityRelation]) -> dict[str, Any]:
+    """Serialise relations."""
+    return {"results": [relation_to_dict(relation) for relation in relations]}
+
+
+def kind_proposals_to_dict(claims: tuple[Sequence[Fact], Ontology]) -> dict[str, Any]:
+    """Propose kinds for quarantined claims."""
+    from told.api import kinds
+
+    return {"results": kinds.propose_kinds(*claims)}
+
+
+# Reconsolidation
+
+
+def recalls_to_dict(
+    recalls: tuple[Sequence[AccessRecord], Sequence[AccessState]],
+) -> dict[str, Any]:
+    """Serialise the access log of a memory."""
+    records, states = recalls
+    return {
+        "results": [_access_to_dict(record) for record in records],
+        "states": [_access_state_to_dict(state) for state in states],
+    }
+
+
+def _access_to_dict(record: AccessRecord) -> dict[str, Any]:
+    row = {
+        "at": format_iso(record.at),
+        "rank": record.rank,
+        "score": record.score,
+        "access": record.access.value,
+    }
+    return {**row, **({"query_hash": record.query} if record.query else {})}
+
+
+def _access_state_to_dict(state: AccessState) -> dict[str, Any]:
+    until = None if state.until >= NEVER else format_iso(state.until)
+    return {
+        "since": format_iso(state.since),
+        "until": until,
+        "count": state.count,
+        "strength": state.strength,
+    }
+
+
+def enqueued_to_dict(enqueued: tuple[str, bool]) -> dict[str, Any]:
+    """Serialise whether a memory was queued."""
+    memory_id, is_new = enqueued
+    return {"id": memory_id, "queued": is_new}
+
+
+def queue_to_dict(queue: Iterable[QueuedReview]) -> dict[str, Any]:
+    """Serialise the reconsolidation queue."""
+    return {"results": [_queued_to_dict(queued) for queued in queue]}
+
+
+def _queued_to_dict(queued: QueuedReview) -> dict[str, Any]:
+    task = queued.task
+    row = {
+        "task": task.id,
+        "id": task.thread,
+        "memory": queued.fact.text,
+        "reason": task.reason.value,
+        "priority": task.priority,
+        "due": format_iso(task.due),
+        "attempts": task.attempts,
+    }
+    return {**row, **({"why": list(queued.why)} if queued.why else {})}
+
+
+def reflection_to_dict(result: ReconsolidationResult) -> dict[str, Any]:
+    """Serialise the outcome of reconsolidation."""
+    from told.maintenance.deltas import operation_to_json
+
+    return {
+        "results": [event_to_dict(event) for event in result.events],
+        "operations": [operation_to_json(operation) for operation in result.operations],
+        "tasks": result.tasks,
+        "failed": result.failed,
+        "usage": result.usage.as_dict(),
+        "warnings": list(result.warnings),
+    }
+
+
+def delta_to_dict(result: DeltaResult) -> dict[str, Any]:
+    """Serialise an applied delta."""
+    from told.maintenance.deltas import operation_to_json
+
+    operations = [operation_to_json(operation) for operation in result.applied]
+    return {**receipt_to_dict(result.receipt), "operations": operations}
+
+
+# Decay
+
+
+def decay_to_dict(report: DecayReport) -> dict[str, Any]:
+    """Serialise a decay curve; readings count from when the memory was first said."""
+    detail, strength = report.detail, report.detail.strength
+    return {
+        "id": detail.fact.id,
+        "memory": detail.fact.text,
+        "kind": detail.fact.kind,
+        **_strength_fields(detail),
+        "now": strength.age,
+        "said": [reading - strength.mention_readings[0] for reading in strength.mention_readings],
+        "threshold": strength.curve.floor,
+        "curve": [list(point) for point in report.points],
+    }
+
+
+def details_to_dict(details: Iterable[MemoryDetail]) -> dict[str, Any]:
+    """Serialise memories with their quotes and strengths."""
+    return {"results": [_detail_to_dict(detail) for detail in details]}
+
+
+def _detail_to_dict(detail: MemoryDetail) -> dict[str, Any]:
+    fact = detail.fact
+    said_at = fact.updated_at if fact.said_at is None else fact.said_at
+    row = {
+        "id": fact.id,
+        "memory": fact.text,
+        "kind": fact.kind,
+        "said_at": format_iso(said_at),
+        "said": len(detail.strength.mention_readings),
+        "words": detail.quote,
+        **_strength_fields(detail),
+        **fact.scope.ids(),
+    }
+    return {**row, **_drop_none(role=fact.role, actor_id=fact.actor, source=fact.source)}
+
+
+def _strength_fields(detail: MemoryDetail) -> dict[str, Any]:
+    strength = detail.strength
+    return {
+        "tier": None if detail.kind is None else detail.kind.tier.value,
+        "clock": strength.clock.value,
+        "salience": strength.weight,
+        "faded": strength.is_faded,
+        "fades_at": _fading_fields(strength),
+    }
+
+
+def _fading_fields(strength: Strength) -> dict[str, Any] | None:
+    """Return when a memory fades, by its clock and as a time, or None if it never does."""
+    remaining, end = strength.remaining, strength.fade_time
+    if remaining is None:
+        return None
+    is_time_clock = strength.clock is DecayClock.TIME
+    return {
+        "reading": strength.age + remaining,
+        "left": remaining,
+        "unit": "days" if is_time_clock else "turns",
+        "time": None if end is None else format_iso(end),
+        "estimated": not is_time_clock,
+    }
+
+
+def forgotten_to_dict(forgotten: Iterable[ForgottenFact]) -> dict[str, Any]:
+    """Serialise archived memories with their last salience."""
+    return {"results": [_forgotten_to_dict(item) for item in forgotten]}
+
+
+def _forgotten_to_dict(forgotten: ForgottenFact) -> dict[str, Any]:
+    fact = forgotten.fact
+    event = Event("DELETE", fact.id, fact.text, fact.text, fact.role, fact.actor)
+    return {**event_to_dict(event), "kind": fact.kind, "salience": forgotten.weight}
+
+
+# Topics
+
+
+def topic_to_dict(topic: tuple[TopicListing, Sequence[Fact]]) -> dict[str, Any]:
+    """Serialise a topic with its turns."""
+    listing, turns = topic
+    return {**listing.as_dict(), **facts_to_dict(turns)}
+
+
+def filed_topics_to_dict(result: TopicAssignmentResult) -> dict[str, Any]:
+    """Serialise the outcome of topic assignment."""
+    return {
+        "filed": result.exchanges,
+        "made": result.created,
+        "split": result.split,
+        "warnings": list(result.warnings),
+    }
+
+
+def merged_topics_to_dict(result: TopicMergeResult) -> dict[str, Any]:
+    """Serialise merged topics."""
+    merged = [{"id": younger, "into": older} for younger, older in result.merged]
+    return {"merged": merged, "warnings": list(result.warnings)}
+
+
+def supertopics_to_dict(
+    abstraction: tuple[TopicMergeResult, Sequence[TopicListing]],
+) -> dict[str, Any]:
+    """Serialise supertopics."""
+    result, topics = abstraction
+    return {"results": to_list(topics), "warnings": list(result.warnings)}
+
+
+# Administration
+
+
+def verification_to_dict(verification: tuple[VerifyResult, Sequence[str]]) -> dict[str, Any]:
+    """Serialise the outcome of a verification."""
+    result, problems = verification
+    return {**result.as_dict(), "ok": result.ok and not problems, "index_problems": list(problems)}
+
+
+def rebuild_to_dict(counts: Mapping[str, int]) -> dict[str, Any]:
+    """Serialise the row counts of rebuilt views."""
+    return {"rebuilt": dict(counts)}
+
+
+def reindex_to_dict(reindexed: tuple[int, Embedder]) -> dict[str, Any]:
+    """Serialise the outcome of a reindex."""
+    count, embedder = reindexed
+    return {"embedded": count, "model": embedder.model, "dim": embedder.dim}
+
+
+def users_to_dict(owners: Iterable[OwnerStatistics]) -> dict[str, Any]:
+    """Serialise users, agents and runs."""
+    return {
+        "results": [
+            {
+                "type": owner.owner_type,
+                "name": owner.name,
+                "total_memories": owner.memory_count,
+                "created_at": format_iso(owner.first_at),
+                "updated_at": format_iso(owner.last_at),
+            }
+            for owner in owners
+        ]
+    }
+
+
+def export_to_dict(exported: tuple[int, Path | None]) -> dict[str, Any]:
+    """Serialise the outcome of an export."""
+    entries, path = exported
+    return {"entries": entries} if path is None else {"entries": entries, "path": str(path)}
+
+
+def import_to_dict(imported: tuple[int, Sequence[str]]) -> dict[str, Any]:
+    """Serialise the outcome of an import."""
+    entries, warnings = imported
+    return _add_nonempty({"entries": entries}, warnings=warnings)
+
+
+def backup_to_dict(path: Path) -> dict[str, Any]:
+    """Serialise the path of a backup."""
+    return {"path": str(path)}

@@ -12,7 +12,7 @@ from typing import Any, Final
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.cli import charts, views
 from told.cli.options import ScopeArgs
 from told.cli.shell import EXIT_FAILED, EXIT_OK, Shell, decode_input

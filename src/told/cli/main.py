@@ -34,35 +34,6 @@ EPILOG = (
     "are JSON too."
 )
 
-COMMAND_NAMES = {
-    "get_all": "list",
-    "delete_all": "delete",
-    "import_": "import",
-    "why_not": "why-not",
-    "upload": "blob upload",
-    "blob": "blob get",
-    "blobs": "blob list",
-    "faults": "faults list",
-    "retry_faults": "faults retry",
-    "drop_faults": "faults drop",
-    "quarantine": "quarantine list",
-    "review": "quarantine accept",
-    "infer_kinds": "kinds infer",
-    "enqueue": "reconsolidate enqueue",
-    "queue": "reconsolidate queue",
-    "reflect": "reconsolidate run",
-    "apply_delta": "reconsolidate apply",
-    "topics": "topics list",
-    "topic": "topics show",
-    "file_topics": "topics file",
-    "merge_topics": "topics merge",
-    "abstract_topics": "topics abstract",
-}
-"""SDK verbs whose command has another name; `delete_all` is `delete --all`."""
-
-OMITTED_VERBS = frozenset({"tool_result"})
-"""SDK verbs without a command; agents submit tool results through the SDK."""
-
 app = typer.Typer(
     name="told",
     cls=CliGroup,
@@ -218,10 +189,13 @@ def _print_error(error: dict[str, Any], *, as_json: bool) -> None:
 
 def _translate_hint(hint: str) -> str:
     """Rewrite an SDK hint for the command line, such as `told list` for `get_all()`."""
+    from told.api.spec import VERBS
+
     commands = cast("Any", typer.main.get_command(app)).commands
 
     def to_command(match: re.Match[str]) -> str:
-        name = COMMAND_NAMES.get(match[1], match[1])
+        verb = VERBS.get(match[1])
+        name = match[1] if verb is None else verb.command_name
         return f"`told {name}`" if name.split()[0] in commands else match[0]
 
     return ARGUMENT_PATTERN.sub(r"the setting `\1`", VERB_PATTERN.sub(to_command, hint))

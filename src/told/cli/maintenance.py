@@ -30,7 +30,7 @@ from told.cli.shell import EXIT_UNSOUND, Shell, TickCallback, command, print_hel
 from told.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from told.api.client import Memory
+    from told.api.memory import Memory
     from told.ports import Embedder, Purpose, Vector, View
 
 PANEL = "Look after it"
@@ -151,8 +151,8 @@ def users(shell: Shell, type: TypeFilter = None) -> None:
 @command(app, rich_help_panel=PANEL)
 def export(shell: Shell, target: ExportTarget = Path("-"), yes: Yes = False) -> None:
     """Export the ledger as JSON Lines to a file or standard output."""
-    from told.api.files import replace_file
     from told.cli.views import build_count_view, pluralize
+    from told.ledger.files import replace_file
 
     if str(target) == "-":
         with shell.open_without_models() as memory:

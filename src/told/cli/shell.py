@@ -25,7 +25,7 @@ from told.settings import LoadedSettings, load_settings, resolve_store_file
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
-    from told.api.client import Memory
+    from told.api.memory import Memory
 
 
 ASCII_MARKS = {
@@ -150,7 +150,7 @@ class Shell:
         return self._open_memory("none", "none")
 
     def _open_memory(self, embedder: str | None, llm: str | None) -> Memory:
-        from told.api.client import Memory
+        from told.api.memory import Memory
 
         file = resolve_store_file(self.load_settings().settings)
         if file is not None and not os.access(

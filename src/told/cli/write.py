@@ -33,7 +33,7 @@ from told.cli.shell import EXIT_FAILED, Shell, command, print_help, read_stdin
 from told.errors import InvalidInput, StoreError, ToldError
 
 if TYPE_CHECKING:
-    from told.api.client import Memory
+    from told.api.memory import Memory
 
 app = typer.Typer()
 blob_app = typer.Typer()
@@ -378,7 +378,7 @@ def update(
     never_expires: Annotated[bool, option("--never-expires", about="Remove the expiry.")] = False,
 ) -> None:
     """Update a memory's text, metadata or expiry; the previous version stays in its history."""
-    from told.api.verbs import UNSET
+    from told.api.verb import UNSET
     from told.cli import views
 
     if expires and never_expires:

@@ -1,4 +1,4 @@
-"""From what an extractor found to the entries of a plan: curated, carried out, and woven into the graph."""
+"""Curate extracted claims and plan the resulting entries, including graph links."""
 
 from __future__ import annotations
 
@@ -16,16 +16,12 @@ from told.curation.decisions import (
 from told.curation.graph import plan_graph
 from told.curation.predicates import is_same_statement
 from told.errors import NotFoundError
-from told.extraction.grounding import DEFAULT_SPEAKER, GroundingIndex
-from told.extraction.registry import KindExtractor
-from told.extraction.replies import DUPLICATE
 from told.flow import Flow, call
 from told.ingest import chunking
 from told.ingest.context import FACT_KEY, WriteContext, WritePlan, commit_plan
 from told.ingest.embedding import embed_after_commit
 from told.ingest.messages import TurnSegment
 from told.ingest.queue import (
-    CursorConflict,
     ExtractionJob,
     ExtractionOutcome,
     JobHandler,
@@ -35,6 +31,7 @@ from told.ingest.queue import (
 from told.ingest.types import Decision, ExtractedClaim, ExtractionInput, ExtractionResult, Extractor
 from told.ledger import clocks
 from told.ledger.commit import commit_batch, retry_on_conflict
+from told.ledger.consumer import CursorConflict, check_cursor
 from told.ledger.erase import SUPPORTS
 from told.ledger.views import TICK_SORT, TOKENS_KEY, TURNS_KEY
 from told.model.beliefs import TRUST_KEY, Trust, trust_of_channel
@@ -82,22 +79,10 @@ def curate_claims(
     expires: int | None,
     head_seq: int,
 ) -> Flow[Usage]:
-    """Add to a plan what becomes of the claims; `parts` says what of which turn of the plan each heard turn is."""
-    quarantined = [
-        ExtractedClaim(item.claim, item.turn or 0)
-        for item in result.rejected
-        if item.claim is not None
-    ]
-    is_kind_extractor = isinstance(extractor, KindExtractor)
-    marked = (
-        result.claims
-        if is_kind_extractor
-        else [replace(item, claim=_mark_quoted_claim(inputs, item)) for item in result.claims]
-    )
-    claims = [
-        _attach_turn_context(inputs, item, segments[item.turn].own_text, expires)
-        for item in (*marked, *quarantined)
-    ]
+    """Add the outcome of extracted claims to a plan; `segments` maps inputs to its turns."""
+    from told.extraction.replies import DUPLICATE
+
+    claims = _collect_claims(inputs, result, extractor, segments, expires)
     curation = yield from ctx.extraction.create_curator(extractor, ctx.store, ctx.embedder).decide(
         inputs, claims
     )
@@ -115,25 +100,19 @@ def curate_claims(
     plan.drafts += written.drafts
     plan.guards += written.guards
     if result.entities or result.relations:
-        asserted = list(_list_asserted_threads(curation.decisions, written))
-        texts = [turn.evidence.content for turn in inputs.turns]
         graph = yield from plan_graph(
             ctx.store,
             plan_ctx,
             result.entities,
             result.relations,
-            asserted,
+            list(_list_asserted_threads(curation.decisions, written)),
             evidence_ids,
             _choose_role(inputs),
-            texts,
+            [turn.evidence.content for turn in inputs.turns],
         )
         plan.drafts += graph.drafts
         plan.guards += graph.guards
-    _report_decisions(plan, curation.decisions, written)
-    threads = zip(curation.decisions, written.threads, strict=True)
-    plan.covered_turns |= {
-        segments[decision.turn].turn_index for decision, thread in threads if thread is not None
-    }
+    _report_decisions(plan, curation.decisions, written, segments)
     rejected = (item for item in result.rejected if item.claim is None and item.reason != DUPLICATE)
     plan.skipped += [_make_skipped_row(item.reason, item.text) for item in rejected]
     plan.warnings.update(dict.fromkeys(curation.warnings))
@@ -141,8 +120,39 @@ def curate_claims(
     return curation.usage
 
 
-def _report_decisions(plan: WritePlan, decisions: Sequence[Decision], written: ClaimPlan) -> None:
-    """Tell what became of each claim: what is held now, and what waits for somebody to look at it."""
+def _collect_claims(
+    inputs: ExtractionInput,
+    result: ExtractionResult,
+    extractor: Extractor,
+    segments: Sequence[TurnSegment],
+    expires: int | None,
+) -> list[ExtractedClaim]:
+    """Return the accepted and quarantined claims with the context of their turns."""
+    from told.extraction.registry import KindExtractor
+
+    quarantined = [
+        ExtractedClaim(item.claim, item.turn or 0)
+        for item in result.rejected
+        if item.claim is not None
+    ]
+    marked = (
+        result.claims
+        if isinstance(extractor, KindExtractor)
+        else [replace(item, claim=_mark_quoted_claim(inputs, item)) for item in result.claims]
+    )
+    return [
+        _attach_turn_context(inputs, item, segments[item.turn].own_text, expires)
+        for item in (*marked, *quarantined)
+    ]
+
+
+def _report_decisions(
+    plan: WritePlan,
+    decisions: Sequence[Decision],
+    written: ClaimPlan,
+    segments: Sequence[TurnSegment],
+) -> None:
+    """Add an event for each stored claim, a skipped row for the others, and the turns covered."""
     for decision, event in zip(decisions, written.events, strict=True):
         claim, fact = decision.claim, decision.fact
         if claim is not None and QUARANTINE in (claim.kind, fact.kind if fact else None):
@@ -156,6 +166,11 @@ def _report_decisions(plan: WritePlan, decisions: Sequence[Decision], written: C
             plan.skipped.append(
                 {**_make_skipped_row(decision.why, event.text or ""), "role": event.role}
             )
+    plan.covered_turns |= {
+        segments[decision.turn].turn_index
+        for decision, thread in zip(decisions, written.threads, strict=True)
+        if thread is not None
+    }
 
 
 def _make_skipped_row(reason: str, text: str) -> dict[str, Any]:
@@ -165,7 +180,7 @@ def _make_skipped_row(reason: str, text: str) -> dict[str, Any]:
 def _list_asserted_threads(
     decisions: Sequence[Decision], written: ClaimPlan
 ) -> Iterator[tuple[str, str]]:
-    """The threads that claims were put on, and what they say now; no name leads to what is in doubt."""
+    """Iterate over threads with new text; skip quarantined ones, which get no graph links."""
     for decision, thread, event in zip(decisions, written.threads, written.events, strict=True):
         is_quarantined = decision.claim is not None and decision.claim.kind == QUARANTINE
         if (
@@ -178,12 +193,14 @@ def _list_asserted_threads(
 
 
 def _choose_role(inputs: ExtractionInput) -> str:
-    """Who speaks for what was heard: the least trusted of those who do."""
+    """Return the least trusted role among the turns."""
     return min((turn.evidence.role for turn in inputs.turns), key=trust_of_channel, default="user")
 
 
 def _mark_quoted_claim(inputs: ExtractionInput, extracted: ExtractedClaim) -> Claim:
-    """A claim with the stamp of a document, where it stands in what the speaker quotes and nowhere else in the turn."""
+    """Lower a claim's trust to a document's if it is grounded only in quoted text."""
+    from told.extraction.grounding import GroundingIndex
+
     claim, evidence = extracted.claim, inputs.turns[extracted.turn].evidence
     blocks = find_quoted_spans(evidence.content)
     if not any(
@@ -207,7 +224,7 @@ def _mark_quoted_claim(inputs: ExtractionInput, extracted: ExtractedClaim) -> Cl
 def _attach_turn_context(
     inputs: ExtractionInput, extracted: ExtractedClaim, own_text: OwnText, expires: int | None
 ) -> ExtractedClaim:
-    """A claim with what the caller attached to the turn it was found in, and its span in the evidence itself."""
+    """Add the turn's metadata and expiry to a claim, and map its span to the evidence."""
     claim, turn = extracted.claim, inputs.turns[extracted.turn]
     meta = {**turn.meta, **claim.meta} if turn.meta else claim.meta
     span = None if claim.span is None else own_text.to_source_span(*claim.span)
@@ -216,7 +233,7 @@ def _attach_turn_context(
 
 
 def make_job_handler(ctx: WriteContext) -> JobHandler:
-    """What asks an extractor about a case and commits what comes of it, together with the step."""
+    """Return a handler that extracts a job and commits the result with the cursor step."""
 
     def handle_job(job: ExtractionJob, step: CursorStep | None) -> Flow[ExtractionOutcome]:
         extractor = ctx.create_extractor(str(job.options["by"]))
@@ -228,64 +245,75 @@ def make_job_handler(ctx: WriteContext) -> JobHandler:
 
         def decide() -> Flow[tuple[Receipt, WritePlan]]:
             nonlocal usage
-            account = job.scope.account
-            if (
-                step is not None
-                and (yield from call(ctx.store.get_cursor, account, step.consumer)) != step.before
-            ):
-                raise CursorConflict
-            head_seq = (yield from call(ctx.store.get_head, account)).seq
-            if not (yield from is_job_intact(ctx.store, account, job)):
-                raise CursorConflict
-            guards: list[Guard] = [EntryIntact(seq) for seq in job.seqs]
-            is_first_run = (
-                step is not None
-            )  # whoever is asked once more has been counted as a witness
-            plan = WritePlan(
-                [],
-                guards,
-                [],
-                evidence_ids=list(job.evidence_ids),
-                is_new=[is_first_run] * len(job.evidence_ids),
-            )
-            expires = job.options.get("expires")
-            retracted = yield from load_retracted_claims(ctx.store, account, job)
-            repeated = [
-                item
-                for item in result.claims
-                if any(
-                    is_same_statement(item.claim, retracted_claim)
-                    for retracted_claim in retracted[item.turn]
-                )
-            ]
-            plan.skipped += [
-                {
-                    **_make_skipped_row(RETRACTED_BEFORE_EXTRACTION, item.claim.text),
-                    "role": item.claim.role,
-                }
-                for item in repeated
-            ]
-            remaining = replace(
-                result, claims=tuple(item for item in result.claims if item not in repeated)
-            )
+            head_seq = yield from _check_job(ctx.store, job, step)
+            plan = _start_plan(job, is_first_run=step is not None)
+            remaining = yield from _drop_retracted(ctx.store, job, result, plan)
             curation_usage = yield from curate_claims(
-                ctx, plan, inputs, remaining, extractor, job.segments, expires, head_seq
+                ctx,
+                plan,
+                inputs,
+                remaining,
+                extractor,
+                job.segments,
+                job.options.get("expires"),
+                head_seq,
             )
             usage = usage + curation_usage
             receipt = yield from commit_plan(ctx, job.scope, plan, head_seq, step=step)
             return receipt, plan
 
         receipt, plan = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-        warnings = (*result.warnings, *receipt.warnings)
         return ExtractionOutcome(
             receipt.events,
-            warnings,
+            (*result.warnings, *receipt.warnings),
             (*result.unreadable_replies, *plan.unreadable_replies),
             usage,
             receipt.skipped,
         )
 
     return handle_job
+
+
+def _check_job(store: Store, job: ExtractionJob, step: CursorStep | None) -> Flow[int]:
+    """Return the ledger head; raise CursorConflict if the cursor moved or the job changed."""
+    account = job.scope.account
+    yield from check_cursor(store, account, step)
+    head_seq = (yield from call(store.get_head, account)).seq
+    if not (yield from is_job_intact(store, account, job)):
+        raise CursorConflict
+    return head_seq
+
+
+def _start_plan(job: ExtractionJob, *, is_first_run: bool) -> WritePlan:
+    """Return the plan of a job; on a retry its evidence already counts as support."""
+    guards: list[Guard] = [EntryIntact(seq) for seq in job.seqs]
+    return WritePlan(
+        [],
+        guards,
+        [],
+        evidence_ids=list(job.evidence_ids),
+        is_new=[is_first_run] * len(job.evidence_ids),
+    )
+
+
+def _drop_retracted(
+    store: Store, job: ExtractionJob, result: ExtractionResult, plan: WritePlan
+) -> Flow[ExtractionResult]:
+    """Return the result without claims that were retracted meanwhile, noting them as skipped."""
+    retracted = yield from load_retracted_claims(store, job.scope.account, job)
+    repeated = [
+        item
+        for item in result.claims
+        if any(is_same_statement(item.claim, claim) for claim in retracted[item.turn])
+    ]
+    plan.skipped += [
+        {
+            **_make_skipped_row(RETRACTED_BEFORE_EXTRACTION, item.claim.text),
+            "role": item.claim.role,
+        }
+        for item in repeated
+    ]
+    return replace(result, claims=tuple(item for item in result.claims if item not in repeated))
 
 
 def _build_input(ctx: WriteContext, job: ExtractionJob) -> ExtractionInput:
@@ -304,12 +332,12 @@ def _build_input(ctx: WriteContext, job: ExtractionJob) -> ExtractionInput:
 
 
 QUOTE: Final = "quote"
-"""The sort of evidence that is a sentence somebody took from a turn; it is no turn of its own."""
+"""Sort of evidence that quotes a sentence of a turn and is no turn itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptStatement:
-    """A value of a concept, whether it is asserted or negated, and the sentence that says so."""
+    """An asserted or negated concept value, with the sentence that states it."""
 
     kind: Kind
     value: str
@@ -319,7 +347,7 @@ class ConceptStatement:
 
 @dataclass(slots=True)
 class _ConceptUpdate:
-    """What one thing that was said comes to."""
+    """Plans the entries of one concept statement."""
 
     ctx: WriteContext
     scope: Scope
@@ -328,7 +356,7 @@ class _ConceptUpdate:
     plan: WritePlan = field(default_factory=lambda: WritePlan([], [], []))
 
     def add_evidence(self) -> str:
-        """Plan the evidence, and give its id."""
+        """Plan the evidence and return its id."""
         evidence = self.ctx.id_generator.new_id()
         self._add_draft(
             Observed(
@@ -339,7 +367,9 @@ class _ConceptUpdate:
         return evidence
 
     def add_belief(self, thread: str, evidence: str) -> None:
-        """Plan a belief of its own."""
+        """Plan a new belief."""
+        from told.extraction.grounding import DEFAULT_SPEAKER
+
         kind, value = self.statement.kind, self.statement.value
         text = f"{kind.label or kind.name}: {value}"
         meta = {VALUE_KEY: value}
@@ -360,14 +390,14 @@ class _ConceptUpdate:
         self.plan.events.append(Event("ADD", thread, text))
 
     def add_support(self, belief: ConceptBelief, evidence: str) -> None:
-        """Plan one more witness for a belief."""
+        """Plan more support for a belief."""
         thread = belief.fact.id
         self._add_draft(Linked(evidence, SUPPORTS, thread, meta=REPEAT_META))
         self.plan.guards.append(ThreadAt(thread, belief.fact.seq))
         self.plan.events.append(Event("NONE", thread))
 
     def retract_belief(self, thread: str, why: str) -> None:
-        """Plan the end of a belief, unless something is said of it meanwhile."""
+        """Plan the retraction of a belief, unless it changes meanwhile."""
         self._add_draft(Retracted(thread, why))
         self.plan.guards.append(ThreadUntouched(thread, self.head_seq))
         self.plan.events.append(Event("DELETE", thread))
@@ -382,7 +412,7 @@ def upsert_value(
     rules: ConceptRules,
     statement: ConceptStatement,
 ) -> Flow[Receipt]:
-    """Hold a value, hold it more firmly, or give it up; its event names the thread."""
+    """Add, reinforce or retract a concept value."""
     scope = concept_scopes.scope_for(statement.kind.tier)
 
     def decide() -> Flow[Receipt]:
@@ -423,7 +453,7 @@ def _plan_update(
 def _make_room(
     update: _ConceptUpdate, rules: ConceptRules, active: Sequence[WeightedValue], evidence: str
 ) -> None:
-    """Plan a new belief and the end of those it leaves no room for; one too weak to stay is not held at all."""
+    """Plan a new belief and evict others over capacity; skip the belief if it would be evicted."""
     kind, thread = update.statement.kind, update.ctx.id_generator.new_id()
     weight = reinforce(rules.build_curve(kind.name, kind.tier), 0.0)
     last_place = max((candidate.position for candidate in active), default=0)
@@ -441,7 +471,7 @@ def _make_room(
 
 
 def record_turns(ctx: WriteContext, scope: Scope, turns: int, tokens: int | None) -> Flow[Receipt]:
-    """Let some turns pass, of so many tokens together; of the usual size if nobody says."""
+    """Advance the turn clock by some turns, with `turn_tokens` each unless `tokens` is given."""
     size = turns * ctx.settings.turn_tokens if tokens is None else tokens
     evidence = Evidence(
         "",
@@ -458,7 +488,7 @@ def record_turns(ctx: WriteContext, scope: Scope, turns: int, tokens: int | None
 def forget_beliefs(
     ctx: WriteContext, concept_scopes: ConceptScopes, threads: Sequence[str]
 ) -> Flow[Receipt]:
-    """Give up beliefs, held or faded, so that nothing recalls them; the past keeps them."""
+    """Retract beliefs, current or faded; their history is kept."""
     account = concept_scopes.lasting.account
     drafts: list[Draft] = []
     for thread in threads:
@@ -473,6 +503,6 @@ def forget_beliefs(
 
 
 def _load_thread_scope(store: Store, account: str, thread: str) -> Flow[Scope | None]:
-    """Whose a thread is, held or not."""
+    """Return the scope of a thread, current or not."""
     entries = yield from call(store.scan_entries, account, thread=thread)
     return next((entry.draft.scope for entry in entries if entry.draft is not None), None)

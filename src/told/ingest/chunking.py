@@ -1,8 +1,8 @@
-"""Long input in parts that an extractor can take: where to cut, how to find the way back, and what is still to be done.
+"""Split long input into chunks for extraction and map the results back.
 
-Parts do not overlap, so nothing is extracted twice. They are cut between topics where they can be, else between turns,
-and inside a turn that is too long between paragraphs, sentences or words. Every part is a slice, so a span in a part is
-a span in the turn.
+Chunks do not overlap, so nothing is extracted twice. They are cut between topics if possible, else
+between turns, and long turns between paragraphs, sentences or words. Every part is a slice, so
+spans map back to the turn by an offset.
 """
 
 from __future__ import annotations
@@ -37,15 +37,15 @@ from told.text.tokens import (
 )
 
 WINDOW = 3
-"""How many turns on each side of a cut are compared."""
+"""Number of turns compared on each side of a possible cut."""
 
 
-# -------------------------------------------------------------------------------------------------------------- cutting
+# Splitting
 
 
 @dataclass(frozen=True, slots=True)
 class TurnSlice:
-    """A part of a turn, or all of it, and about how many tokens it has."""
+    """A slice of a turn with its estimated tokens."""
 
     turn: int
     start: int
@@ -55,18 +55,18 @@ class TurnSlice:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Slices that are heard together, in order."""
+    """Slices that are extracted together, in order."""
 
     slices: tuple[TurnSlice, ...]
 
     @property
     def tokens(self) -> int:
-        """About how many tokens it has."""
+        """Return the estimated number of tokens."""
         return sum(part.tokens for part in self.slices)
 
 
 def split_into_chunks(turns: Sequence[InputTurn], settings: Settings) -> tuple[Chunk, ...]:
-    """Turns in chunks of at most about `chunk_tokens`, together everything that was said and nothing twice."""
+    """Split turns into chunks of about `chunk_tokens`, covering everything once."""
     max_tokens = settings.chunk_tokens
     parts = [list(_slice_turn(number, turn, max_tokens)) for number, turn in enumerate(turns)]
     fits = sum(part.tokens for slices in parts for part in slices) <= max_tokens
@@ -80,7 +80,7 @@ def split_into_chunks(turns: Sequence[InputTurn], settings: Settings) -> tuple[C
 def _pack_slices(
     groups: Iterable[Sequence[TurnSlice]], max_tokens: int
 ) -> Iterator[Sequence[TurnSlice]]:
-    """As many talks together as fit; one that fits nowhere is packed slice by slice."""
+    """Pack as many groups together as fit; a group that never fits is packed by slices."""
     pack: list[TurnSlice] = []
     room = max_tokens
     for group in groups:
@@ -99,7 +99,7 @@ _PARAGRAPH = lazy_regex(r"\n[^\S\n]*(?:\n\s*)+")
 
 
 def _slice_turn(number: int, turn: InputTurn, max_tokens: int) -> Iterator[TurnSlice]:
-    """A turn as it is, or cut between paragraphs, then sentences, then words, each part as full as it can be."""
+    """Iterate over slices of a turn, cut between paragraphs, then sentences, then words."""
     text = turn.evidence.content
     if (token_count := estimate_tokens(text)) <= max_tokens:
         yield TurnSlice(number, 0, len(text), token_count)
@@ -117,7 +117,7 @@ def _slice_turn(number: int, turn: InputTurn, max_tokens: int) -> Iterator[TurnS
 
 
 def _split_paragraphs(text: str, max_tokens: int) -> Iterator[tuple[int, int]]:
-    """Paragraphs, and the pieces of those that are too long; white space between them belongs to none."""
+    """Iterate over the spans of paragraphs, splitting long ones; skip whitespace between."""
     start = 0
     for gap in (*_PARAGRAPH.finditer(text), None):
         end = gap.start() if gap else len(text)
@@ -140,11 +140,11 @@ def _split_sentences(text: str, start: int, end: int, max_tokens: int) -> Iterat
         offset += len(piece)
 
 
-# --------------------------------------------------------------------------------------------------------------- topics
+# Topics
 
 
 def find_topic_starts(turns: Sequence[InputTurn], settings: Settings) -> tuple[int, ...]:
-    """Where topics begin: at the first turn, after a long pause, and where the words before and after differ most."""
+    """Return where topics begin: at the start, after long pauses, and where vocabulary shifts."""
     if not turns:
         return ()
     bags = [Counter(extract_terms(turn.evidence.content)) for turn in turns]
@@ -168,7 +168,10 @@ def _is_pause(before: InputTurn, turn: InputTurn, minutes: float) -> bool:
 
 
 def _compute_similarity(bags: Sequence[Counter[str]], position: int) -> float:
-    """How much the turns before a place and those after it have in common, from 0 to 1; 1 where there is too little."""
+    """Return the word similarity of the turns before and after a position, from 0 to 1.
+
+    It is 1 where there are too few turns to compare.
+    """
     if position < 2 or position > len(bags) - 2:
         return 1.0
     before = sum(bags[max(position - WINDOW, 0) : position], Counter[str]())
@@ -178,7 +181,7 @@ def _compute_similarity(bags: Sequence[Counter[str]], position: int) -> float:
 
 
 def _is_valley(similarities: Sequence[float], position: int, threshold: float) -> bool:
-    """Whether less is in common here than on either side, and little at all; of equals the first."""
+    """Return True at a local minimum of similarity below the threshold."""
     similarity = similarities[position]
     after = similarities[position + 1] if position + 1 < len(similarities) else 1.0
     return (
@@ -186,11 +189,11 @@ def _is_valley(similarities: Sequence[float], position: int, threshold: float) -
     )
 
 
-# ----------------------------------------------------------------------------------------------------------- extracting
+# Extraction
 
 
 def select_chunk(inputs: ExtractionInput, chunk: Chunk) -> ExtractionInput:
-    """What an extractor is given of one chunk."""
+    """Return the extraction input of one chunk."""
     return replace(
         inputs, turns=tuple(_cut_turn(inputs.turns[part.turn], part) for part in chunk.slices)
     )
@@ -206,7 +209,7 @@ def _cut_turn(turn: InputTurn, part: TurnSlice) -> InputTurn:
 
 
 def restore_positions(chunk: Chunk, result: ExtractionResult) -> ExtractionResult:
-    """What was found in a chunk, with turns and spans of the whole."""
+    """Return a chunk's result with positions in the whole input."""
     return replace(
         result,
         claims=tuple(_restore_claim(chunk, item) for item in result.claims),
@@ -235,7 +238,7 @@ def _restore_rejected(chunk: Chunk, rejected: RejectedClaim) -> RejectedClaim:
 
 
 def merge_results(parts: Iterable[ExtractionResult]) -> ExtractionResult:
-    """What was found in several chunks, as if in one; an entity that is met again is the same."""
+    """Merge the results of several chunks, without duplicate entities."""
     results = list(parts)
     return ExtractionResult(
         tuple(claim for part in results for claim in part.claims),
@@ -251,10 +254,10 @@ def merge_results(parts: Iterable[ExtractionResult]) -> ExtractionResult:
 def extract_claims(
     extractor: Extractor, inputs: ExtractionInput, settings: Settings
 ) -> Flow[ExtractionResult]:
-    """What an extractor finds in turns of any length; one that asks a model hears them chunk by chunk.
+    """Run an extractor on turns of any length, chunk by chunk if it asks a model.
 
-    Rules hear a turn whole: only so can they see that something in it is quoted; facts that were given are read once.
-    Where nobody says anything of their own, nobody is asked.
+    Rules see whole turns, so that they can recognise quotations; given facts are read once. Nothing
+    is extracted from empty turns.
     """
     if not inputs.facts and not any(turn.evidence.content for turn in inputs.turns):
         return ExtractionResult()
@@ -267,15 +270,14 @@ def extract_claims(
     return results[0] if len(results) == 1 else merge_results(results)
 
 
-# -------------------------------------------------------------------------------------------------------------- pending
+# Pending turns
 
 
 @dataclass(frozen=True, slots=True)
 class PendingTurns:
-    """What was said in a session since claims were last extracted from it, and whether that is enough to do it again.
+    """Turns of a session not extracted yet, and whether they reach the threshold.
 
-    `cursor` is where extraction stands once these turns are done. Whoever extracts moves it after it succeeded: what
-    failed is pending still.
+    Move the session's position to `cursor` only after extraction succeeded.
     """
 
     evidence_ids: tuple[str, ...]
@@ -288,7 +290,7 @@ class PendingTurns:
 def collect_pending(
     entries: Iterable[Entry], scope: Scope, cursor: int, threshold: int, *, flush: bool = False
 ) -> PendingTurns:
-    """What entries after the cursor were said in exactly this scope; with `flush`, any of it is enough."""
+    """Return the turns after the cursor in exactly this scope; `flush` ignores the threshold."""
     observed = [
         (entry.seq, verb)
         for entry in entries

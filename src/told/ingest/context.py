@@ -1,18 +1,16 @@
-"""What understands what is said: the extractors and curators there are, and the kinds they know.
+"""The dependencies and plan of a write, and the configuration of extraction.
 
-They are a third of told and are loaded when one of them is asked: who keeps words as they are needs none.
+Extractors and curators are imported when first used: verbatim writes need none of them.
 """
 
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from told.errors import InvalidInput
-from told.extraction.registry import EXTRACTOR_NAMES, build_unknown_error
 from told.flow import Flow, run
 from told.ids import IdGenerator
 from told.ingest import embedding
@@ -20,6 +18,7 @@ from told.ingest.embedding import EMPTY_LOOKUP, VectorLookup
 from told.ingest.messages import InputTurn
 from told.ingest.types import Curator, ExtractionInput, Extractor
 from told.ledger.commit import commit_batch
+from told.ledger.consumer import Mutex
 from told.model.entry import Blob, Claim, Draft, Evidence
 from told.model.kind import Ontology, load_builtin_ontology
 from told.model.query import Event, Receipt
@@ -35,46 +34,10 @@ from told.ports import (
     Vault,
     Vector,
 )
-from told.runtime import at_fork, fast_frozen_init
+from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.echo import EchoFilter
 from told.text.tokens import format_value
-
-
-class Mutex:
-    """Lets one in; whoever finds it taken may wait a while and try again.
-
-    Nobody owns it while waiting, so a task that is cancelled there leaves nothing locked; nor does a fork, for whoever
-    was inside has stayed with the parent.
-    """
-
-    def __init__(self) -> None:
-        self.renew()
-        at_fork(self, in_child="renew")
-
-    def renew(self) -> None:
-        """Begin with nobody inside, as a child process does."""
-        self._condition = threading.Condition()
-        self._locked = False
-
-    def try_acquire(self) -> bool:
-        """Go in, if nobody is inside."""
-        with self._condition:
-            acquired, self._locked = not self._locked, True
-            return acquired
-
-    def release(self) -> None:
-        """Let the next one in."""
-        with self._condition:
-            self._locked = False
-            self._condition.notify_all()
-
-    def wait_released(self, seconds: float) -> None:
-        """Wait until nobody is inside, but no longer than this."""
-        with self._condition:
-            if self._locked:
-                self._condition.wait(seconds)
-
 
 VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
 
@@ -82,7 +45,7 @@ VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed",
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionOptions:
-    """How a write wants to be understood: by which extractor, with which prompt, from which facts, now or later."""
+    """Extraction options of a write: extractor, prompt, given facts, and whether it is deferred."""
 
     extractor: str = VERBATIM
     prompt: str | None = None
@@ -92,10 +55,10 @@ class ExtractionOptions:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionConfig:
-    """A language model, if there is one, and the kinds: all there are, and those extraction may use.
+    """The models and kinds used for extraction.
 
-    `curating` is the model that decides what becomes of facts, the same unless said; `prompts` take the place of told's
-    own, by the name of the extractor, or `curate`.
+    `curation_llm` decides on claims and defaults to `llm`; `prompts` override the built-in ones by
+    extractor name, or `curate`; `ontology` has all kinds, `catalogue` those extraction may use.
     """
 
     settings: Settings
@@ -111,31 +74,34 @@ class ExtractionConfig:
 
     @property
     def background_llm(self) -> LLM | None:
-        """The model that is asked about what was said long after it was: to judge it, and to shorten it."""
+        """Return the model for maintenance such as scoring importance and summarising."""
         return self.maintenance_llm or self.llm
 
     @property
     def default_extractor(self) -> str:
-        """The extractor used unless a call names another."""
+        """Return the extractor used unless a call names another."""
         chosen = self.settings.extract
         return (FACTS if self.llm is not None else LOCAL) if chosen == "auto" else chosen
 
     @property
     def is_remote(self) -> bool:
-        """Whether the model works over a network, so that it is asked after the write has returned."""
+        """Return True if the model is remote, so that extraction is deferred by default."""
         return self.llm is not None and not getattr(self.llm, "local", True)
 
     def build_options(
         self, extractor: Any = None, *, prompt: Any = None, facts: Any = None, deferred: Any = None
     ) -> ExtractionOptions:
-        """How a write is to be understood, checked; with nothing said, by the usual extractor."""
+        """Validate extraction arguments and fill in the defaults."""
         extractor_name = self.default_extractor if extractor is None else extractor
-        if not isinstance(extractor_name, str) or extractor_name not in EXTRACTOR_NAMES:
-            raise build_unknown_error(extractor_name)
+        if extractor_name not in (VERBATIM, LOCAL):
+            from told.extraction.registry import EXTRACTOR_NAMES, build_unknown_error
+
+            if not isinstance(extractor_name, str) or extractor_name not in EXTRACTOR_NAMES:
+                raise build_unknown_error(extractor_name)
         if prompt is not None and (not isinstance(prompt, str) or not prompt.strip()):
             raise InvalidInput(
-                f"prompt must be a text, not {format_value(prompt)}.",
-                hint="Leave it out for told's own.",
+                f"prompt must be a string, not {format_value(prompt)}.",
+                hint="Leave it out to use the default prompt.",
             )
         given_facts = () if facts is None else facts
         if not isinstance(given_facts, list | tuple):
@@ -156,7 +122,7 @@ class ExtractionConfig:
         )
 
     def create_extractor(self, name: str, store: Store, now: Callable[[], int]) -> Extractor:
-        """The extractor of a name."""
+        """Create the extractor with this name."""
         from told.extraction.react import StoreMemoryReader
         from told.extraction.registry import build_extractor
         from told.extraction.rules import LocalExtractor
@@ -178,9 +144,10 @@ class ExtractionConfig:
     def create_curator(
         self, extractor: Extractor, store: Store, embedder: Embedder | None
     ) -> Curator:
-        """Who decides about what an extractor found: rules about what rules and kinds say, the model about the rest.
+        """Create the curator for an extractor: rules for rule-based claims, else the model.
 
-        The claims of some extractors are of kinds that say themselves how they are written: no model is asked twice.
+        Closed-world and react claims have kinds with their own write rules, so no second model call
+        is made for them.
         """
         from told.curation.llm import ModelCurator
         from told.curation.rules import RuleCurator
@@ -201,7 +168,7 @@ _PARSING_SCOPE = Scope("reading", user_id="reading")
 
 
 def parse_sentence(sentence: str) -> Claim | None:
-    """A sentence in the third person as a claim, if it says one thing that rules can read."""
+    """Parse a third-person sentence with the rules, if it makes exactly one claim."""
     from told.extraction.rules import LocalExtractor
 
     inputs = ExtractionInput((InputTurn(Evidence(sentence), {}),), 0, _PARSING_SCOPE)
@@ -210,13 +177,13 @@ def parse_sentence(sentence: str) -> Claim | None:
 
 
 FACT_KEY = "fact"
-"""What a row of the skipped says that was found; the rest of the row says why it is not held."""
+"""Key of a skipped row for the text that was not stored."""
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class WriteContext:
-    """What a write works with."""
+    """The dependencies of a write."""
 
     store: Store
     id_generator: IdGenerator
@@ -226,13 +193,13 @@ class WriteContext:
     author: str = "user"
 
     def create_extractor(self, name: str) -> Extractor:
-        """The extractor of a name."""
+        """Create the extractor with this name."""
         return self.extraction.create_extractor(name, self.store, self.id_generator.now)
 
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """An idempotency key and the digest of the request it stands for."""
+    """An idempotency key and the digest of its request."""
 
     name: str
     digest: bytes
@@ -240,27 +207,27 @@ class IdempotencyKey:
 
 @dataclass(slots=True)
 class WritePlan:
-    """What a write will commit, and what it will say it did."""
+    """The entries a write will commit and the events it will report."""
 
     drafts: list[Draft]
     guards: list[Guard]
     events: list[Event]
     preceding_texts: dict[str, str] = field(default_factory=dict)
-    """The wording of the turns that others were said after, by thread."""
+    """Indexed text of preceding turns, by thread."""
     evidence_ids: list[str] = field(default_factory=list)
-    """The id of each turn's evidence, in order."""
+    """Evidence id of each turn, in order."""
     is_new: list[bool] = field(default_factory=list)
     """Whether each turn's evidence is new."""
     covered_turns: set[int] = field(default_factory=set)
-    """The turns that something was found in which is held, was held, or was given up."""
+    """Turns with at least one claim that has a thread."""
     unreadable_replies: list[str] = field(default_factory=list)
-    """Answers of a model that could not be read, whole."""
+    """Raw model replies that failed to parse."""
     blobs: Sequence[Blob] = ()
     vectors: Mapping[bytes, Vector] = field(default_factory=dict)
-    """Vectors that were asked for already, by the hash of their text."""
+    """Vectors already computed, by text hash."""
     warnings: dict[str, None] = field(default_factory=dict)
     skipped: list[Mapping[str, Any]] = field(default_factory=list)
-    """What was found and is not held, with the reason."""
+    """Claims that were not stored, with the reason."""
     vector_lookup: VectorLookup = EMPTY_LOOKUP
 
 
@@ -273,7 +240,7 @@ def commit_plan(
     skipped: Sequence[Mapping[str, Any]] = (),
     step: CursorStep | None = None,
 ) -> Flow[Receipt]:
-    """Commit a plan and write its receipt; with nothing to say, no key to keep and no step to take, nothing."""
+    """Commit a plan and return its receipt; write nothing if there is nothing to record."""
     tx: int | None = None
     warnings: tuple[str, ...] = ()
     skipped = (*skipped, *plan.skipped)
@@ -309,7 +276,7 @@ def commit_plan(
 
 
 def _outcome_to_json(plan: WritePlan, skipped: Sequence[Mapping[str, Any]]) -> str:
-    """What a key remembers of its receipt: events, ids and who spoke, never what was said."""
+    """Return the stored outcome of a key: events and ids, never the content."""
     event_rows = [[event.event, event.id, event.role, event.actor] for event in plan.events]
     skipped_rows = [
         {name: value for name, value in row.items() if name != FACT_KEY} for row in skipped

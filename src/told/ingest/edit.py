@@ -1,4 +1,4 @@
-"""update, delete, retract and link: what is there is given a new version, given up, or bound to something else."""
+"""Update, retract, link and review memories."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from told.text.dates import ALWAYS, Interval
 
 @dataclass(frozen=True, slots=True)
 class MemoryUpdate:
-    """What to change in a memory; `expires` is only looked at when `set_expiry` says so."""
+    """The changes to a memory; `expires` applies only if `set_expiry` is true."""
 
     text: str | None = None
     meta: Mapping[str, Any] | None = None
@@ -37,7 +37,7 @@ class MemoryUpdate:
 
 
 def require_fact(store: Store, account: str, thread: str, scope: Scope | None = None) -> Flow[Fact]:
-    """The latest version of a thread, or `NotFoundError`; another scope's memory is as good as absent."""
+    """Return the latest version of a thread, or raise NotFoundError if absent or out of scope."""
     fact = yield from call(store.get_fact, account, thread)
     if fact is None or (scope is not None and not scope.covers(fact.scope)):
         raise NotFoundError(
@@ -49,7 +49,7 @@ def require_fact(store: Store, account: str, thread: str, scope: Scope | None = 
 def update_memory(
     ctx: WriteContext, account: str, thread: str, update: MemoryUpdate, scope: Scope | None = None
 ) -> Flow[Receipt]:
-    """A new version on the same thread; the version before it closes and stays."""
+    """Add a new version to a thread; the previous one stays in its history."""
 
     def decide() -> Flow[Receipt]:
         fact = yield from require_fact(ctx.store, account, thread, scope)
@@ -64,7 +64,10 @@ def update_memory(
 
 
 def _apply_update(fact: Fact, update: MemoryUpdate) -> Claim:
-    """A changed text is a new statement that holds from now; changed metadata alone describes the same one."""
+    """Build the new claim.
+
+    A new text is a new statement valid from now; new metadata alone describes the same statement.
+    """
     text_changed = update.text is not None and update.text != fact.text
     expires = (
         update.expires if update.set_expiry else None if fact.expires == NEVER else fact.expires
@@ -94,7 +97,7 @@ def _apply_update(fact: Fact, update: MemoryUpdate) -> Claim:
 
 
 def _parse_statement(fact: Fact, text: str | None) -> Fact | Claim:
-    """What a fact says in subject, predicate and object: as before, or as its new text reads."""
+    """Return the source of the triple: the fact itself, or its new text parsed."""
     if text is None or fact.predicate is None:
         return fact
     return parse_sentence(text) or Claim(text)
@@ -103,7 +106,7 @@ def _parse_statement(fact: Fact, text: str | None) -> Fact | Claim:
 def retract_memory(
     ctx: WriteContext, account: str, thread: str, why: str, scope: Scope | None = None
 ) -> Flow[Receipt]:
-    """Give up a memory; what was believed before stays readable as of then."""
+    """Delete a memory; its history is kept."""
 
     def decide() -> Flow[Receipt]:
         fact = yield from require_fact(ctx.store, account, thread, scope)
@@ -113,7 +116,7 @@ def retract_memory(
 
 
 def retract_all(ctx: WriteContext, query: FactQuery, why: str) -> Flow[Receipt]:
-    """Give up everything a scope holds, in one transaction."""
+    """Delete all memories matching a query in one transaction."""
 
     def decide() -> Flow[Receipt]:
         facts = yield from call(ctx.store.find_facts, query)
@@ -139,7 +142,7 @@ def _commit_retractions(
 
 
 def link_memories(ctx: WriteContext, scope: Scope, new_link: Linked) -> Flow[Receipt]:
-    """Say that one memory bears on another; both must be in the scope."""
+    """Link two memories of a scope."""
 
     def decide() -> Flow[Receipt]:
         guards = []
@@ -156,13 +159,13 @@ def link_memories(ctx: WriteContext, scope: Scope, new_link: Linked) -> Flow[Rec
 
 ACCEPTED, REJECTED, PLAIN_KIND = "accepted", "rejected", "memory"
 QUARANTINE_META_KEYS = frozenset({"kind", "why", "modality", CONCEPT, TRUST_KEY})
-"""The metadata of a claim in doubt that it has only there."""
+"""Metadata that a claim has only while in quarantine."""
 
 
 def review_quarantined(
     ctx: WriteContext, account: str, thread: str, scope: Scope | None, *, accept: bool
 ) -> Flow[Receipt]:
-    """Hold a claim that was in doubt as if its reviewer had said it, or give it up; the doubt stays in its history."""
+    """Accept or reject a quarantined claim; its history is kept."""
 
     def decide() -> Flow[Receipt]:
         fact = yield from require_fact(ctx.store, account, thread, scope)
@@ -188,7 +191,7 @@ def review_quarantined(
 
 
 def _accept_claim(ctx: WriteContext, plan: WritePlan, fact: Fact) -> Flow[None]:
-    """Let the rules decide what becomes of a claim that is no longer in doubt."""
+    """Curate an accepted claim by the rules."""
     now = ctx.id_generator.now()
     inputs = ExtractionInput(
         (InputTurn(Evidence(fact.text), {}),), now, fact.scope, ctx.extraction.ontology
@@ -207,7 +210,7 @@ def _accept_claim(ctx: WriteContext, plan: WritePlan, fact: Fact) -> Flow[None]:
 
 
 def _restore_claim(fact: Fact) -> Claim:
-    """What was in doubt, as it was found; from the reviewer it may be of the kind its source could not give it."""
+    """Return the quarantined claim as extracted; the reviewer's trust allows its original kind."""
     meta = {name: value for name, value in fact.meta.items() if name not in QUARANTINE_META_KEYS}
     kind, modality = fact.meta.get("kind", PLAIN_KIND), fact.meta.get("modality", "stated")
     if kind == PLAIN_KIND and fact.predicate is not None:

@@ -1,33 +1,33 @@
-"""Vectors for what is written: asked before the commit when the embedder is local, after it when it is not."""
+"""Embed new text, before the commit with a local embedder and after it with a remote one."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from told.errors import ModelMismatch
+from told.errors import EmbeddingError, ModelMismatch, ToldError
 from told.flow import Flow, call
 from told.ids import hash_text
 from told.ledger.commit import retry_on_conflict
-from told.ledger.consumer import Consumer, Failure, catch_failure, drain_consumer
-from told.ledger.views import format_indexed_text as spelt
-from told.ledger.views import list_indexed_texts
+from told.ledger.consumer import Consumer, Failure, Job, JobBatch, catch_failure, drain
+from told.ledger.views import format_indexed_text, list_indexed_texts
 from told.model.entry import Asserted, Draft, Entry
 from told.model.fact import NODE, UNINDEXED_KINDS, Fact, join_with_previous
 from told.model.query import LATEST, AsOf, Candidate, FactQuery, IndexQuery, IndexResult, Receipt
 from told.model.scope import Scope
-from told.ports import Embedder, Store, Vector, validate_vectors
+from told.ports import CursorStep, Embedder, Store, Vector, validate_vectors
 from told.settings import Settings
 from told.text.similarity import has_same_content, is_deictic
 from told.text.tokens import extract_query_terms
 
+T = TypeVar("T")
 CONSUMER = "vectors"
 PAGE = 256
 
 
 class VectorLookup(NamedTuple):
-    """The texts a write has looked up already, with their hashes, which of these have a vector, and of which model."""
+    """Hashes of texts that were looked up, those of them with a vector, and the store's model."""
 
     hashes: Mapping[str, bytes]
     cached: frozenset[bytes]
@@ -41,7 +41,7 @@ EMPTY_LOOKUP = VectorLookup({}, frozenset())
 def collect_texts(
     drafts: Sequence[Draft], preceding_texts: Mapping[str, str], hashes: Mapping[str, bytes]
 ) -> dict[bytes, str]:
-    """What these drafts will have embedded, by hash, given the wording of the turns they were said after."""
+    """Return the texts to embed for some drafts, by hash; a reply includes the turn before it."""
     texts: list[str] = []
     for draft in drafts:
         if isinstance(verb := draft.verb, Asserted) and draft.scope is not None:
@@ -60,7 +60,7 @@ def embed_before_commit(
     lookup: VectorLookup,
     known_vectors: Mapping[bytes, Vector] = NO_VECTORS,
 ) -> Flow[tuple[Mapping[bytes, Vector], tuple[str, ...]]]:
-    """The vectors a local embedder gives for these drafts, and a warning when it cannot."""
+    """Embed drafts with a local embedder; return the vectors and warnings."""
     if embedder is None:
         store_model = yield from call(store.current_model)
         return {}, (
@@ -104,25 +104,37 @@ def _embed_missing(
 def _check_model(
     store: Store, embedder: Embedder, known_model: tuple[str, int] | None = None
 ) -> Flow[None]:
-    """Refuse vectors for a store that somebody has switched to another model since it was opened."""
+    """Raise `ModelMismatch` if the store was switched to another model since it was opened."""
     model = known_model or (yield from call(store.current_model))
     if model is not None and model != (embedder.model, embedder.dim):
         raise ModelMismatch(
-            f"The store is indexed with {model[0]} ({model[1]} dimensions), not {embedder.model} ({embedder.dim}).",
+            f"The store is indexed with {model[0]} ({model[1]} dimensions), "
+            f"not {embedder.model} ({embedder.dim}).",
             hint="Open it again with that embedder.",
         )
 
 
 def embed_texts(embedder: Embedder, texts: Mapping[bytes, str]) -> Flow[Mapping[bytes, Vector]]:
-    """The vectors of texts, if the embedder gives what it promises."""
+    """Embed texts and validate the vectors."""
     vectors = yield from call(embedder.embed, list(texts.values()), "passage")
     return dict(zip(texts, validate_vectors(embedder, vectors, len(texts)), strict=True))
 
 
-def make_embedding_consumer(store: Store, embedder: Embedder, account: str) -> Consumer:
-    """The consumer that embeds what was committed without a vector."""
+def make_embedding_consumer(
+    store: Store, embedder: Embedder, account: str, settings: Settings
+) -> Consumer[Sequence[Entry], int]:
+    """Build the consumer that embeds entries committed without a vector.
 
-    def embed_entries(entries: Sequence[Entry]) -> Flow[int]:
+    Its effect is idempotent, so the cursor follows after the vectors are stored.
+    """
+    name = f"{CONSUMER}:{embedder.model}"
+
+    def load_batch() -> Flow[JobBatch[Sequence[Entry]] | None]:
+        after = yield from call(store.get_cursor, account, name)
+        entries = yield from call(store.scan_entries, account, after, settings.consumer_batch)
+        return JobBatch([Job(entries)], {name: entries[-1].seq}) if entries else None
+
+    def embed_entries(entries: Sequence[Entry], _: CursorStep | None) -> Flow[int]:
         seqs = [entry.seq for entry in entries]
         texts = yield from call(store.pending_texts, None, account=account, seqs=seqs)
         vectors = yield from _embed_missing(store, embedder, texts, EMPTY_LOOKUP)
@@ -130,31 +142,37 @@ def make_embedding_consumer(store: Store, embedder: Embedder, account: str) -> C
             yield from call(store.put_vectors, vectors, embedder.model)
         return len(vectors)
 
-    return Consumer(f"{CONSUMER}:{embedder.model}", embed_entries)
+    def is_in_ledger(entries: Sequence[Entry]) -> Flow[bool]:
+        last = entries[-1]
+        stored = yield from call(store.scan_entries, account, last.seq - 1, 1)
+        return any(entry.hash == last.hash for entry in stored)
+
+    return Consumer(
+        name=name,
+        load_batch=load_batch,
+        process=embed_entries,
+        is_intact=is_in_ledger,
+        split=lambda entries: [Job([entry], seqs=(entry.seq,)) for entry in entries],
+        attempts=settings.consumer_attempts,
+    )
 
 
 def embed_after_commit(
     store: Store, embedder: Embedder | None, account: str, receipt: Receipt, settings: Settings
 ) -> Flow[Receipt]:
-    """Let a remote embedder see what was just committed; if it cannot, the words are already searchable."""
+    """Embed a committed write with a remote embedder; a failure is a warning in the receipt."""
     if embedder is None or embedder.local or receipt.tx is None:
         return receipt
-    failure = yield from drain_consumer(
-        store,
-        account,
-        make_embedding_consumer(store, embedder, account),
-        batch=settings.consumer_batch,
-        attempts=settings.consumer_attempts,
-    )
-    if failure is None:
+    embedding_consumer = make_embedding_consumer(store, embedder, account, settings)
+    run = yield from drain(store, account, embedding_consumer)
+    if run.failure is None:
         return receipt
-    return replace(
-        receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}")
-    )
+    warning = f"Not embedded yet, found by words only: {run.failure}"
+    return replace(receipt, warnings=(*receipt.warnings, warning))
 
 
 def embed_pending(store: Store, embedder: Embedder, model: str | None = None) -> Flow[int]:
-    """Embed every passage that has no vector under a model; searches go on meanwhile."""
+    """Embed every passage that has no vector for a model and return the count."""
     count = 0
     while texts := (yield from call(store.pending_texts, PAGE, model)):
         if model is None:
@@ -166,7 +184,7 @@ def embed_pending(store: Store, embedder: Embedder, model: str | None = None) ->
 
 
 def reindex(store: Store, embedder: Embedder, attempts: int) -> Flow[int]:
-    """Embed everything with a model while searches go on with the old one, catch up with late writes, then switch."""
+    """Embed everything with a new model, then switch; searches use the old one until then."""
     done = 0
 
     def decide() -> Flow[None]:
@@ -179,11 +197,11 @@ def reindex(store: Store, embedder: Embedder, attempts: int) -> Flow[int]:
 
 
 SEARCH_DEPTH = 8
-"""How many of the nearest are compared; what says the same is among the very first."""
+"""The number of nearest candidates to compare."""
 
 MAX_TERMS = 32
 MAX_TEXT_CHARS = 2000
-"""A longer text is never the same as another by chance, and its exact double is found by its hash."""
+"""Longer texts are only compared by hash."""
 
 DAY_US = 86_400_000_000
 EXCLUDED_KINDS = UNINDEXED_KINDS | {NODE}
@@ -191,7 +209,7 @@ EXCLUDED_KINDS = UNINDEXED_KINDS | {NODE}
 
 @dataclass(frozen=True, slots=True)
 class NewText:
-    """A text that may be held already: who says it, when, and its vector as a passage under a model."""
+    """A text to check for duplicates: its speaker, time, and passage vector for a model."""
 
     text: str
     role: str | None = None
@@ -202,14 +220,14 @@ class NewText:
 
     @property
     def passage(self) -> str:
-        """What the vector is of: the text as the index sees it, after the name or the role of who says it."""
-        return spelt(self.actor or self.role, self.text)
+        """Return the text as it is indexed, prefixed with the speaker."""
+        return format_indexed_text(self.actor or self.role, self.text)
 
 
 def attach_vectors(
     embedder: Embedder | None, new_texts: Sequence[NewText]
 ) -> Flow[Sequence[NewText]]:
-    """The wordings with their vectors, asked for at once; without them where there is no embedder or it fails."""
+    """Return the texts with vectors, or without if there is no embedder or it fails."""
     if embedder is None or not new_texts:
         return new_texts
     texts = {hash_text(new_text.passage): new_text.passage for new_text in new_texts}
@@ -231,10 +249,10 @@ def find_near_duplicate(
     *,
     kinds: Collection[str] | None = None,
 ) -> Flow[Fact | None]:
-    """The held fact of exactly this scope that says the same, the nearest first; of these kinds only, if any are given.
+    """Return the nearest current fact of exactly this scope that says the same, if any.
 
-    With a vector it must be as near as `near_duplicate` says; a turn that was embedded with the one before it, and one
-    without a vector, is compared by its words alone.
+    A fact without a vector, or embedded together with the turn before it, is compared by words
+    only.
     """
     if len(new_text.text) > MAX_TEXT_CHARS:
         return None
@@ -266,7 +284,7 @@ def find_near_duplicate(
 
 
 def is_same_statement(new_text: NewText, fact: Fact) -> bool:
-    """Whether the same one says the same; "today" said on another day is something else."""
+    """Return whether the same speaker says the same; "today" differs from day to day."""
     if (new_text.role, new_text.actor) != (fact.role, fact.actor) or not has_same_content(
         new_text.text, fact.text
     ):
@@ -294,7 +312,7 @@ def _build_index_query(scope: Scope, new_text: NewText, now: int) -> IndexQuery:
 
 
 def _search_nearest(store: Store, index_query: IndexQuery) -> Flow[IndexResult]:
-    """What the index offers; by words alone where the store has moved on to another model."""
+    """Search the index, by words only if the store has switched to another model."""
     try:
         return (yield from call(store.index.search, index_query))
     except ModelMismatch:
@@ -303,10 +321,30 @@ def _search_nearest(store: Store, index_query: IndexQuery) -> Flow[IndexResult]:
 
 
 def _select_candidates(index_result: IndexResult, min_cosine: float) -> Iterator[Candidate]:
-    """The passages that may be doubles: whole texts, near enough or found by their words."""
+    """Yield the whole-text candidates that are near enough or matched by words."""
     for candidate in index_result.candidates:
         if candidate.slot == 0 and (
             candidate.words is not None
             or (candidate.cosine is not None and candidate.cosine >= min_cosine)
         ):
             yield candidate
+
+
+def embed_missing(store: Store, embedder: Embedder | None) -> Flow[tuple[str, ...]]:
+    """Embed passages that have no vector; return a warning if the embedder fails."""
+    if embedder is None:
+        return ()
+    outcome = yield from catch_failure(embed_pending(store, embedder))
+    if isinstance(outcome, Failure):
+        return (f"Not embedded yet, found by words only: {outcome}",)
+    return ()
+
+
+def unwrap_embedding(model: str, outcome: T | Failure) -> T:
+    """Return what an embedder returned, or raise an error that names the embedder."""
+    if not isinstance(outcome, Failure):
+        return outcome
+    if isinstance(outcome.error, ToldError):
+        raise outcome.error
+    hint = "An embedder turns a list of texts into a list of vectors."
+    raise EmbeddingError(f"The embedder {model} failed: {outcome}.", hint=hint) from outcome.error

@@ -1,7 +1,8 @@
-"""Fetching what a URL names, without being led into the network this machine stands in.
+"""Fetch public URLs without reaching into the local network.
 
-A URL in a message is an order from a stranger. Every address a name resolves to must be public, the connection goes to
-the very address that was checked, and each redirect is checked anew. Off unless the setting `fetch_urls` says so.
+URLs in messages are untrusted. All resolved addresses must be public, the connection goes to the
+address that was checked, and every redirect is checked again. Fetching is off unless `fetch_urls`
+is set.
 """
 
 from __future__ import annotations
@@ -31,21 +32,50 @@ _HOST: Final = lazy_regex(r"(?!-)[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.?")
 _NUMERIC: Final = lazy_regex(r"(?:\d+|0[xX][0-9a-fA-F]*)")
 _UNSAFE: Final = lazy_regex(r"[\x00-\x20\x7f-\U0010ffff\\]")
 
-# is_private and is_global of the standard library call some of these public: carrier networks, translated addresses.
-BLOCKED_IPV4_NETWORKS: Final = tuple(map(IPv4Network, (
-    "0.0.0.0/8", "10.0.0.0/8", "100.64.0.0/10", "127.0.0.0/8", "169.254.0.0/16", "172.16.0.0/12", "192.0.0.0/24",
-    "192.0.2.0/24", "192.31.196.0/24", "192.52.193.0/24", "192.88.99.0/24", "192.168.0.0/16", "192.175.48.0/24",
-    "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
-    "168.63.129.16/32",  # a cloud's own services, on an address that looks public
-)))  # fmt: skip
+# The standard library's is_private misses some of these, such as carrier-grade NAT.
+BLOCKED_IPV4_NETWORKS: Final = tuple(
+    map(
+        IPv4Network,
+        (
+            "0.0.0.0/8",
+            "10.0.0.0/8",
+            "100.64.0.0/10",
+            "127.0.0.0/8",
+            "169.254.0.0/16",
+            "172.16.0.0/12",
+            "192.0.0.0/24",
+            "192.0.2.0/24",
+            "192.31.196.0/24",
+            "192.52.193.0/24",
+            "192.88.99.0/24",
+            "192.168.0.0/16",
+            "192.175.48.0/24",
+            "198.18.0.0/15",
+            "198.51.100.0/24",
+            "203.0.113.0/24",
+            "224.0.0.0/4",
+            "240.0.0.0/4",
+            "168.63.129.16/32",  # Azure platform services
+        ),
+    )
+)
 PUBLIC_IPV6_NETWORK: Final = IPv6Network("2000::/3")
-BLOCKED_IPV6_NETWORKS: Final = tuple(map(IPv6Network, (
-    "2001::/23", "2001:db8::/32", "2002::/16", "2620:4f:8000::/48", "3fff::/20",
-)))  # fmt: skip
+BLOCKED_IPV6_NETWORKS: Final = tuple(
+    map(
+        IPv6Network,
+        (
+            "2001::/23",
+            "2001:db8::/32",
+            "2002::/16",
+            "2620:4f:8000::/48",
+            "3fff::/20",
+        ),
+    )
+)
 
 
 def is_public(address: str) -> bool:
-    """Whether an address is one that anybody on the internet could reach, and not a way back into this network."""
+    """Return True if an address is reachable from the public internet."""
     try:
         ip = ip_address(address.partition("%")[0])
     except ValueError:
@@ -60,18 +90,18 @@ def is_public(address: str) -> bool:
 
 
 def resolve_host(host: str, port: int) -> Sequence[str]:
-    """Every address of a name."""
+    """Return all addresses of a host name."""
     return [str(info[4][0]) for info in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)]
 
 
 def open_connection(address: str, port: int, timeout: float) -> socket.socket:
-    """A connection to an address."""
+    """Open a connection to an address."""
     return socket.create_connection((address, port), timeout)
 
 
 @dataclass(frozen=True, slots=True)
 class FetchedContent:
-    """What a URL gave, and what its server says it is."""
+    """The response body of a URL and its media type."""
 
     data: bytes
     media_type: str
@@ -80,7 +110,7 @@ class FetchedContent:
 
 @dataclass(frozen=True, slots=True)
 class Fetcher:
-    """Fetches public URLs, each in so many seconds and bytes at most."""
+    """Fetches public URLs, with limits on time and size."""
 
     timeout: float = 10.0
     limit: int = 20 * 2**20
@@ -89,27 +119,27 @@ class Fetcher:
     tls: ssl.SSLContext | None = field(default=None, repr=False)
 
     def __call__(self, url: str, accept: Sequence[str] = ()) -> FetchedContent:
-        """The bytes at a URL whose type begins like one of those accepted; every redirect is checked like the first."""
+        """Return the content of a URL if its media type starts with an accepted one."""
         secure = False
         for _ in range(MAX_REDIRECTS + 1):
             target = check_url(url)
             if secure and target.scheme != "https":
-                raise Denied(f"{_shorten(url)} would leave an encrypted connection.")
+                raise Denied(f"{_shorten(url)} redirects from https to http.")
             secure = target.scheme == "https"
             address = self.resolve_public_address(target)
             result = self._request(target, address, accept)
             if isinstance(result, FetchedContent):
                 return result
             url = urljoin(url, result)
-        raise FetchError(f"{_shorten(url)} is one redirect too many.")
+        raise FetchError(f"Too many redirects; the last one leads to {_shorten(url)}.")
 
     def resolve_public_address(self, target: SplitResult) -> str:
-        """An address of a URL's host, once it is known that all of them are public."""
+        """Return an address of the URL's host; raise Denied unless all are public."""
         host, port = _parse_host(target), DEFAULT_PORTS[target.scheme]
         try:
             addresses = list(self.resolve(host, port))
         except (OSError, UnicodeError) as error:
-            raise FetchError(f"{_shorten(host)} cannot be found: {error}.") from error
+            raise FetchError(f"{_shorten(host)} cannot be resolved: {error}.") from error
         private = [address for address in addresses if not is_public(address)]
         if private or not addresses:
             raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
@@ -118,7 +148,7 @@ class Fetcher:
     def _request(
         self, target: SplitResult, address: str, accept: Sequence[str]
     ) -> FetchedContent | str:
-        """What a checked address answers: the content, or where it has moved to."""
+        """Send the request to a checked address; return the content, or a redirect location."""
         host = _parse_host(target)
         connection = _PinnedConnection(
             host, DEFAULT_PORTS[target.scheme], self, address, secure=target.scheme == "https"
@@ -150,35 +180,36 @@ class Fetcher:
     def _read_response(
         self, connection: _PinnedConnection, target: SplitResult, accept: Sequence[str]
     ) -> FetchedContent | str:
-        """What the server says, if it is what was asked for."""
+        """Return the response if its status, type, encoding and size are acceptable."""
         reply, url = connection.getresponse(), target.geturl()
         if reply.status in REDIRECT_STATUSES and (location := reply.getheader("Location")):
             return location
         if reply.status != http.client.OK:
-            raise FetchError(f"{_shorten(url)} answers with status {reply.status}.")
+            raise FetchError(f"{_shorten(url)} returned status {reply.status}.")
         media_type = (reply.getheader("Content-Type") or "").partition(";")[0].strip().lower()
         if accept and not media_type.startswith(tuple(accept)):
             raise FetchError(
-                f"{_shorten(url)} is {media_type or 'of no stated type'}; {' or '.join(accept)} is accepted."
+                f"{_shorten(url)} has the media type {media_type or 'unknown'}; "
+                f"accepted: {', '.join(accept)}."
             )
         if (reply.getheader("Content-Encoding") or "identity").lower() != "identity":
-            raise FetchError(f"{_shorten(url)} is compressed, though nobody asked for that.")
+            raise FetchError(f"{_shorten(url)} sent a compressed response that was not requested.")
         parts, size = [], 0
         while part := reply.read1(CHUNK_BYTES):
             size += len(part)
             if size > self.limit:
                 raise FetchError(
                     f"{_shorten(url)} has more than {self.limit:,} bytes.",
-                    hint="Fetch it yourself.",
+                    hint="Download it and pass the bytes.",
                 )
             parts.append(part)
         if connection.timed_out or reply.length:
-            raise http.client.IncompleteRead(b"")  # cut off, which looks like an end
+            raise http.client.IncompleteRead(b"")  # truncated without an error
         return FetchedContent(b"".join(parts), media_type, url)
 
 
 class _PinnedConnection(http.client.HTTPConnection):
-    """A connection to an address that was checked, whatever its name resolves to by now; it can be cut in time."""
+    """A connection to a checked address, regardless of DNS changes, with a hard deadline."""
 
     def __init__(
         self, host: str, port: int, fetcher: Fetcher, address: str, *, secure: bool
@@ -188,14 +219,14 @@ class _PinnedConnection(http.client.HTTPConnection):
         self.fetcher, self.address, self.secure, self.timed_out = fetcher, address, secure, False
 
     def connect(self) -> None:
-        """Dial the pinned address; the certificate must be that of the name."""
+        """Connect to the pinned address; verify the certificate against the host name."""
         self.sock = self.fetcher.connect(self.address, self.port, self.fetcher.timeout)
         if self.secure:
             context = self.fetcher.tls or ssl.create_default_context()
             self.sock = context.wrap_socket(self.sock, server_hostname=self.host)
 
     def abort(self) -> None:
-        """End the connection, however slowly the other side drips."""
+        """Shut the connection down."""
         self.timed_out = True
         if self.sock is not None:
             with suppress(OSError):
@@ -203,10 +234,10 @@ class _PinnedConnection(http.client.HTTPConnection):
 
 
 def check_url(url: str) -> SplitResult:
-    """A URL that names a public place in the plainest way there is; anything cleverer is refused."""
+    """Return the parsed URL, or raise if it is anything but a plain http(s) URL."""
     if len(url) > URL_LIMIT or _UNSAFE.search(url):
         raise InvalidInput(
-            f"{_shorten(url)} is not a plain URL.", hint="Percent-encode what is not ASCII."
+            f"{_shorten(url)} is not a plain URL.", hint="Percent-encode non-ASCII characters."
         )
     try:
         target = urlsplit(url)._replace(fragment="")
@@ -214,24 +245,24 @@ def check_url(url: str) -> SplitResult:
     except ValueError as error:
         raise InvalidInput(f"{_shorten(url)} is not a URL: {error}.") from error
     if target.scheme not in DEFAULT_PORTS:
-        raise Denied(f"{_shorten(url)} is not fetched: only http and https are.")
+        raise Denied(f"{_shorten(url)} is not fetched: only http and https are allowed.")
     if "@" in target.netloc:
-        raise Denied(f"{_shorten(url)} is not fetched: it carries a name or password.")
+        raise Denied(f"{_shorten(url)} is not fetched: it contains credentials.")
     if port not in (None, DEFAULT_PORTS[target.scheme]):
-        raise Denied(f"{_shorten(url)} is not fetched: it names the port {port}.")
+        raise Denied(f"{_shorten(url)} is not fetched: port {port} is not allowed.")
     _parse_host(target)
     return target
 
 
 def _parse_host(target: SplitResult) -> str:
-    """The host of a URL: a plain name, or an address written in the one usual way."""
+    """Return the host of a URL: a plain name or a canonical public address."""
     host = target.hostname or ""
     if "[" in target.netloc:
         if not is_public(host):
             raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
         return host
     if not _HOST.fullmatch(host):
-        raise InvalidInput(f"{_shorten(target.geturl())} names no host.")
+        raise InvalidInput(f"{_shorten(target.geturl())} has no valid host.")
     if _NUMERIC.fullmatch(host.rstrip(".").rpartition(".")[2]) and not is_public(host):
         raise Denied(f"{_shorten(host)} is not on the public internet; nothing was fetched.")
     return host

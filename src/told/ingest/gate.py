@@ -1,7 +1,7 @@
-"""The gate: what of a turn may become memory, decided without a model in microseconds.
+"""Decide without a model which turns may become memories.
 
-Evidence is committed whatever the gate says of it, as far as it holds no secret that is to be rejected. To skip a turn
-is to extract nothing from it and to make no memory of it; the receipt names the reason.
+Evidence is committed regardless, unless it holds a secret to be rejected. A skipped turn is not
+extracted and makes no memory; the receipt gives the reason.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from told.text.echo import OWN_CHARS_KEY, EchoFilter, OwnText
 from told.text.secrets import Secret
 
 SECRETS_KEY = "secrets"
-"""Where the metadata of a turn whose secrets are kept names their sorts."""
+"""Metadata key for the kinds of secrets a turn was allowed to keep."""
 
 SEALED_KEY = "sealed"
-"""Where the metadata of a turn whose secrets are encrypted keeps them, by their marks."""
+"""Metadata key for encrypted secrets by their marks."""
 
 _SEALED_MARK = lazy_regex(r"\[sealed ([0-9a-f]{8}): [^\]]*\]")
-ECHO_WARNING = "What told itself had put into the prompt was left out of what was said."
+ECHO_WARNING = "Text that told itself had put into the prompt was ignored."
 
 GateOutcome = Literal["keep", "skip", "refuse"]
 
@@ -35,10 +35,10 @@ GateOutcome = Literal["keep", "skip", "refuse"]
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class GateDecision:
-    """What becomes of a turn: keep it, skip it (evidence only) or refuse it (not even that), and why.
+    """The decision on a turn: keep, skip (evidence only) or refuse (not even that).
 
-    `turn` is what may be committed: redacted where the policy says so or the turn is refused. `part` are the words in
-    it that the speaker said, where told's own were among them, or those of an image.
+    `turn` is what may be committed, redacted if required. `partial_text` holds the speaker's own
+    words if the turn also contains echoes or image text.
     """
 
     outcome: GateOutcome
@@ -49,14 +49,14 @@ class GateDecision:
 
     @property
     def own_text(self) -> OwnText:
-        """The words that the speaker said."""
+        """Return the words of the speaker."""
         return self.partial_text or OwnText.from_text(self.turn.evidence.content)
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class GateResult:
-    """What the gate says of an add: a verdict on every turn to commit, and what the receipt says of the others."""
+    """The decisions on the turns to commit, and receipt rows for the others."""
 
     decisions: tuple[GateDecision, ...]
     skipped: tuple[Mapping[str, Any], ...]
@@ -72,7 +72,7 @@ def apply_gate(
     *,
     verbatim: bool = False,
 ) -> GateResult:
-    """Judge every turn; the rows of the receipt are in the order of the messages."""
+    """Decide on every turn; receipt rows are in message order."""
     rows = {row["index"]: row for row in parsed.skipped} if parsed.skipped else {}
     numbers = [number for number in range(len(parsed.turns) + len(rows)) if number not in rows]
     decisions: list[GateDecision] = []
@@ -98,9 +98,9 @@ def decide_turn(
     *,
     verbatim: bool = False,
 ) -> GateDecision:
-    """What becomes of a turn; secrets, echoes and prompts are kept out even where the gate is open.
+    """Decide on a turn; secrets, echoes and prompts are handled even if the gate is off.
 
-    A turn that is to be a memory word for word is never skipped, whatever it says.
+    A verbatim turn is never skipped.
     """
     turn, secret_kinds = _protect_secrets(turn, settings.secrets, vault)
     evidence = turn.evidence
@@ -121,7 +121,7 @@ def decide_turn(
 
 
 def _find_skip_reason(turn: InputTurn, text: str, settings: Settings) -> str:
-    """Why a turn is skipped; nothing if it is not."""
+    """Return the reason to skip a turn, or an empty string."""
     if turn.evidence.role in SILENT_ROLES:
         return "system message"
     if not text and turn.evidence.content.strip():
@@ -145,17 +145,17 @@ def _find_noise_reason(text: str, settings: Settings) -> str:
     return "infrastructure noise" if noise.is_noise(text) else ""
 
 
-# -------------------------------------------------------------------------------------------------------------- secrets
+# Secrets
 
 
 def screen_text(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
-    """A text that somebody writes over a memory, as it may be kept, and a warning; to reject it is an error here."""
+    """Return an edited text with secrets handled, and a warning; raise if they are rejected."""
     secret_kinds = secrets.list_secret_kinds(secrets.find_secrets(text))
     if not secret_kinds:
         return text, ()
     if settings.secrets == "reject":
         raise InvalidInput(
-            f"The text holds a secret: {', '.join(secret_kinds)}.",
+            f"The text contains a secret: {', '.join(secret_kinds)}.",
             hint="Leave it out, or keep it in a vault.",
         )
     screened = text if settings.secrets == "keep" else secrets.redact(text)
@@ -165,16 +165,13 @@ def screen_text(text: str, settings: Settings) -> tuple[str, tuple[str, ...]]:
 def _protect_secrets(
     turn: InputTurn, policy: str, vault: Vault | None
 ) -> tuple[InputTurn, tuple[str, ...]]:
-    """A turn as it may be kept, and the sorts of secrets that were in it: in what was said, its source or metadata."""
+    """Return a turn with secrets handled, and the kinds found in text, source and metadata."""
     evidence = turn.evidence
     matches = secrets.find_secrets(evidence.content)
     if evidence.name or evidence.source or turn.meta:
         other_texts = (evidence.name, evidence.source, *_iter_strings(turn.meta))
         matches += tuple(
-            found_secret
-            for text in other_texts
-            if text
-            for found_secret in secrets.find_secrets(text)
+            secret for text in other_texts if text for secret in secrets.find_secrets(text)
         )
     if not matches:
         return turn, ()
@@ -203,7 +200,7 @@ def _protect_secrets(
 
 
 def _adjust_own_end(evidence: Evidence, content: str) -> dict[str, int]:
-    """Where a speaker's own words end now that secrets are marked; what cannot be told apart is an image's."""
+    """Return where the own words end after redaction; 0 if that cannot be determined."""
     if OWN_CHARS_KEY not in evidence.meta:
         return {}
     own_text = secrets.redact(get_own_words(evidence))
@@ -211,11 +208,9 @@ def _adjust_own_end(evidence: Evidence, content: str) -> dict[str, int]:
 
 
 def _seal_secrets(text: str, vault: Vault | None) -> tuple[str, dict[str, str]]:
-    """A text with a mark in the place of each secret, and what the vault made of them by their marks."""
+    """Replace each secret by a mark; return the text and the sealed values by mark."""
     if vault is None:
-        raise ConfigError(
-            "Secrets are to be encrypted, and there is no vault.", hint="Set TOLD_VAULT_KEY."
-        )
+        raise ConfigError("Encrypting secrets requires a vault.", hint="Set TOLD_VAULT_KEY.")
     sealed_values: dict[str, str] = {}
 
     def seal_secret(secret: Secret, plaintext: str) -> str:
@@ -227,7 +222,7 @@ def _seal_secrets(text: str, vault: Vault | None) -> tuple[str, dict[str, str]]:
 
 
 def reveal_secrets(text: str, meta: Mapping[str, Any], vault: Vault) -> str:
-    """A text with the secrets that its metadata keeps sealed."""
+    """Replace the marks in a text by the secrets sealed in its metadata."""
     sealed = meta.get(SEALED_KEY)
     sealed_values = sealed if isinstance(sealed, Mapping) else {}
     return _SEALED_MARK.sub(
@@ -241,7 +236,7 @@ def reveal_secrets(text: str, meta: Mapping[str, Any], vault: Vault) -> str:
 
 
 def _iter_strings(value: Any) -> Iterator[str]:
-    """Every text inside metadata."""
+    """Iterate over all strings in a metadata value."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict | list):
@@ -258,7 +253,5 @@ def _redact_value(value: Any) -> Any:
 
 
 def _format_warning(secret_kinds: tuple[str, ...], policy: str) -> str:
-    action = {"keep": "kept as they are, unencrypted", "encrypt": "encrypted"}.get(
-        policy, "redacted"
-    )
+    action = {"keep": "kept unencrypted", "encrypt": "encrypted"}.get(policy, "redacted")
     return f"Secrets were {action}: {', '.join(secret_kinds)}."

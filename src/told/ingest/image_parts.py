@@ -1,6 +1,6 @@
-"""Images as messages carry them: every shape that callers of language models know, and what each of them points to.
+"""Parse image parts of messages, in all the shapes LLM clients use.
 
-A path is only ever a `pathlib.Path`: a text in a message comes from who knows where, and must not name a file here.
+Only a `pathlib.Path` names a local file: a string in a message is untrusted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _STANDALONE_MARKERS: Final = frozenset({0x01, *range(0xD0, 0xD9)})
 
 @dataclass(frozen=True, slots=True)
 class ImageHeader:
-    """What an image says it is."""
+    """The media type and size an image declares."""
 
     media_type: str
     width: int
@@ -40,7 +40,7 @@ class ImageHeader:
 
     @property
     def pixels(self) -> int:
-        """How many pixels whoever decodes it must hold."""
+        """Return the number of pixels a decoder must hold."""
         return self.width * self.height
 
     def __str__(self) -> str:
@@ -48,7 +48,7 @@ class ImageHeader:
 
 
 def read_image_header(data: bytes) -> ImageHeader | None:
-    """The header of a PNG, JPEG, GIF, WebP or BMP image; None for anything else, and for one that ends too soon."""
+    """Return the header of a PNG, JPEG, GIF, WebP or BMP image, or None if unreadable."""
     for magic, media_type, read_size in _FORMATS:
         if data.startswith(magic):
             try:
@@ -72,14 +72,14 @@ def _read_gif_size(data: bytes) -> tuple[int, int]:
 
 
 def _read_bmp_size(data: bytes) -> tuple[int, int]:
-    if data[14] == 12:  # the header of the very first version
+    if data[14] == 12:  # BITMAPCOREHEADER
         return _SHORTS_LITTLE.unpack_from(data, 18)
     width, height = _SIGNED_LITTLE.unpack_from(data, 18)
-    return width, abs(height)  # a negative height stands for rows from the top
+    return width, abs(height)  # negative: rows from the top
 
 
 def _read_jpeg_size(data: bytes) -> tuple[int, int] | None:
-    """Walk from marker to marker to the one that begins a frame."""
+    """Walk the markers to the first frame header."""
     offset = 2
     while data[offset] == 0xFF:
         marker = data[offset + 1]
@@ -122,13 +122,13 @@ _FORMATS: Final[tuple[tuple[bytes, str, Callable[[bytes], tuple[int, int] | None
 
 
 IMAGE_PART_TYPES: Final = frozenset({"image_url", "input_image", "image"})
-"""The types of the parts of a message that are images."""
+"""Types of message parts that hold images."""
 
 IMAGE_SUFFIXES: Final = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp"})
-"""How the names of image files end."""
+"""File name suffixes of images."""
 
 HEADER_BYTES: Final = 2**20
-"""So many bytes hold the header of any image."""
+"""Number of bytes that hold the header of any image."""
 
 URL_LIMIT: Final = 2048
 _DATA_URL: Final = lazy_regex(
@@ -142,7 +142,7 @@ _IMAGE_HINT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Image:
-    """One image of a message: its bytes, or where they are, or why there are none."""
+    """An image of a message: its bytes, its location, or the problem with it."""
 
     number: int
     data: bytes | None = field(default=None, repr=False)
@@ -151,7 +151,7 @@ class Image:
     problem: str = ""
 
     def compute_identity(self) -> str:
-        """What tells this image from another, as far as that is known before it is fetched."""
+        """Return a string that identifies the image before it is fetched."""
         return (
             hash_content(self.data)
             if self.data is not None
@@ -160,7 +160,7 @@ class Image:
 
 
 def is_image(part: Any) -> bool:
-    """Whether a part of a message is an image."""
+    """Return True if a message part is an image."""
     if isinstance(part, Mapping):
         part_type = part.get("type")
         return (
@@ -170,19 +170,20 @@ def is_image(part: Any) -> bool:
 
 
 def parse_image(part: Any, number: int, *, limit: int) -> Image:
-    """The image a part of a message holds; more than `limit` bytes are not even decoded."""
+    """Parse a message part as an image; do not decode more than `limit` bytes."""
     value = _locate_image(part) if isinstance(part, Mapping) else part
     if isinstance(value, bytes | bytearray | memoryview):
         if read_image_header(bytes(value[:HEADER_BYTES])) is None:
             raise InvalidInput(
-                f"Image #{number} is bytes of no image.", hint="Decode text first: data.decode()."
+                f"Image #{number} is not an image in a known format.",
+                hint="Decode text first: data.decode().",
             )
         return _limit_size(number, bytes(value), limit)
     if isinstance(value, Path):
         return Image(number, path=value)
     if not isinstance(value, str) or not value:
         raise InvalidInput(
-            f"Image #{number} is {format_value(value)}, which is no image.", hint=_IMAGE_HINT
+            f"Image #{number} is {format_value(value)}, which is not an image.", hint=_IMAGE_HINT
         )
     if value[:5].lower() == "data:":
         return _decode_data_url(value, number, limit)
@@ -193,13 +194,13 @@ def parse_image(part: Any, number: int, *, limit: int) -> Image:
             else Image(number, problem="its URL is too long")
         )
     raise InvalidInput(
-        f"Image #{number} is at {format_value(value)}, which is neither a URL nor a data URL.",
+        f"Image #{number} is {format_value(value)}, which is neither a URL nor a data URL.",
         hint=_IMAGE_HINT,
     )
 
 
 def _locate_image(part: Mapping[str, Any]) -> Any:
-    """Where the image of a part is: bytes, a path, a URL, or base64 that is as good as a data URL."""
+    """Return the bytes, path, URL or data URL of an image part."""
     source = part.get("source", part.get("image_url", part.get("image", part)))
     if not isinstance(source, Mapping):
         return source
@@ -209,12 +210,13 @@ def _locate_image(part: Mapping[str, Any]) -> Any:
     data = source.get("data", source.get("file_data"))
     if isinstance(data, str) and data[:5].lower() != "data:":
         media_type = source.get("media_type", source.get("mimeType", source.get("mime_type", "")))
-        return f"data:{media_type if isinstance(media_type, str) and '/' in media_type else ''};base64,{data}"
+        is_known = isinstance(media_type, str) and "/" in media_type
+        return f"data:{media_type if is_known else ''};base64,{data}"
     return data
 
 
 def _decode_data_url(url: str, number: int, limit: int) -> Image:
-    """The bytes of a data URL; of one that cannot be read, why."""
+    """Decode a data URL, or return an image with the problem."""
     prefix = _DATA_URL.match(url)
     if prefix is None:
         return Image(number, problem="its data URL cannot be read")
@@ -233,7 +235,7 @@ def _decode_data_url(url: str, number: int, limit: int) -> Image:
 
 
 def _normalise_base64(text: str) -> str:
-    """Base64 without white space, in the usual alphabet, of a full length: senders leave the end off."""
+    """Return base64 without whitespace, in the standard alphabet and with padding."""
     text = "".join(text.split()).replace("-", "+").replace("_", "/").rstrip("=")
     return text + "=" * (-len(text) % 4)
 
@@ -243,5 +245,5 @@ def _limit_size(number: int, data: bytes, limit: int) -> Image:
 
 
 def make_too_large(number: int, size: int, limit: int) -> Image:
-    """An image of more bytes than are accepted: the turn stays, its bytes do not."""
-    return Image(number, problem=f"it has {size:,} bytes, and at most {limit:,} are accepted")
+    """Return an image without its bytes because they exceed the limit."""
+    return Image(number, problem=f"it has {size:,} bytes; the limit is {limit:,}")

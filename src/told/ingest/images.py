@@ -1,7 +1,7 @@
-"""Looking at the images of what was said: their words join the turn, their bytes become blobs, and nothing is lost.
+"""Read the images of turns: their text joins the turn and their bytes become blobs.
 
-What stands in an image was not said by whoever sent it: a turn's own words come first, and `own` in the metadata of its
-evidence says where they end. Whatever is wrong with an image, the turn is kept, with a mark where the image was.
+The sender did not say the words in an image, so the turn's own words come first and evidence
+metadata records where they end. A turn with an unreadable image is kept, with a mark in its place.
 """
 
 from __future__ import annotations
@@ -10,7 +10,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, TypeAlias, runtime_checkable
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    Protocol,
+    TypeAlias,
+    runtime_checkable,
+)
 
 from told.errors import InvalidInput, MediaError, ToldError
 from told.flow import Flow, call
@@ -26,17 +34,19 @@ from told.text.tokens import make_snippet, strip_unstorable
 
 if TYPE_CHECKING:
     from told.ingest.fetch import FetchedContent
-
 FetchFunction: TypeAlias = "Callable[[str, Sequence[str]], FetchedContent]"
 ACCEPTED_IMAGE_TYPES: Final = ("image/",)
-NOT_FETCHED: Final = "URLs are not fetched; set fetch_urls, or send the image itself"
-NO_READER: Final = "nothing here reads images, so only the image itself is kept; install tesseract, or name a reader"
+NOT_FETCHED: Final = "fetching URLs is disabled; set fetch_urls, or send the image itself"
+NO_READER: Final = (
+    "no image reader is available, so only the image itself is stored; "
+    "install tesseract, or configure a reader"
+)
 UNKNOWN_FORMAT: Final = "it is not a PNG, JPEG, GIF, WebP or BMP image"
 
 
 @dataclass(frozen=True, slots=True)
 class ImageReading:
-    """What is known of an image once it was looked at: the lines that stand for it, its bytes, and what went wrong."""
+    """The text read from an image, its blob, and any problems."""
 
     text: str
     blob: Blob | None = None
@@ -46,7 +56,7 @@ class ImageReading:
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ImageContext:
-    """How images are looked at."""
+    """The dependencies for reading images."""
 
     readers: Sequence[ImageReader]
     settings: Settings
@@ -54,7 +64,7 @@ class ImageContext:
 
 
 def read_images(parsed: ParsedMessages, image_ctx: ImageContext) -> Flow[ParsedMessages]:
-    """What was said, with what its images say; a turn without images is as it was."""
+    """Return the messages with the text of their images."""
     if not parsed.image_count:
         return parsed
     turns: list[InputTurn] = []
@@ -80,7 +90,7 @@ def _read_turn_images(turn: InputTurn, image_ctx: ImageContext) -> Flow[list[Ima
 
 
 def _merge_readings(turn: InputTurn, readings: Sequence[ImageReading], limit: int) -> InputTurn:
-    """A turn with the lines of its images after its own words, as many of them as fit."""
+    """Append the image text to a turn, up to the text limit."""
     if not readings:
         return turn
     evidence = turn.evidence
@@ -97,7 +107,7 @@ def _merge_readings(turn: InputTurn, readings: Sequence[ImageReading], limit: in
 
 
 def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
-    """What an image says; what is wrong with it is a mark and a problem; only a file that is not there is an error."""
+    """Read an image; problems are reported in the result, except a missing file, which raises."""
     data, problem = yield from _load_bytes(image, image_ctx)
     if data is None:
         return _make_unread(image, problem)
@@ -107,7 +117,7 @@ def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
     if image_header.pixels > (max_pixels := image_ctx.settings.pixel_limit):
         return _make_unread(
             image,
-            f"it claims {image_header.pixels:,} pixels, and at most {max_pixels:,} are decoded",
+            f"it has {image_header.pixels:,} pixels; the limit is {max_pixels:,}",
         )
     blob = Blob.from_bytes(data, image_header.media_type)
     if not image_ctx.readers:
@@ -125,7 +135,7 @@ def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
 def _run_readers(
     image: Image, blob: Blob, image_ctx: ImageContext
 ) -> Flow[tuple[list[str], list[str]]]:
-    """What each reader makes of an image, under a heading, and what those could not do that failed."""
+    """Return the text of each reader under a heading, and the problems of those that failed."""
     lines: list[str] = []
     problems: list[str] = []
     for reader in image_ctx.readers:
@@ -136,24 +146,24 @@ def _run_readers(
             lines += [f"[{heading} image #{image.number}]\n{words}"] if words else []
         else:
             reason = (
-                outcome if isinstance(outcome, Failure) else f"it answered {type(outcome).__name__}"
+                outcome if isinstance(outcome, Failure) else f"it returned {type(outcome).__name__}"
             )
             problems.append(f"Image #{image.number} was not read by {reader.model}: {reason}")
     return lines, problems
 
 
 def _make_unread(image: Image, problem: str) -> ImageReading:
-    """An image nobody looked at: where it is, or that it was there."""
+    """Return the mark and problem of an image that was not read."""
     location = f": {make_snippet(strip_unstorable(image.url), 200)}" if image.url else ""
     return ImageReading(
         f"[image #{image.number}{location}]",
         None,
-        (f"Image #{image.number} is not kept: {problem}.",),
+        (f"Image #{image.number} was not stored: {problem}.",),
     )
 
 
 def _load_bytes(image: Image, image_ctx: ImageContext) -> Flow[tuple[bytes | None, str]]:
-    """The bytes of an image wherever they are, or why there are none."""
+    """Return the bytes of an image, or the reason there are none."""
     if image.problem or image.data is not None:
         return image.data, image.problem
     outcome: Any
@@ -179,7 +189,7 @@ def _load_bytes(image: Image, image_ctx: ImageContext) -> Flow[tuple[bytes | Non
 
 
 def _read_file(path: Path, number: int, limit: int) -> bytes:
-    """The bytes of a file that is not too large."""
+    """Return the bytes of a file within the size limit."""
     try:
         if not path.is_file():
             raise InvalidInput(
@@ -196,30 +206,30 @@ def _read_file(path: Path, number: int, limit: int) -> bytes:
 
 @runtime_checkable
 class VisionLLM(Protocol):
-    """A language model that can be shown an image."""
+    """A language model that accepts images."""
 
     @property
     def model(self) -> str:
-        """The model's name."""
+        """Return the model name."""
 
     def see(self, image: bytes, media_type: str, prompt: str) -> str:
-        """What the model says of an image when asked this."""
+        """Return the model's answer to a prompt about an image."""
 
 
 @dataclass(frozen=True, slots=True)
 class VisionReader:
-    """Describes images by asking a model that sees; what it says stands under a heading of its own."""
+    """Describes images with a vision model."""
 
     llm: VisionLLM
     sees: ClassVar[bool] = True
 
     @property
     def model(self) -> str:
-        """The model's name."""
+        """Return the model name."""
         return self.llm.model
 
     def read(self, image: bytes, media_type: str) -> Any:
-        """A description; a promise of one, if the model answers asynchronously."""
+        """Return a description, or an awaitable if the model is asynchronous."""
         return self.llm.see(
             image,
             media_type,

@@ -1,4 +1,4 @@
-"""From whatever a caller hands to `add` to verbatim evidence."""
+"""Parse the messages passed to `add` into verbatim evidence."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ ROLES = ("user", "assistant", "tool", "system", "developer", "document")
 METADATA_EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
 DOCUMENT = "document"
-"""The role, and the sort, of what comes from a document: nobody here said it, and nothing vouches for it."""
+"""Role and evidence sort of text from a document: nobody here said it or vouches for it."""
 
 TEXT_PARTS = ("text", "input_text", "output_text")
 NAME_LIMIT = 256
 SOURCE_LIMIT = 1024
 KEY_LIMIT = 128
 MAX_DEPTH = 16
-"""How many objects and lists of metadata may stand one inside another."""
+"""Maximum nesting depth of metadata."""
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class InputTurn:
-    """One message as evidence, with what the caller wants attached to the memory made of it."""
+    """A message as evidence, with the metadata to attach to the memories made from it."""
 
     evidence: Evidence
     meta: Mapping[str, Any]
@@ -46,7 +46,10 @@ class InputTurn:
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ParsedMessages:
-    """What an add was given, read and checked; `blobs` and `warnings` come from looking at so many `images`."""
+    """The parsed and validated messages of an add.
+
+    `blobs` and `warnings` are filled when the images are read.
+    """
 
     turns: tuple[InputTurn, ...]
     skipped: tuple[Mapping[str, Any], ...]
@@ -58,9 +61,9 @@ class ParsedMessages:
 def parse_messages(
     messages: Any, *, metadata: Any, timestamp: Any, source: Any, settings: Settings
 ) -> ParsedMessages:
-    """Turn a string, a message or a list of messages into evidence; nothing is half-read.
+    """Parse a string, a message or a list of messages; reject the input as a whole if invalid.
 
-    Nobody has looked at the images yet: a mark stands for each of them until `told.ingest.images.seen` does.
+    Images are replaced by marks until `told.ingest.images.read_images` reads them.
     """
     rows = _parse_rows(messages, settings)
     origin = None if source is None else check_source(source)
@@ -88,9 +91,9 @@ def parse_messages(
             if own_meta is None
             else {**shared_meta, **check_metadata(own_meta, settings)}
         )
-        if (given := row.get("timestamp", timestamp)) is not last_timestamp:
-            last_timestamp, valid = given, parse_valid_since(given, settings)
-        name = None if (given := row.get("name")) is None else _parse_name(given, number)
+        if (row_timestamp := row.get("timestamp", timestamp)) is not last_timestamp:
+            last_timestamp, valid = row_timestamp, parse_valid_since(row_timestamp, settings)
+        name = None if (row_name := row.get("name")) is None else _parse_name(row_name, number)
         evidence = Evidence(
             content, role, name, valid.start, DOCUMENT if role == DOCUMENT else "turn", origin
         )
@@ -107,9 +110,10 @@ def parse_messages(
 
 
 def _add_image_marks(evidence: Evidence, images: Sequence[Image]) -> Evidence:
-    """Evidence with a mark after its words for each image, and where its words end.
+    """Append a mark per image and record where the speaker's own words end.
 
-    Whoever reads images before told sees them sends their words under told's own heading: those are an image's too.
+    Callers that read images themselves send the text under the same heading; it counts as image
+    text.
     """
     if not images:
         end = find_image_text_start(evidence.content, {})
@@ -124,7 +128,7 @@ def _add_image_marks(evidence: Evidence, images: Sequence[Image]) -> Evidence:
 
 
 def get_own_words(evidence: Evidence) -> str:
-    """What of a turn its speaker said, without what stands in the images that came with it."""
+    """Return the words of the speaker, without text from images."""
     end = evidence.meta.get(OWN_CHARS_KEY)
     return evidence.content[:end] if isinstance(end, int) else evidence.content
 
@@ -135,7 +139,7 @@ def _parse_rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]
         for row in (messages if isinstance(messages, list | tuple) else (messages,))
     ]
     if not rows:
-        raise InvalidInput("messages is empty.", hint="Give at least one message.")
+        raise InvalidInput("messages is empty.", hint="Pass at least one message.")
     if len(rows) > settings.batch_limit:
         raise TooLarge(
             f"{len(rows)} messages in one add; the limit is {settings.batch_limit}.",
@@ -145,7 +149,7 @@ def _parse_rows(messages: Any, settings: Settings) -> Sequence[Mapping[str, Any]
 
 
 def _to_message(given: Any) -> Mapping[str, Any]:
-    """A message; a text or an image alone is the user's."""
+    """Return input as a message; a bare text or image is the user's."""
     if isinstance(given, dict) and "content" in given:
         return given
     if isinstance(given, str) or is_image(given):
@@ -171,7 +175,7 @@ def _parse_role(row: Mapping[str, Any], number: int) -> str:
 def _parse_content(
     row: Mapping[str, Any], number: int, settings: Settings
 ) -> tuple[str, tuple[Image, ...]]:
-    """The words of a message, and its images by number."""
+    """Return the text of a message and its numbered images."""
     if "content" not in row:
         raise InvalidInput(
             f"Message {number} has no content.", hint='A message is {"role": …, "content": …}.'
@@ -204,8 +208,9 @@ def _parse_text_part(part: Any, number: int) -> str:
         return to_plain_str(part["text"])
     part_type = part.get("type") if isinstance(part, Mapping) else type(part).__name__
     raise Unsupported(
-        f"Message {number} holds {format_value(part_type)} content; text and images are remembered.",
-        hint="Give documents to upload(); describe the rest in words, or leave it out.",
+        f"Message {number} has {format_value(part_type)} content; "
+        "only text and images are supported.",
+        hint="Pass documents to upload(); describe other content in words, or leave it out.",
     )
 
 
@@ -214,22 +219,22 @@ def _parse_name(value: Any, number: int) -> str:
 
 
 def check_source(value: Any) -> str:
-    """Where something comes from, by name."""
+    """Validate a source label."""
     return validate_label(value, "source", limit=SOURCE_LIMIT)
 
 
 def parse_valid_since(value: Any, settings: Settings) -> Interval:
-    """From when something said at a time holds, with the precision it was given in; always, when none was given."""
+    """Return the open interval that begins at a time, with its precision; ALWAYS for None."""
     if value is None:
         return ALWAYS
     span = parse_interval(value, zone=settings.zone or None)
     if span.start is None:
-        raise TimeError(f"{format_value(value)} has no beginning.")
+        raise TimeError(f"{format_value(value)} has no start.")
     return Interval(span.start, None, span.precision)
 
 
 def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:
-    """Metadata as a plain JSON object of bounded size, in a copy that nobody else can change."""
+    """Return metadata as a validated deep copy of bounded size."""
     if value is None:
         return {}
     if not isinstance(value, Mapping):
@@ -248,7 +253,7 @@ def check_metadata(value: Any, settings: Settings) -> Mapping[str, Any]:
 
 
 def _check_keys(value: Any, depth: int) -> None:
-    """Refuse keys that JSON would turn into text, for they would come back as something else."""
+    """Reject non-string keys: JSON would return them as strings."""
     if not isinstance(value, dict | list | tuple):
         return
     if not depth:
@@ -256,7 +261,7 @@ def _check_keys(value: Any, depth: int) -> None:
     for key in value if isinstance(value, dict) else ():
         if not isinstance(key, str):
             raise InvalidInput(
-                f"metadata has the key {format_value(key)}, which is not text.",
+                f"metadata has the key {format_value(key)}, which is not a string.",
                 hint=METADATA_EXAMPLE,
             )
         validate_text(key, limit=KEY_LIMIT)
@@ -265,7 +270,7 @@ def _check_keys(value: Any, depth: int) -> None:
 
 
 def parse_expiry(value: Any, settings: Settings) -> int | None:
-    """When a memory stops being recalled: the end of the day, month or instant named."""
+    """Return when a memory expires: the instant, or the end of the day or month given."""
     if value is None:
         return None
     span = parse_interval(value, zone=settings.zone or None)
@@ -273,13 +278,13 @@ def parse_expiry(value: Any, settings: Settings) -> int | None:
 
 
 OWN_SPANS_KEY: Final = "heard"
-"""The metadata of evidence that says where its speaker's own words stand, where they are not all of it."""
+"""Evidence metadata with the spans of the speaker's own words, if not the whole text."""
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class TurnSegment:
-    """A part of a turn as extractors hear it, which turn it is of, and where its words stand there."""
+    """A part of a turn as extractors see it, with its position in the turn."""
 
     turn_index: int
     turn: InputTurn
@@ -287,7 +292,7 @@ class TurnSegment:
 
 
 def segment_turns(turns: Iterable[tuple[int, InputTurn, OwnText]]) -> list[TurnSegment]:
-    """What is heard of turns, each with its place and its speaker's own words: nothing, one piece, or two."""
+    """Split turns into the speaker's own words and the text of images."""
     segments: list[TurnSegment] = []
     for turn_index, turn, own_text in turns:
         if own_text.text.strip():
@@ -300,7 +305,7 @@ def segment_turns(turns: Iterable[tuple[int, InputTurn, OwnText]]) -> list[TurnS
 
 
 def _keep_own_text(turn: InputTurn, text: str) -> InputTurn:
-    """A turn with its speaker's own words only."""
+    """Return a turn reduced to the speaker's own words."""
     evidence = turn.evidence
     return (
         turn
@@ -310,7 +315,7 @@ def _keep_own_text(turn: InputTurn, text: str) -> InputTurn:
 
 
 def _find_image_text(evidence: Evidence) -> OwnText | None:
-    """What stands in the images of a turn."""
+    """Return the image text of a turn, if any."""
     start = evidence.meta.get(OWN_CHARS_KEY)
     if not isinstance(start, int) or not evidence.content[start:].strip():
         return None
@@ -318,21 +323,21 @@ def _find_image_text(evidence: Evidence) -> OwnText | None:
 
 
 def _to_document_turn(turn: InputTurn, text: str) -> InputTurn:
-    """What a turn shows as what it is: something nobody here said, and nothing vouches for."""
+    """Return image text as an untrusted document turn."""
     return replace(
         turn, evidence=replace(turn.evidence, content=text, role=DOCUMENT, sort=DOCUMENT, name=None)
     )
 
 
 def build_span_meta(own_text: OwnText, content: str) -> Mapping[str, Any]:
-    """The metadata that lets somebody hear the same later; none where everything is the speaker's own."""
+    """Return metadata that allows restoring the own text; empty if it is the whole text."""
     return (
         {} if own_text.text == content else {OWN_SPANS_KEY: [list(part) for part in own_text.spans]}
     )
 
 
 def restore_own_text(evidence: Evidence) -> OwnText:
-    """The speaker's own words of kept evidence."""
+    """Return the speaker's own words of stored evidence."""
     parts: Sequence[Sequence[int]] | None = evidence.meta.get(OWN_SPANS_KEY)
     if parts is None:
         return OwnText.from_text(evidence.content)
@@ -345,7 +350,7 @@ MINUTE_US = 60_000_000
 
 @dataclass(frozen=True, slots=True)
 class PrecedingTurn:
-    """A turn somebody may answer: its thread, who said it, when, and its wording in the index."""
+    """A turn that the next one may reply to, with its indexed text."""
 
     thread: str
     said_at: int | None
@@ -353,7 +358,7 @@ class PrecedingTurn:
 
 
 def is_repliable(evidence: Evidence) -> bool:
-    """Whether a turn is one of a conversation between people: short, and by somebody who has a name."""
+    """Return True if a turn is a short message by a named person."""
     return (
         evidence.role == "user"
         and evidence.name is not None
@@ -362,7 +367,7 @@ def is_repliable(evidence: Evidence) -> bool:
 
 
 def evidence_to_preceding(thread: str, evidence: Evidence) -> PrecedingTurn | None:
-    """A turn as the next one sees it."""
+    """Return a turn as the predecessor of the next one, if it is repliable."""
     return (
         PrecedingTurn(thread, evidence.said_at, f"{evidence.name}: {evidence.content}")
         if is_repliable(evidence)
@@ -371,7 +376,7 @@ def evidence_to_preceding(thread: str, evidence: Evidence) -> PrecedingTurn | No
 
 
 def fact_to_preceding(fact: Fact) -> PrecedingTurn | None:
-    """The last turn of an earlier call as the next one sees it; without a time, nobody knows how long ago it was."""
+    """Return the last stored turn as a predecessor, if repliable and with a known time."""
     if (
         fact.said_at is None
         or fact.role != "user"
@@ -383,7 +388,7 @@ def fact_to_preceding(fact: Fact) -> PrecedingTurn | None:
 
 
 def is_reply(evidence: Evidence, preceding: PrecedingTurn, max_minutes: float) -> bool:
-    """Whether a turn was said in answer to another: by a person too, and at most so many minutes later."""
+    """Return True if a turn may reply to another: by a person and within `max_minutes`."""
     if not is_repliable(evidence):
         return False
     now, then = evidence.said_at, preceding.said_at

@@ -1,4 +1,4 @@
-"""Which entries stand for what was said: the evidence, and a thread for each turn that is more than evidence."""
+"""Plan the entries of new turns: the evidence, and a thread for each turn kept as a memory."""
 
 from __future__ import annotations
 
@@ -22,12 +22,15 @@ from told.ports import ExistingState, Guard, NoEvidence, NoFact, ThreadAt
 from told.text.echo import OwnText, has_image_text
 
 REPEAT_META = {"said": "again"}
-KEPT_METADATA_WARNING = "A text that is already held keeps the metadata and expiration it has; use update() to change them."
+KEPT_METADATA_WARNING = (
+    "A text that is already held keeps the metadata and expiration it has; "
+    "use update() to change them."
+)
 
 
 @dataclass(slots=True)
 class EvidencePlanner:
-    """Plans one turn after the other, seeing what the store knows and what was planned before."""
+    """Plans turns one by one, given the stored state and what was planned before."""
 
     ctx: WriteContext
     scope: Scope
@@ -39,10 +42,10 @@ class EvidencePlanner:
     preceding: PrecedingTurn | None
     listed_threads: dict[str, str] = field(default_factory=dict)
     unlisted_threads: dict[str, str] = field(default_factory=dict)
-    """The threads made so far, by the text: those in listings, and those that these leave out."""
+    """Threads planned so far by text hash: listed kinds, and kinds hidden from listings."""
 
     def plan_turn(self, decision: GateDecision, kind: str | None, md5: str) -> None:
-        """Plan the evidence of a turn, and a thread for it unless it is kept as evidence alone."""
+        """Plan the evidence of a turn, and a thread unless `kind` is None."""
         preceding, self.preceding = self.preceding, None
         evidence, is_new = self._plan_evidence(decision, kind)
         self.plan.evidence_ids.append(evidence)
@@ -65,7 +68,7 @@ class EvidencePlanner:
         self._add_event(turn, kind, "NONE", thread)
 
     def _plan_evidence(self, decision: GateDecision, kind: str | None) -> tuple[str, bool]:
-        """The id of a turn's evidence, and whether it is new."""
+        """Return the evidence id of a turn, and whether it is new."""
         turn_evidence = decision.turn.evidence
         digest = turn_evidence.digest()
         known_id = self.evidence_by_digest.get(digest)
@@ -80,14 +83,17 @@ class EvidencePlanner:
         return evidence, True
 
     def _find_planned_thread(self, kind: str, md5: str) -> str | None:
-        """The thread that was just made for the same words; one that is not listed is enough for another such."""
+        """Return a thread already planned for the same text.
+
+        An unlisted thread only serves another unlisted turn.
+        """
         thread = self.listed_threads.get(md5)
         return (
             self.unlisted_threads.get(md5) if thread is None and kind in UNLISTED_KINDS else thread
         )
 
     def _is_new_occurrence(self, turn: InputTurn, kind: str, fact: Fact) -> bool:
-        """Whether a kind that only ever adds up hears of something that happened again: the same words, another day."""
+        """Return True if an append-only kind repeats the same text for another day."""
         said_at = turn.evidence.said_at
         if said_at in (None, fact.said_at) or fact.said_at is None:
             return False
@@ -99,7 +105,10 @@ class EvidencePlanner:
         )
 
     def _find_current_thread(self, kind: str, fact: Fact) -> str | None:
-        """The thread that already says so, unless it has faded or lies behind what is listed while this would not."""
+        """Return the stored thread with this text, if it can take this one.
+
+        It cannot if it expired, or if it is unlisted and this turn would be listed.
+        """
         is_hidden = fact.kind in UNLISTED_KINDS and kind not in UNLISTED_KINDS
         return None if is_hidden or fact.expires <= self.ctx.id_generator.now() else fact.id
 
@@ -112,7 +121,7 @@ class EvidencePlanner:
         preceding: PrecedingTurn | None,
         current: Fact | None,
     ) -> None:
-        """Plan a thread for a turn, or a new version of one that faded."""
+        """Plan a thread for a turn, or a new version of one that expired."""
         after = None
         if preceding is not None and messages.is_reply(
             turn.evidence, preceding, self.ctx.settings.pause_minutes
@@ -155,7 +164,7 @@ class EvidencePlanner:
         self.plan.drafts.append(Draft(verb, self.scope, self.ctx.author))
 
     def build_guards(self, existing: ExistingState) -> tuple[Guard, ...]:
-        """What nobody else may have written meanwhile: the evidence and the texts that were not known."""
+        """Return guards against concurrent writes of the same evidence or texts."""
         new_digests, new_texts = (
             self.evidence_by_digest.keys() - existing.evidence,
             (self.listed_threads.keys() | self.unlisted_threads) - existing.facts.keys(),
@@ -173,9 +182,9 @@ def plan_evidence(
     options: ExtractionOptions | None,
     requeued_ids: Collection[str] = (),
 ) -> WritePlan:
-    """Which entries stand for turns, each with what it is kept as (None is evidence alone) and the MD5 of its words.
+    """Plan the entries of turns, given as (decision, kind or None for evidence only, text MD5).
 
-    With an `ask`, the evidence says that a model is to be asked about it; some that is known may have to say so anew.
+    With `options`, new evidence is queued for extraction; `requeued_ids` are queued again.
     """
     plan = WritePlan([], [], [])
     extraction_meta = None if options is None else options_to_meta(options, expires)
@@ -197,7 +206,7 @@ def plan_evidence(
 
 
 def options_to_meta(options: ExtractionOptions, expires: int | None) -> dict[str, Any]:
-    """How a model is to be asked, as the evidence keeps it."""
+    """Return extraction options as stored in evidence metadata."""
     stored = {
         "by": options.extractor,
         "prompt": options.prompt,
@@ -213,7 +222,7 @@ def attach_extraction_meta(
     meta: Mapping[str, Any],
     own_text: OwnText,
 ) -> Evidence:
-    """Evidence that says how a model is to be asked about which of its words, and what to attach to what it finds."""
+    """Return evidence with its extraction options, own-text spans and caller metadata."""
     added_meta = {
         OPTIONS_KEY: extraction_meta,
         **({META_KEY: meta} if meta else {}),
@@ -225,7 +234,7 @@ def attach_extraction_meta(
 def build_verbatim_claim(
     turn: InputTurn, evidence: str, expires: int | None, kind: str, after: str | None
 ) -> Claim:
-    """A turn, word for word, as a claim, with the stamp of what it is worth where its role says more."""
+    """Return a turn as a verbatim claim, with a trust label if below its role's trust."""
     turn_evidence, meta = turn.evidence, turn.meta
     if (trust := get_turn_trust(turn)) < trust_of_channel(turn_evidence.role):
         meta = {**meta, TRUST_KEY: trust.label}
@@ -246,7 +255,7 @@ def build_verbatim_claim(
 
 
 def get_turn_trust(turn: InputTurn) -> Trust:
-    """How far a turn is believed as a whole: with an image's words in it, no farther than a document."""
+    """Return the trust of a turn; image text lowers it to that of a document."""
     turn_evidence = turn.evidence
     return (
         Trust.DOCUMENT

@@ -1,19 +1,18 @@
-"""add: observe, gate, extract, curate and commit what was said.
+"""Implement `add`: observe, gate, extract, curate and commit.
 
-Evidence is committed before a model is asked. What rules find is committed together with it; what a model finds comes
-afterwards, at once or by the consumer that catches up.
+Evidence is committed before a model is asked. Claims found by rules commit together with it; those
+of a model follow, immediately or through the extraction queue.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from told.curation.write_policies import check_given_fields
 from told.errors import IdempotencyConflict, StoreCorrupt
-from told.extraction.registry import KindExtractor
 from told.flow import Flow, call
 from told.ids import hash_text
 from told.ingest import chunking, gate, messages, queue
@@ -44,7 +43,7 @@ from told.ingest.types import ExtractionInput, ExtractionResult, Extractor
 from told.ledger.commit import retry_on_conflict
 from told.ledger.consumer import Failure, catch_failure
 from told.ledger.history import load_threads_from_evidence
-from told.ledger.views import format_indexed_text as spelt
+from told.ledger.views import format_indexed_text
 from told.model.beliefs import safe_kind
 from told.model.entry import Asserted, Blob, Entry, Evidence
 from told.model.fact import TURN, UNLISTED_KINDS, Fact
@@ -59,12 +58,12 @@ from told.text.tokens import md5_hex, normalise_text
 def replay_receipt(
     store: Store, account: str, key: IdempotencyKey, record: IdempotencyRecord
 ) -> Flow[Receipt]:
-    """What the write of a key did; the ticket says what became of which thread, and the ledger what each said."""
+    """Rebuild the receipt of an idempotent write from its record and the ledger."""
     if record.digest != key.digest:
         raise IdempotencyConflict()
     if record.thread_ids() is None or not isinstance(record.seq, int):
         raise StoreCorrupt(
-            "What was done under this key cannot be read any more.", hint="Run `told rebuild`."
+            "The stored result of this idempotency key cannot be read.", hint="Run `told rebuild`."
         )
     outcome = json.loads(record.outcome)
     before = record.seq - outcome.get("entries", 0)
@@ -84,7 +83,7 @@ def replay_receipt(
 
 
 class ReplayedThread:
-    """What a thread said before a write and then, one assertion of the write after the other."""
+    """The text of a thread before a write, and after each assertion of it."""
 
     def __init__(self, entries: Sequence[Entry], before: int) -> None:
         texts = [
@@ -94,7 +93,7 @@ class ReplayedThread:
         self._remaining = iter([text for seq, text in texts if seq > before])
 
     def advance(self) -> str | None:
-        """What the thread says with its next assertion; what it says now, if there is none."""
+        """Return the text after the next assertion, or the current text if there is none."""
         self.current_text = next(self._remaining, self.current_text)
         return self.current_text
 
@@ -111,7 +110,7 @@ NO_RESULT = ExtractionResult()
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
-    """What an add is to do: whose it is, what was said and judged, and how it is to be kept and understood."""
+    """A validated add: scope, gate decisions and extraction options."""
 
     scope: Scope
     decisions: tuple[GateDecision, ...]
@@ -133,7 +132,10 @@ def build_request(
     kind: str,
     options: ExtractionOptions,
 ) -> WriteRequest:
-    """Judge what was said: what is refused is gone; what is skipped is evidence only, unless it is to be verbatim."""
+    """Apply the gate and build a write request.
+
+    Refused turns are dropped; skipped ones stay as evidence unless verbatim.
+    """
     verbatim = options.extractor == VERBATIM or kind != PLAIN_KIND
     extraction = ctx.extraction
     gate_result = gate.apply_gate(
@@ -158,7 +160,7 @@ def build_request(
 
 
 def _check_kind_fields(kind_rules: Kind, decisions: Sequence[GateDecision]) -> list[str]:
-    """What to say of the fields that turns of a kind are given, or of a key that none of them gives."""
+    """Return warnings about the metadata fields of a kind, or about a missing key."""
     keyed = kind_rules.is_keyed
     metas = {
         id(decision.turn.meta): decision.turn.meta
@@ -171,7 +173,7 @@ def _check_kind_fields(kind_rules: Kind, decisions: Sequence[GateDecision]) -> l
 def write_memories(
     ctx: WriteContext, request: WriteRequest, key: IdempotencyKey | None
 ) -> Flow[Receipt]:
-    """Keep what was said, and hold what it says."""
+    """Store turns and the claims extracted from them."""
     options = request.options
     extractor = _choose_extractor(ctx, request)
     asks_model = extractor is not None and not extractor.local
@@ -185,7 +187,7 @@ def write_memories(
     segments = (
         []
         if extractor is None
-        else _segment_kept_turns(request, whole_turns=isinstance(extractor, KindExtractor))
+        else _segment_kept_turns(request, whole_turns=_is_single_claim(request))
     )
     inputs = None if extractor is None else _build_input(ctx, request, segments)
     result = NO_RESULT
@@ -207,8 +209,13 @@ def write_memories(
 
 
 def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | None:
-    """Who finds facts in what was said; what is given as one of a kind with rules of its own is that as it stands."""
-    if request.kind_rules is not None and request.kind_rules.write is not WriteMode.APPEND:
+    """Return the extractor of a request; None to store turns verbatim.
+
+    A memory given with a kind that has its own write rules is taken as one claim.
+    """
+    if _is_single_claim(request):
+        from told.extraction.registry import KindExtractor
+
         return KindExtractor(request.kind, ctx.author)
     if request.options.extractor == VERBATIM or request.kind != PLAIN_KIND:
         return None
@@ -219,8 +226,13 @@ def _choose_extractor(ctx: WriteContext, request: WriteRequest) -> Extractor | N
     return GivenExtractor(parse_sentence)
 
 
+def _is_single_claim(request: WriteRequest) -> bool:
+    """Return True if each turn is one claim of a kind with write rules of its own."""
+    return request.kind_rules is not None and request.kind_rules.write is not WriteMode.APPEND
+
+
 def _segment_kept_turns(request: WriteRequest, *, whole_turns: bool) -> list[TurnSegment]:
-    """What is heard of the turns that passed the gate; what is to be kept as one of a kind is one piece of each."""
+    """Return segments of the kept turns; with `whole_turns`, one per turn."""
     kept = [
         (index, decision)
         for index, decision in enumerate(request.decisions)
@@ -237,7 +249,7 @@ def _segment_kept_turns(request: WriteRequest, *, whole_turns: bool) -> list[Tur
 def _build_input(
     ctx: WriteContext, request: WriteRequest, segments: Sequence[TurnSegment]
 ) -> ExtractionInput:
-    """What extractors hear."""
+    """Build the extraction input."""
     turns = tuple(segment.turn for segment in segments)
     options, extraction = request.options, ctx.extraction
     return ExtractionInput(
@@ -252,6 +264,28 @@ def _build_input(
     )
 
 
+@fast_frozen_init
+@dataclass(frozen=True, slots=True)
+class TurnKeys:
+    """The hashes and indexed texts by which turns are looked up in the store."""
+
+    md5s: list[str]
+    digests: list[bytes]
+    passages: list[str]
+    passage_hashes: list[bytes]
+
+
+def _build_keys(ctx: WriteContext, evidence: Sequence[Evidence]) -> TurnKeys:
+    is_local = ctx.embedder is not None and ctx.embedder.local
+    passages = [_format_passage(item) for item in evidence] if is_local else []
+    return TurnKeys(
+        [md5_hex(item.content) for item in evidence],
+        [item.digest() for item in evidence],
+        passages,
+        list(map(hash_text, passages)),
+    )
+
+
 def _commit_evidence(
     ctx: WriteContext,
     request: WriteRequest,
@@ -263,77 +297,78 @@ def _commit_evidence(
     *,
     asks_model: bool,
 ) -> Flow[tuple[Receipt, WritePlan | None]]:
-    """Commit the evidence with what rules found in it; no plan is left where a key was handed in before."""
+    """Commit the evidence with claims found by rules; the plan is None for a replayed key."""
     scope, kinds = request.scope, _choose_kinds(request, segments, result, asks_model=asks_model)
     evidence = [decision.turn.evidence for decision in request.decisions]
-    md5s, digests = (
-        [md5_hex(item.content) for item in evidence],
-        [item.digest() for item in evidence],
-    )
-    passages = (
-        [_format_passage(item) for item in evidence] if ctx.embedder and ctx.embedder.local else []
-    )
-    hashes = list(map(hash_text, passages))
+    keys = _build_keys(ctx, evidence)
     needs_preceding = (
         bool(evidence) and evidence[0].said_at is not None and messages.is_repliable(evidence[0])
     )
 
     def decide() -> Flow[tuple[Receipt, WritePlan | None]]:
-        name = key.name if key else None
         existing = yield from call(
             ctx.store.lookup_existing,
             scope,
-            md5s,
-            digests,
-            name,
-            hashes,
+            keys.md5s,
+            keys.digests,
+            key.name if key else None,
+            keys.passage_hashes,
             include_last_turn=needs_preceding,
         )
         if key and existing.idempotency:
-            return (
-                yield from replay_receipt(ctx.store, scope.account, key, existing.idempotency)
-            ), None
-        known_vectors: Mapping[bytes, Vector] = {}
-        if request.options.extractor != VERBATIM:
-            existing, known_vectors = yield from _match_near_duplicates(
-                ctx, request, zip(request.decisions, kinds, md5s, strict=True), existing
-            )
-        turns = zip(request.decisions, kinds, md5s, strict=True)
-        requeued_ids = (
-            (yield from _find_retracted_evidence(ctx.store, scope.account, existing))
-            if asks_model and request.options.deferred
-            else ()
-        )
-        options = request.options if asks_model else None
-        plan = plan_evidence(
-            ctx,
-            scope,
-            turns,
-            existing,
-            expires=request.expires,
-            options=options,
-            requeued_ids=requeued_ids,
-        )
-        plan.blobs, plan.vectors = request.blobs, known_vectors
+            receipt = yield from replay_receipt(ctx.store, scope.account, key, existing.idempotency)
+            return receipt, None
+        plan = yield from _plan_turns(ctx, request, kinds, keys, existing, asks_model=asks_model)
         plan.warnings.update(dict.fromkeys((*request.warnings, *result.warnings)))
-        plan.vector_lookup = VectorLookup(
-            dict(zip(passages, hashes, strict=True)), existing.vectors, existing.model
-        )
         if extractor is not None and inputs is not None and result is not NO_RESULT:
             yield from curate_claims(
                 ctx, plan, inputs, result, extractor, segments, request.expires, existing.read_seq
             )
             if not asks_model and request.options.extractor != CLOSED:
                 _promote_uncovered_turns(plan, kinds, request.kind)
-        return (
-            yield from commit_plan(ctx, scope, plan, existing.read_seq, key, request.skipped)
-        ), plan
+        receipt = yield from commit_plan(ctx, scope, plan, existing.read_seq, key, request.skipped)
+        return receipt, plan
 
     return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
 
 
+def _plan_turns(
+    ctx: WriteContext,
+    request: WriteRequest,
+    kinds: Sequence[str | None],
+    keys: TurnKeys,
+    existing: ExistingState,
+    *,
+    asks_model: bool,
+) -> Flow[WritePlan]:
+    """Plan the entries of the turns, given what the store already has of them."""
+    turns = list(zip(request.decisions, kinds, keys.md5s, strict=True))
+    known_vectors: Mapping[bytes, Vector] = {}
+    if request.options.extractor != VERBATIM:
+        existing, known_vectors = yield from _match_near_duplicates(ctx, request, turns, existing)
+    requeued_ids = (
+        (yield from _find_retracted_evidence(ctx.store, request.scope.account, existing))
+        if asks_model and request.options.deferred
+        else ()
+    )
+    plan = plan_evidence(
+        ctx,
+        request.scope,
+        turns,
+        existing,
+        expires=request.expires,
+        options=request.options if asks_model else None,
+        requeued_ids=requeued_ids,
+    )
+    plan.blobs, plan.vectors = request.blobs, known_vectors
+    plan.vector_lookup = VectorLookup(
+        dict(zip(keys.passages, keys.passage_hashes, strict=True)), existing.vectors, existing.model
+    )
+    return plan
+
+
 def _find_retracted_evidence(store: Store, account: str, existing: ExistingState) -> Flow[set[str]]:
-    """Evidence of which all that was understood has been given up: said again, it is to be asked about again."""
+    """Return evidence whose facts were all retracted; adding it again extracts it again."""
     evidence_ids: set[str] = set()
     for evidence in existing.evidence.values():
         has_retracted = has_listed = False
@@ -349,7 +384,7 @@ def _find_retracted_evidence(store: Store, account: str, existing: ExistingState
 
 
 def _promote_uncovered_turns(plan: WritePlan, kinds: Sequence[str | None], kind: str) -> None:
-    """Make memories of the turns that nothing came of: what was found in them was not worth keeping beside them."""
+    """Turn the turns without stored claims into memories."""
     uncovered = {
         plan.evidence_ids[index]
         for index, turn_kind in enumerate(kinds)
@@ -375,7 +410,7 @@ def _match_near_duplicates(
     turns: Iterable[tuple[GateDecision, str | None, str]],
     existing: ExistingState,
 ) -> Flow[tuple[ExistingState, Mapping[bytes, Vector]]]:
-    """What is known of plain memories that say almost word for word what is held, and the vectors asked for that."""
+    """Add near-duplicates to the existing facts; return them with the vectors computed."""
     unmatched = [
         (text_md5, item.turn.evidence)
         for item, kind, text_md5 in turns
@@ -410,7 +445,7 @@ def _choose_kinds(
     *,
     asks_model: bool,
 ) -> list[str | None]:
-    """What each turn is kept as: a memory, a turn behind what was found in it, or evidence alone."""
+    """Return the kind of each turn: a memory, a turn behind its claims, or None (evidence only)."""
     verbatim = request.options.extractor == VERBATIM
     texts: dict[int, list[str]] = {}
     for extracted in result.claims:
@@ -438,17 +473,17 @@ def _choose_kinds(
 
 
 def _format_passage(evidence: Evidence) -> str:
-    """What will be embedded of a turn that is short and answers nobody."""
-    return spelt(evidence.name or evidence.role, evidence.content)
+    """Return the indexed text of a short turn that is no reply."""
+    return format_indexed_text(evidence.name or evidence.role, evidence.content)
 
 
-# Asking a model -------------------------------------------------------------------------------------------------------
+# Extraction by a model
 
 
 def _extract_now(
     ctx: WriteContext, request: WriteRequest, plan: WritePlan, receipt: Receipt
 ) -> Flow[Receipt]:
-    """Let the model see what was just committed, now; what it cannot do yet is a warning, and stays to be done."""
+    """Run the extraction queue now; failures become warnings and stay queued."""
     account, retries = request.scope.account, ctx.settings.consumer_attempts
     if not (
         yield from queue.is_threshold_reached(
@@ -471,19 +506,10 @@ def _extract_now(
     ]
     failed = any(not own_evidence.isdisjoint(evidence) for evidence in progress.failed)
     status = DONE if outcomes else FAILED if failed else PENDING if progress.failure else DONE
-    notes = (
-        [f"Not extracted yet, the words are kept: {progress.failure}"] if progress.failure else []
-    )
-    if any(outcome.unreadable_replies for outcome in outcomes):
-        notes.append(
-            "Some of the model's answer could not be read; the words are kept. See `told faults list`."
-        )
-    if status == FAILED:
-        notes.append("Extraction failed; the words are kept. See `told faults list`.")
     warnings = (
         *receipt.warnings,
         *(note for outcome in outcomes for note in outcome.warnings),
-        *notes,
+        *_build_notes(progress.failure, outcomes, status),
     )
     return replace(
         receipt,
@@ -495,10 +521,25 @@ def _extract_now(
     )
 
 
+def _build_notes(
+    failure: Failure | None, outcomes: Sequence[ExtractionOutcome], status: str
+) -> Iterator[str]:
+    """Iterate over warnings about extraction that failed or is still to be done."""
+    if failure:
+        yield f"Extraction is pending; the messages are stored: {failure}"
+    if any(outcome.unreadable_replies for outcome in outcomes):
+        yield (
+            "Part of the model's reply could not be parsed; the messages are stored. "
+            "See `told faults list`."
+        )
+    if status == FAILED:
+        yield "Extraction failed; the messages are stored. See `told faults list`."
+
+
 def _extract_repeated(
     ctx: WriteContext, request: WriteRequest, plan: WritePlan
 ) -> Flow[list[ExtractionOutcome]]:
-    """What was said before in the same words: its facts are still held, or the model is asked once more."""
+    """Handle repeated turns: report their current facts, or extract them again."""
     indexes = [
         index
         for index, is_new in enumerate(plan.is_new)
@@ -530,12 +571,14 @@ def _extract_repeated(
     )
     outcome = yield from catch_failure(make_job_handler(ctx)(job, None))
     if isinstance(outcome, Failure):
-        return [ExtractionOutcome(warnings=(f"Not extracted, the words are kept: {outcome}",))]
+        return [
+            ExtractionOutcome(warnings=(f"Extraction failed; the messages are stored: {outcome}",))
+        ]
     return [outcome]
 
 
 def _load_derived_facts(store: Store, account: str, evidence: Sequence[str]) -> Flow[list[Fact]]:
-    """The facts taken from some evidence, if each of them still says what it said."""
+    """Return the facts of some evidence, or none if any of them changed."""
     facts: list[Fact] = []
     for thread in (yield from load_threads_from_evidence(store, account, evidence)):
         fact = yield from call(store.get_fact, account, thread)

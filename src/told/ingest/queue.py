@@ -1,7 +1,8 @@
-"""What a model makes of what was said: the evidence waits in the ledger until the model has been asked about it.
+"""The extraction queue: evidence in the ledger that a model has not been asked about yet.
 
-The ledger is the queue: evidence that a model is to be asked about says so, and a cursor says how far that has come.
-What the model's answer comes to is committed together with the cursor, so nothing is asked twice and nothing is lost.
+The ledger is the queue. Pending evidence names its extractor in its metadata, and a cursor marks
+how far extraction has come. The claims commit together with the cursor, so no evidence is lost or
+extracted twice.
 """
 
 from __future__ import annotations
@@ -9,13 +10,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import takewhile
-from typing import Any, TypeVar
+from typing import Any
 
 from told.curation.decisions import EVICTED, NEGATED, SUPERSEDED
-from told.errors import ToldError
 from told.flow import Flow, call
-from told.ingest.context import Mutex
 from told.ingest.messages import (
     OWN_SPANS_KEY,
     InputTurn,
@@ -23,37 +23,29 @@ from told.ingest.messages import (
     restore_own_text,
     segment_turns,
 )
-from told.ledger.consumer import Failure, catch_failure
+from told.ledger import consumer
+from told.ledger.consumer import Consumer, Failure, Job, JobBatch, Mutex, drain
 from told.ledger.history import load_threads_from_evidence
 from told.model.entry import Asserted, Claim, Draft, Entry, Observed, Retracted
 from told.model.fact import UNLISTED_KINDS
 from told.model.query import Event
 from told.model.scope import Scope
-from told.ports import CursorStep, Fault, Store, Usage
+from told.ports import CursorStep, Store, Usage
 from told.text.tokens import estimate_tokens
 
-T = TypeVar("T")
 CONSUMER = "extraction"
 OPTIONS_KEY = "ask"
-"""The metadata of evidence that says which extractor is to be asked about it, and how."""
+"""The metadata key of pending evidence that holds its extraction options."""
 
 META_KEY = "meta"
-"""The metadata of such evidence that is to be attached to what is found in it."""
+"""The metadata key of pending evidence that holds the metadata for its facts."""
 
 PAGE = 256
-WAIT_SECONDS = 0.25
-PERMANENT_STATUSES = frozenset({400, 404, 405, 410, 413, 415, 422})
-UNREADABLE_REPLY = "The model's answer could not be read."
-REDACTED_ERROR = "It failed; what the model answered was erased with what it spoke of."
-
-
-class CursorConflict(Exception):
-    """Another worker of the consumer was quicker, or what was asked about is no longer there."""
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractionJob:
-    """What was said in one call and is to be understood together; `parts` is what is heard of each evidence."""
+    """Evidence to extract from together, split into the segments that each speaker said."""
 
     scope: Scope
     seqs: tuple[int, ...]
@@ -65,7 +57,7 @@ class ExtractionJob:
 
 @dataclass(frozen=True, slots=True)
 class ExtractionOutcome:
-    """What one case came to."""
+    """The result of one extraction job."""
 
     events: tuple[Event, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -76,7 +68,7 @@ class ExtractionOutcome:
 
 @dataclass(frozen=True, slots=True)
 class DrainResult:
-    """How far a consumer came: what it understood, by the evidence of each case, and what stopped it."""
+    """The result of a drain: outcomes by evidence ids, skipped jobs and the stopping failure."""
 
     outcomes: Mapping[tuple[str, ...], ExtractionOutcome]
     failed: tuple[tuple[str, ...], ...] = ()
@@ -84,125 +76,74 @@ class DrainResult:
 
 
 def sum_usage(outcomes: Iterable[ExtractionOutcome]) -> Usage:
-    """What it cost to understand all this."""
+    """Return the total token usage of some outcomes."""
     return sum((outcome.usage for outcome in outcomes), Usage())
 
 
 JobHandler = Callable[[ExtractionJob, "CursorStep | None"], Flow[ExtractionOutcome]]
-"""What asks an extractor about a case and commits what comes of it, together with the step."""
+"""A function that runs the extractor on a job and commits the claims with the cursor step."""
 
 
 def drain_queue(
     store: Store, account: str, handle_job: JobHandler, attempts: int, mutex: Mutex
 ) -> Flow[DrainResult]:
-    """Ask about everything that waits, in order; stop where a model is down, pass over what fails time and again.
-
-    Whoever else in this process would ask the same waits until it is answered.
-    """
-    return (yield from run_exclusive(mutex, _process_queue(store, account, handle_job, attempts)))
-
-
-def run_exclusive(mutex: Mutex, flow: Flow[T]) -> Flow[T]:
-    """Run a flow when nobody else in this process is inside."""
-    while not mutex.try_acquire():
-        yield from call(mutex.wait_released, WAIT_SECONDS)
-    try:
-        return (yield from flow)
-    finally:
-        mutex.release()
-
-
-def _process_queue(
-    store: Store, account: str, handle_job: JobHandler, attempts: int
-) -> Flow[DrainResult]:
+    """Extract from all pending evidence in order; only one drain runs per process."""
+    run = yield from drain(
+        store, account, make_extraction_consumer(store, account, handle_job, attempts, mutex)
+    )
     outcomes: dict[tuple[str, ...], ExtractionOutcome] = {}
     failed: list[tuple[str, ...]] = []
-    while True:
-        before = yield from call(store.get_cursor, account, CONSUMER)
-        job, after = yield from _load_next_job(store, account, before)
-        if job is None:
-            if after > before:
-                yield from call(store.update_consumer, account, CONSUMER, cursor=after)
-            return DrainResult(outcomes, tuple(failed))
-        outcome = yield from catch_failure(handle_job(job, CursorStep(CONSUMER, before, after)))
-        if not (yield from is_job_intact(store, account, job)):
-            continue
-        if isinstance(outcome, ExtractionOutcome):
-            yield from _record_outcome(store, account, job, outcome)
-            outcomes[job.evidence_ids] = outcome
-        elif not isinstance(outcome.error, CursorConflict):
-            if (
-                yield from _record_failure(store, account, job, outcome)
-            ) < attempts and _is_transient(outcome):
-                return DrainResult(outcomes, tuple(failed), outcome)
-            yield from call(store.update_consumer, account, CONSUMER, cursor=after)
+    for job, outcome in run.outcomes:
+        if isinstance(outcome, Failure):
             failed.append(job.evidence_ids)
+        else:
+            outcomes[job.evidence_ids] = outcome
+    return DrainResult(outcomes, tuple(failed), run.failure)
 
 
-def _is_transient(failure: Failure) -> bool:
-    """Whether the cause may pass by itself; a request that a provider refuses as such will be refused again."""
-    error = failure.error
-    return not isinstance(error, ToldError) or error.detail.get("status") not in PERMANENT_STATUSES
+def make_extraction_consumer(
+    store: Store, account: str, handle_job: JobHandler, attempts: int, mutex: Mutex
+) -> Consumer[ExtractionJob, ExtractionOutcome]:
+    """Build the consumer that extracts claims from pending evidence."""
+    return Consumer(
+        name=CONSUMER,
+        load_batch=partial(_load_batch, store, account),
+        process=handle_job,
+        is_intact=partial(is_job_intact, store, account),
+        list_unreadable=lambda outcome: outcome.unreadable_replies,
+        attempts=attempts,
+        mutex=mutex,
+    )
 
 
-def _record_outcome(
-    store: Store, account: str, job: ExtractionJob, outcome: ExtractionOutcome
-) -> Flow[None]:
-    """Keep what could not be read of an answer, and forget earlier failures of the same case."""
-    if outcome.unreadable_replies:
-        yield from call(
-            store.record_fault,
-            account,
-            CONSUMER,
-            job.seqs[0],
-            UNREADABLE_REPLY,
-            "\n\n".join(outcome.unreadable_replies),
-        )
-        return
-    yield from _resolve_faults(store, account, job.seqs)
-
-
-def _resolve_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
-    """Forget every failure of what was said at some positions."""
-    faults = yield from _load_faults(store, account, seqs)
-    if faults:
-        yield from call(store.clear_faults, account, [fault.id for fault in faults])
-
-
-def _record_failure(store: Store, account: str, job: ExtractionJob, failure: Failure) -> Flow[int]:
-    """Keep a failure; how often this case has failed by now."""
-    detail = failure.error.detail if isinstance(failure.error, ToldError) else {}
-    raw = str(detail.get("raw") or "")
-    yield from call(store.record_fault, account, CONSUMER, job.seqs[0], str(failure), raw)
-    faults = yield from _load_faults(store, account, job.seqs)
-    return max((fault.attempts for fault in faults), default=1)
-
-
-def _load_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[list[Fault]]:
-    faults = yield from call(store.list_faults, account)
-    return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
+def _load_batch(store: Store, account: str) -> Flow[JobBatch[ExtractionJob]]:
+    before = yield from call(store.get_cursor, account, CONSUMER)
+    job, after = yield from _load_next_job(store, account, before)
+    if job is None:
+        return JobBatch(cursors={CONSUMER: after}, is_last=True)
+    return JobBatch([Job(job, CursorStep(CONSUMER, before, after), job.seqs)])
 
 
 def _load_next_job(
     store: Store, account: str, after: int
 ) -> Flow[tuple[ExtractionJob | None, int]]:
-    """The next case after a position, and up to which position nothing else waits; what was withdrawn is no fault."""
+    """Return the next job after a position and the cursor behind it; resolve withdrawn faults."""
     while entries := (yield from call(store.scan_entries, account, after, PAGE)):
         pending = list(filter(is_pending, entries))
         while pending:
-            failed = yield from _load_faults(store, account, [pending[0].seq])
+            failed = yield from consumer.load_faults(store, account, CONSUMER, [pending[0].seq])
             job = build_job(pending, single_call=bool(failed))
             withdrawn = yield from _find_withdrawn(store, account, pending[: len(job.seqs)])
             if not withdrawn:
                 return job, job.seqs[-1]
-            yield from _resolve_faults(store, account, withdrawn)
+            yield from consumer.resolve_faults(store, account, CONSUMER, withdrawn)
             pending = [entry for entry in pending if entry.seq not in withdrawn]
         after = entries[-1].seq
     return None, after
 
 
 def _find_withdrawn(store: Store, account: str, entries: Sequence[Entry]) -> Flow[set[int]]:
-    """What was given up by whoever said it before anybody asked a model about it; what tends itself is not that."""
+    """Return the positions of evidence whose facts its author retracted before extraction."""
     seqs: set[int] = set()
     for entry in entries:
         retractions = [
@@ -217,7 +158,7 @@ def _find_withdrawn(store: Store, account: str, entries: Sequence[Entry]) -> Flo
 def load_retracted_claims(
     store: Store, account: str, job: ExtractionJob
 ) -> Flow[list[list[Claim]]]:
-    """What rules had understood of each part of a case and whoever said it gave up; nothing, where it is said again."""
+    """Return, for each segment, the claims found by rules that the author has retracted since."""
     claims_by_segment: list[list[Claim]] = []
     for segment in job.segments:
         entries = (
@@ -242,7 +183,7 @@ def load_retracted_claims(
 
 
 def _load_histories(store: Store, account: str, observed: Entry) -> Flow[list[Sequence[Entry]]]:
-    """The entries of every memory that was taken from what was said."""
+    """Return the history of every memory derived from an observation."""
     histories: list[Sequence[Entry]] = []
     for thread in (
         yield from load_threads_from_evidence(store, account, [_get_observation(observed).id])
@@ -252,7 +193,7 @@ def _load_histories(store: Store, account: str, observed: Entry) -> Flow[list[Se
 
 
 def _is_retracted_by_author(observed: Entry, history: Sequence[Entry]) -> bool | None:
-    """Whether the last word on a memory is that whoever said it gives it up; what is not listed has no say."""
+    """Return whether the author retracted a memory last; None for kinds that are not listed."""
     last = next(
         (
             entry.draft
@@ -274,7 +215,7 @@ def _is_retracted_by_author(observed: Entry, history: Sequence[Entry]) -> bool |
 
 
 def is_job_intact(store: Store, account: str, job: ExtractionJob) -> Flow[bool]:
-    """Whether all of a case is still there; what was erased or given up while a model was asked is asked no more."""
+    """Return whether no evidence of a job was erased or withdrawn."""
     observed: list[Entry] = []
     for seq, evidence in zip(job.seqs, job.evidence_ids, strict=bool(job.seqs)):
         entries = yield from call(store.scan_entries, account, seq - 1, 1)
@@ -285,7 +226,7 @@ def is_job_intact(store: Store, account: str, job: ExtractionJob) -> Flow[bool]:
 
 
 def is_pending(entry: Entry) -> bool:
-    """Whether an entry is evidence that a model is to be asked about."""
+    """Return whether an entry is evidence that is queued for extraction."""
     draft = entry.draft
     return (
         draft is not None
@@ -295,9 +236,9 @@ def is_pending(entry: Entry) -> bool:
 
 
 def build_job(entries: Sequence[Entry], *, single_call: bool) -> ExtractionJob:
-    """The case that begins with the first of these entries: what was said next in the same scope, to be asked alike.
+    """Build a job from the first entries with the same scope and options.
 
-    What failed before stays alone, with what was said in the same call, so that it cannot make others fail with it.
+    With `single_call`, include only entries of one transaction, to isolate a job that failed.
     """
     first = entries[0]
     scope, options = _get_scope(first), _get_observation(first).evidence.meta[OPTIONS_KEY]
@@ -346,7 +287,7 @@ def _build_turn(observation: Observed) -> InputTurn:
     )
 
 
-# Looking after what failed --------------------------------------------------------------------------------------------
+# Faults
 
 
 def retry_faults(
@@ -357,64 +298,46 @@ def retry_faults(
     attempts: int,
     mutex: Mutex,
 ) -> Flow[tuple[int, int]]:
-    """Ask again about what failed; how many of these faults are mended, and how many are not."""
-    selected = yield from _select_faults(store, account, fault_ids)
-    yield from drain_queue(store, account, handle_job, attempts, mutex)
-    cursor = yield from call(store.get_cursor, account, CONSUMER)
-    for fault in (yield from _select_faults(store, account, fault_ids)):
-        if fault.seq <= cursor and fault in selected:
-            yield from _retry_fault(store, account, handle_job, fault)
-    remaining_ids = {fault.id for fault in (yield from _select_faults(store, account, fault_ids))}
-    unresolved = sum(1 for fault in selected if fault.id in remaining_ids)
-    return len(selected) - unresolved, unresolved
+    """Extract again from evidence that failed; return how many faults are resolved and remain."""
+    extraction = make_extraction_consumer(store, account, handle_job, attempts, mutex)
+    load_job = partial(_load_job_at, store, account)
+    return (
+        yield from consumer.retry_faults(
+            store, account, extraction, fault_ids, load_job, drain_first=True
+        )
+    )
 
 
-def _select_faults(store: Store, account: str, fault_ids: Sequence[int]) -> Flow[list[Fault]]:
-    faults = yield from call(store.list_faults, account)
-    return [
-        fault
-        for fault in faults
-        if fault.consumer == CONSUMER and (not fault_ids or fault.id in fault_ids)
-    ]
-
-
-def _retry_fault(store: Store, account: str, handle_job: JobHandler, fault: Fault) -> Flow[None]:
-    """Ask once more about what was passed over; what was erased meanwhile is no fault any more."""
-    entries = yield from call(store.scan_entries, account, fault.seq - 1, PAGE)
+def _load_job_at(store: Store, account: str, seq: int) -> Flow[Job[ExtractionJob] | None]:
+    """Return the job at a position, or None if its evidence was erased or withdrawn."""
+    entries = yield from call(store.scan_entries, account, seq - 1, PAGE)
     if not entries or not is_pending(entries[0]):
-        yield from call(store.clear_faults, account, [fault.id])
-        return
+        return None
     pending = list(filter(is_pending, entries))
     job = build_job(pending, single_call=True)
     if (yield from _find_withdrawn(store, account, pending[: len(job.seqs)])):
-        yield from call(store.clear_faults, account, [fault.id])
-        return
-    outcome = yield from catch_failure(handle_job(job, None))
-    if not (yield from is_job_intact(store, account, job)):
-        return
-    if isinstance(outcome, Failure):
-        yield from _record_failure(store, account, job, outcome)
-    else:
-        yield from _record_outcome(store, account, job, outcome)
+        return None
+    return Job(job, seqs=job.seqs)
 
 
 def redact_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
-    """Take a model's answer out of every fault whose case was about entries that are to be erased."""
-    for fault in (yield from _select_faults(store, account, ())):
+    """Redact the faults of jobs that contain any of the entries to erase."""
+    faults = []
+    for fault in (yield from consumer.select_faults(store, account, CONSUMER)):
         entries = yield from call(store.scan_entries, account, fault.seq - 1, PAGE)
         if (
             entries
             and is_pending(entries[0])
             and not set(build_job(entries, single_call=False).seqs).isdisjoint(seqs)
         ):
-            yield from call(store.clear_faults, account, [fault.id])
-            yield from call(store.record_fault, account, CONSUMER, fault.seq, REDACTED_ERROR)
+            faults.append(fault)
+    yield from consumer.redact_faults(store, account, faults)
 
 
 def is_threshold_reached(
     store: Store, account: str, threshold: int, scope: Scope | None = None
 ) -> Flow[bool]:
-    """Whether so much waits in a scope, or in any, that it is worth a question to a model."""
+    """Return whether enough tokens are pending in a scope, or in any scope, to ask a model."""
     if not threshold:
         return True
     after, tokens = (yield from call(store.get_cursor, account, CONSUMER)), Counter[Scope]()
@@ -432,7 +355,7 @@ def is_threshold_reached(
 
 
 def count_pending(store: Store, account: str) -> Flow[int]:
-    """How many pieces of evidence wait for a model."""
+    """Return the number of evidence entries that are queued for extraction."""
     after, count = (yield from call(store.get_cursor, account, CONSUMER)), 0
     while entries := (yield from call(store.scan_entries, account, after, PAGE)):
         count += sum(1 for entry in entries if is_pending(entry))

@@ -1,7 +1,7 @@
-"""A tool's output, shortened for the agent that asked for it; the original is evidence and can be fetched.
+"""Shorten a tool's output for the agent and keep the original as evidence.
 
-Of a large output an agent mostly needs the beginning, the end, and the lines that speak of errors. The rest is named:
-how much there is, of what sort, which files it speaks of, how the command ended.
+The shortened output has the beginning, the end and lines with errors, and describes the rest: its
+size, format, files and exit code.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from told.errors import TooLarge
 from told.flow import Flow
-from told.ingest import gate, pipeline
+from told.ingest import gate
 from told.ingest.context import ExtractionOptions, WriteContext
 from told.ingest.messages import InputTurn, ParsedMessages
 from told.model.entry import BLOBS_KEY, Blob, Evidence
@@ -24,17 +24,17 @@ from told.settings import Settings
 from told.text.tokens import make_snippet
 
 MAX_ROW_CHARS = 400
-"""A longer line is shown in rows of this many characters."""
+"""Split longer lines into rows of this many characters."""
 
 DEFAULT_KEEP_CHARS = 2000
 MAX_NAMES = 12
 MAX_JSON_CHARS = 2_000_000
-"""A longer text is not read as JSON only to describe it."""
+"""Do not parse longer texts as JSON just to describe them."""
 
 
 @dataclass(frozen=True, slots=True)
 class CompressedOutput:
-    """A tool's output at two levels: what the agent is shown, and what there is to know of the original."""
+    """A shortened output with an overview and properties of the original."""
 
     shown_text: str
     overview: str
@@ -43,19 +43,19 @@ class CompressedOutput:
 
 
 class OutputRow(NamedTuple):
-    """A line of the output, or a part of a long one."""
+    """A line of output, or a part of a long one."""
 
     number: int
     text: str
 
 
 def is_large(text: str, settings: Settings) -> bool:
-    """Whether an output is long enough to be shortened."""
+    """Return True if an output is long enough to be shortened."""
     return len(text) >= settings.tool_chars or text.count("\n") + 1 >= settings.tool_lines
 
 
 def compress_output(text: str, uri: str, *, keep: int = DEFAULT_KEEP_CHARS) -> CompressedOutput:
-    """An output in about `keep` characters under a banner that names where the original is; a short one as it is."""
+    """Shorten an output to about `keep` characters under a banner with the original's location."""
     lines = text.splitlines()
     properties = collect_properties(text, lines)
     shown_text = (
@@ -71,7 +71,7 @@ def _format_banner(properties: Mapping[str, Any], uri: str) -> str:
     return f"[Shortened from {size}. The original: {' '.join(uri.split())}]"
 
 
-# --------------------------------------------------------------------------------------------------- head, errors, tail
+# Head, errors and tail
 
 
 def _shorten_lines(lines: Sequence[str], keep: int) -> Iterator[str]:
@@ -101,7 +101,7 @@ def _split_rows(lines: Sequence[str]) -> Iterator[OutputRow]:
 
 
 def _count_fitting(rows: Sequence[OutputRow], room: int) -> int:
-    """How many of the first rows fit; the first row always does."""
+    """Return how many leading rows fit, at least one."""
     count = 0
     for row in rows:
         room -= len(row.text) + 1
@@ -112,8 +112,9 @@ def _count_fitting(rows: Sequence[OutputRow], room: int) -> int:
 
 
 _ERROR = lazy_regex(
-    r"(?i)\b(?:error|exception|fail(?:ed|ure|s)?|fatal|panic(?:ked)?|traceback|critical|denied|refused|timed ?out"
-    r"|cannot|can't|could not|unable to|not found|no such file|undefined reference|segmentation fault|killed|assert)\b"
+    r"(?i)\b(?:error|exception|fail(?:ed|ure|s)?|fatal|panic(?:ked)?|traceback|critical|denied"
+    r"|refused|timed ?out|cannot|can't|could not|unable to|not found|no such file"
+    r"|undefined reference|segmentation fault|killed|assert)\b"
     r"|\w(?:Error|Exception)\b"
 )
 _NO_ERROR = lazy_regex(r"(?i)\b(?:0|no|without) (?:errors?|failures?|failed|exceptions?)\b")
@@ -123,21 +124,23 @@ def _has_error(text: str) -> bool:
     return _ERROR.search(text) is not None and not _NO_ERROR.search(text)
 
 
-# ----------------------------------------------------------------------------------------------------------- properties
+# Properties
 
 _EXIT = lazy_regex(
-    r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"
+    r"(?i)\bexit(?:ed)?(?: with)?(?: (?:code|status))?\s?[:=]?\s?(-?\d{1,5})\b"
+    r"|\breturn ?code\s?[:=]\s?(-?\d{1,5})\b"
 )
 _FILE = lazy_regex(r"(?<![\w@+~./:-])[\w@+~./-]{1,300}\.(?P<ending>[A-Za-z]\w{0,5})(?![\w/-])")
 _ENDINGS = frozenset(
-    """c cc cfg conf cpp cs css csv db env go h hpp html ini ipynb java js json jsx kt lock log lua md mjs php pl png py
-    pyi rb rs rst scala sh sql svg swift tex toml ts tsv tsx txt vue xml yaml yml zip""".split()
+    """c cc cfg conf cpp cs css csv db env go h hpp html ini ipynb java js json jsx kt lock log
+    lua md mjs php pl png py pyi rb rs rst scala sh sql svg swift tex toml ts tsv
+    tsx txt vue xml yaml yml zip""".split()
 )
 _WARNING = lazy_regex(r"(?i)\bwarn(?:ing)?s?\b")
 
 
 def collect_properties(text: str, lines: Sequence[str] | None = None) -> Mapping[str, Any]:
-    """What there is to know of an output without reading it: its size and sort, its errors, its end, its files."""
+    """Return the size, format, error counts, exit code and files of an output."""
     lines = text.splitlines() if lines is None else lines
     properties: dict[str, Any] = {
         "lines": len(lines),
@@ -149,9 +152,9 @@ def collect_properties(text: str, lines: Sequence[str] | None = None) -> Mapping
         "warnings": sum(_WARNING.search(line) is not None for line in lines),
     }
     properties |= {name: count for name, count in counts.items() if count}
-    ends = [code or other for code, other in _EXIT.findall(text)]
-    if ends:
-        properties["exit_code"] = int(ends[-1])
+    exit_codes = [code or other for code, other in _EXIT.findall(text)]
+    if exit_codes:
+        properties["exit_code"] = int(exit_codes[-1])
     files = dict.fromkeys(
         match[0] for match in _FILE.finditer(text) if match["ending"].lower() in _ENDINGS
     )
@@ -161,7 +164,7 @@ def collect_properties(text: str, lines: Sequence[str] | None = None) -> Mapping
 
 
 def _detect_format(text: str, lines: Sequence[str]) -> Mapping[str, Any]:
-    """What sort of text it is, where that can be told."""
+    """Return the format of a text, if recognised."""
     if text.lstrip().startswith(("{", "[")) and len(text) <= MAX_JSON_CHARS:
         try:
             return _describe_json(json.loads(text))
@@ -186,7 +189,7 @@ def _describe_json(value: Any) -> Mapping[str, Any]:
 
 
 def _format_properties(properties: Mapping[str, Any]) -> str:
-    """The properties as lines."""
+    """Format the properties as lines."""
     rows = {
         name: ", ".join(value) if isinstance(value, list) else str(value)
         for name, value in properties.items()
@@ -199,7 +202,7 @@ PLAIN_TEXT = "text/plain"
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """What an agent is shown of a tool's output, and where the whole of it is."""
+    """The text to show to the agent, with the receipt and blob hash of the original."""
 
     text: str
     receipt: Receipt
@@ -210,7 +213,7 @@ class ToolOutput:
 def keep_output(
     ctx: WriteContext, scope: Scope, text: str, tool: str | None, source: str | None
 ) -> Flow[ToolOutput]:
-    """Keep a tool's output: a short one as it is, a long one shortened, with the original as a blob beside it."""
+    """Store a tool's output; shorten a long one and store the original as a blob."""
     if len(text) > ctx.settings.document_limit:
         raise TooLarge(
             f"The output has {len(text)} characters; the limit is {ctx.settings.document_limit}."
@@ -239,6 +242,8 @@ def keep_output(
 
 
 def _add_evidence(ctx: WriteContext, scope: Scope, parsed: ParsedMessages) -> Flow[Receipt]:
+    from told.ingest import pipeline
+
     request = pipeline.build_request(
         ctx, scope, parsed, expires=None, kind=pipeline.PLAIN_KIND, options=ExtractionOptions()
     )

@@ -1,4 +1,4 @@
-"""The shapes that the steps of a write hand to each other: what was heard, what was found in it, what becomes of it."""
+"""Types passed between the steps of a write."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from told.ports import Usage
 from told.runtime import fast_frozen_init
 
 QUARANTINED = "quarantined"
-"""The modality of a claim that waits for somebody to look at it; no read but a review shows it."""
+"""Modality of a claim waiting for review; only reviews show it."""
 
 
 CONCEPT = "concept"
-"""The metadata of a claim in quarantine that names the kind it would have been of, were there one."""
+"""Metadata key of a quarantined claim for the undeclared kind it would have had."""
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionInput:
-    """What an extractor is given: turns in order, when they are written down, where, and what is known there.
+    """The input of an extractor: turns in order, the write time, and the scope.
 
-    `known` holds the memories nearest to what was said, for extractors that look before they speak. `prompt` takes the
-    place of the extractor's own system prompt. `facts` are claims somebody else extracted already, to be read instead.
+    `nearby_facts` are the stored facts most similar to the turns. `prompt` overrides the system
+    prompt. `facts` are claims extracted by the caller, to be used instead.
     """
 
     turns: tuple[InputTurn, ...]
@@ -45,7 +45,7 @@ class ExtractionInput:
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractedClaim:
-    """A claim and the turn of the input it was found in; its span points into that turn's content."""
+    """A claim and the index of its turn; its span refers to that turn's content."""
 
     claim: Claim
     turn: int
@@ -53,7 +53,7 @@ class ExtractedClaim:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Whom or what was spoken of: a person, organization, place, product, project, event, concept or thing."""
+    """A named person, organization, place, product, project, event, concept or thing."""
 
     name: str
     type: str = "thing"
@@ -62,7 +62,7 @@ class Entity:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """How one entity bears on another; `turn` is where that was said."""
+    """A relation between two entities, with the turn that states it."""
 
     src: str
     rel: str
@@ -73,7 +73,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class RejectedClaim:
-    """What an extractor saw and did not let through, and why; a `claim` is in quarantine, ready to be looked at."""
+    """A rejected extraction with its reason; `claim` is set if it is quarantined."""
 
     reason: str
     text: str
@@ -84,7 +84,7 @@ class RejectedClaim:
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
-    """What an extractor made of what it heard; a fault is an answer that could not be read, whole."""
+    """The result of an extractor; `unreadable_replies` holds raw replies that failed to parse."""
 
     claims: tuple[ExtractedClaim, ...] = ()
     entities: tuple[Entity, ...] = ()
@@ -96,29 +96,29 @@ class ExtractionResult:
 
 
 class Extractor(Protocol):
-    """Finds claims in what was said."""
+    """Extracts claims from turns."""
 
     @property
     def name(self) -> str:
-        """What entries give as the author, such as `local` or `facts:gpt-4o-mini`."""
+        """Return the author name for entries, such as `local` or `facts:gpt-4o-mini`."""
 
     @property
     def local(self) -> bool:
-        """Whether it answers at once and without a model, so that its claims commit together with the evidence."""
+        """Return True if no model is asked, so that claims commit together with the evidence."""
 
     def extract(self, inputs: ExtractionInput) -> Flow[ExtractionResult]:
-        """The claims, entities and relations of these turns; a model that is down raises, garbage becomes a fault."""
+        """Extract claims, entities and relations; raise if the model is unavailable."""
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What becomes of one claim: ADD, UPDATE or DELETE of a held memory, or NONE.
+    """The outcome of a claim: ADD, UPDATE, DELETE or NONE.
 
-    `fact` is the held memory an UPDATE, a DELETE or a NONE is about; its id is that of an earlier decision of the same
-    write (`made`) where the memory is only being made. `claim` is what an ADD or an UPDATE will say, and what a DELETE
-    or a NONE was about. `links` name the thread of the claim by `SELF`, for an ADD has none yet. `turn` is where the
-    claim was found. `why` is the reason in words; of a DELETE it is the one word the ledger keeps.
+    `fact` is the stored memory concerned; its id may be a planned id (see `make_planned_id`) if it
+    is added in the same write. `claim` is the new text of an ADD or UPDATE, or the subject of a
+    DELETE or NONE. `links` refer to the claim's thread as `SELF_ID`. `turn` is the index of the
+    claim's turn. `why` is the reason; for a DELETE it is stored in the ledger.
     """
 
     event: str
@@ -133,13 +133,13 @@ SELF_ID = "@self"
 
 
 def make_planned_id(number: int) -> str:
-    """The id, until the plan gives a real one, of the memory that the decision of this number adds."""
+    """Return the temporary id of the memory that a decision adds."""
     return f"@{number}"
 
 
 @dataclass(frozen=True, slots=True)
 class CurationResult:
-    """What a curator decided, what it would have others know, and answers it could not read, whole."""
+    """The decisions of a curator, its warnings, and raw replies that failed to parse."""
 
     decisions: tuple[Decision, ...] = ()
     warnings: tuple[str, ...] = ()
@@ -148,9 +148,9 @@ class CurationResult:
 
 
 class Curator(Protocol):
-    """Decides what becomes of claims, given what is held."""
+    """Decides the outcome of claims, given the stored facts."""
 
     def decide(
         self, inputs: ExtractionInput, claims: Sequence[ExtractedClaim]
     ) -> Flow[CurationResult]:
-        """One or more decisions for every claim, in order of the claims."""
+        """Return one or more decisions per claim, in order."""

@@ -1,4 +1,4 @@
-"""What a ledger holds of a closed world, how strong it is by now, and what has faded."""
+"""Read decay clocks from the ledger and compute how strong concept beliefs are."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from told.ports import Store
 from told.settings import Settings
 
 PACE_WINDOW: Final = 100
-"""How many turns are looked at for the pace of a conversation."""
+"""The number of recent turns that determine the pace of a conversation."""
 
 
 def read_clocks(
@@ -37,9 +37,10 @@ def read_clocks(
     positions: Iterable[int],
     with_pace: bool = False,
 ) -> Flow[ClockReadings]:
-    """The clocks of a scope at a point in time, to be read at some positions; with the pace of turns if that is asked.
+    """Return the clocks of a scope at a point in time for some ledger positions.
 
-    The store knows what was counted up to each, however long the conversation is.
+    The store keeps running totals, so the cost does not grow with the conversation.
+    `with_pace` adds the pace of recent turns.
     """
     now = min(as_of.seq, LATEST)
     seqs = [*{min(position, now) for position in positions} | {now}]
@@ -61,7 +62,7 @@ def read_fact_clocks(
     *,
     with_pace: bool = False,
 ) -> Flow[Mapping[str, ClockReadings]]:
-    """The clocks of some facts, each said where it was, by where they are at home."""
+    """Return the clocks of some facts by the partition of their scope."""
     homes: dict[str, list[Fact]] = {}
     for fact in facts:
         homes.setdefault(fact.scope.partition_key(), []).append(fact)
@@ -89,7 +90,7 @@ def read_fact_clocks(
 def load_mentions(
     store: Store, account: str, facts: Sequence[Fact], upto: int | None = None
 ) -> Flow[Mapping[int, Sequence[FactMention]]]:
-    """Where each of some facts was said up to a position, by its own."""
+    """Return where each fact was stated up to a position, by the fact's own position."""
     links = yield from call(store.find_links, account, [fact.id for fact in facts], upto)
     repetitions, versions = (
         group_repetitions(links),
@@ -104,7 +105,7 @@ def load_mentions(
 def load_versions(
     store: Store, account: str, facts: Sequence[Fact]
 ) -> Flow[Mapping[str, Sequence[Fact]]]:
-    """Every version of those facts that are not the first of their thread, by thread."""
+    """Return all versions of the facts that have earlier versions, by thread."""
     threads = [fact.id for fact in facts if has_earlier_versions(fact)]
     by_thread: dict[str, list[Fact]] = {}
     for version in (
@@ -115,12 +116,12 @@ def load_versions(
 
 
 def has_earlier_versions(fact: Fact) -> bool:
-    """Whether a fact may not be the first version of its thread."""
+    """Return whether a fact may not be the first version of its thread."""
     return fact.created_at != fact.updated_at
 
 
 def count_turns(store: Store, scope: Scope) -> Flow[int]:
-    """How many turns have passed where a scope is at home."""
+    """Return how many turns have passed in the partition of a scope."""
     return (yield from call(store.tick_totals, scope, [LATEST])).totals[LATEST][0]
 
 
@@ -131,7 +132,7 @@ def load_beliefs(
     settings: Settings,
     concepts: Sequence[str] | None = None,
 ) -> Flow[list[ConceptBelief]]:
-    """What is held under some concepts, or all, oldest first; what has faded too."""
+    """Return the current beliefs of some concepts, or all, oldest first; include faded ones."""
     names = [name for name in rules.ontology if concepts is None or name in concepts]
     facts: list[Fact] = []
     for scope in scopes.distinct:
@@ -150,7 +151,7 @@ def load_archived_beliefs(
     settings: Settings,
     concepts: Sequence[str] | None = None,
 ) -> Flow[list[ConceptBelief]]:
-    """What was given up because it had faded, and was neither held again nor forgotten since."""
+    """Return beliefs that were archived because they faded and not restored or deleted since."""
     names = frozenset(name for name in rules.ontology if concepts is None or name in concepts)
     versions = yield from call(store.find_versions, scopes.lasting.account, scope=scopes.lasting)
     last_versions = {
@@ -165,7 +166,7 @@ def load_archived_beliefs(
 
 
 def _last_retraction_reason(entries: Sequence[Entry]) -> str | None:
-    """Why a thread was last given up."""
+    """Return why a thread was last retracted."""
     retractions = [entry.verb for entry in entries if isinstance(entry.verb, Retracted)]
     return retractions[-1].why if retractions else None
 
@@ -177,7 +178,7 @@ def build_beliefs(
     settings: Settings,
     facts: Sequence[Fact],
 ) -> Flow[list[ConceptBelief]]:
-    """Facts with how strong they are, what was last said for each, and when."""
+    """Build beliefs from facts: their strength, latest quote and turn numbers."""
     if not facts:
         return []
     account, now = scopes.lasting.account, AsOf(LATEST, store.mint.now())
@@ -203,7 +204,7 @@ def _build_belief(
     quotes: Mapping[str, str],
     turn_events: float,
 ) -> ConceptBelief:
-    """A fact as it is believed, by the clocks it fades by and by the number of its turns."""
+    """Build one belief from a fact and its mentions."""
     kind, last = rules.ontology[fact.kind], mentions[-1]
     fact_strength, curve = (
         compute_strength(fact, kind, clock_readings, mentions),
@@ -220,7 +221,7 @@ def _build_belief(
 
 
 def _load_quotes(store: Store, account: str, ids: Sequence[str]) -> Flow[Mapping[str, str]]:
-    """What evidence says, by its id; nothing for what was erased."""
+    """Return the text of evidence by id, without erased evidence."""
     evidence_ids = [evidence_id for evidence_id in dict.fromkeys(ids) if evidence_id]
     evidence_rows = (
         (yield from call(store.evidence_rows, account, ids=evidence_ids)) if evidence_ids else []

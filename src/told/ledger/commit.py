@@ -1,4 +1,4 @@
-"""The blobs a scope may ask for: those that its own evidence names, and no others."""
+"""Commit batches to the ledger, retry on conflict, and list the blobs of a scope."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from told.ports import Batch, Store
 
 @dataclass(frozen=True, slots=True)
 class ScopedBlob:
-    """A blob and the evidence of a scope that names it."""
+    """A blob and the evidence in a scope that references it."""
 
     blob: Blob
     evidence_rows: tuple[EvidenceRow, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """The blob as JSON, without its bytes."""
+        """Return the blob's metadata as a JSON object, without its bytes."""
         sources = dict.fromkeys(
             evidence_row.source
             for evidence_row in self.evidence_rows
@@ -38,7 +38,7 @@ class ScopedBlob:
 
 
 def map_blob_evidence(store: Store, scope: Scope) -> Flow[Mapping[str, tuple[EvidenceRow, ...]]]:
-    """Which evidence of a scope names which blob, oldest first."""
+    """Return the evidence of a scope by the hash of each blob it references, oldest first."""
     evidence_by_hash: dict[str, tuple[EvidenceRow, ...]] = {}
     for evidence_row in (yield from call(store.evidence_rows, scope.account, scope=scope)):
         for blob_hash in evidence_row.blobs:
@@ -47,7 +47,7 @@ def map_blob_evidence(store: Store, scope: Scope) -> Flow[Mapping[str, tuple[Evi
 
 
 def list_scope_blobs(store: Store, scope: Scope) -> Flow[Sequence[ScopedBlob]]:
-    """Every blob the scope's evidence names, in the order it came."""
+    """Return every blob that the evidence of a scope references, in order of arrival."""
     blobs_by_hash = yield from call(store.get_blobs, scope.account)
     evidence_by_hash = yield from map_blob_evidence(store, scope)
     return [
@@ -61,12 +61,12 @@ T = TypeVar("T")
 
 
 def commit_batch(store: Store, batch: Batch) -> Flow[Sequence[Entry]]:
-    """Make a batch durable in the ledger and every view."""
+    """Commit a batch to the ledger and all views."""
     return call(store.commit, batch, fold_all)
 
 
 def retry_on_conflict(attempts: int, decide: Callable[[], Flow[T]]) -> Flow[T]:
-    """Run a read-decide-commit flow until no other writer came between; two writers never both win."""
+    """Run a read-decide-commit flow again if another writer's commit conflicts with it."""
     for _ in range(attempts - 1):
         try:
             return (yield from decide())

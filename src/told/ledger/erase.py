@@ -1,4 +1,4 @@
-"""Forgetting that can be proven: find everything that holds or was made from the target, destroy it, and certify it."""
+"""Erase content: find everything that holds or derives from it, destroy it, and certify it."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from told.ports import Store
 DERIVED_FROM = "derived_from"
 SUPPORTS = "supports"
 EVIDENCE_KEY = "evidence"
-"""The metadata of a link that names the evidence it was drawn from."""
+"""The metadata key of a link that names the evidence it was derived from."""
 
 
 @dataclass(slots=True)
 class ErasureClosure:
-    """What an erasure reaches: threads, evidence, and the ledger positions of both."""
+    """The content that an erasure covers: threads, evidence and their ledger positions."""
 
     threads: dict[str, None] = field(default_factory=dict)
     evidence: dict[str, None] = field(default_factory=dict)
     seqs: set[int] = field(default_factory=set)
 
     def as_dict(self) -> dict[str, Any]:
-        """The closure as JSON."""
+        """Return the closure as a JSON object."""
         return {
             "memories": list(self.threads),
             "evidence": len(self.evidence),
@@ -39,7 +39,7 @@ class ErasureClosure:
 
 
 def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[ErasureClosure]:
-    """A memory, the evidence it was taken from or supported by, and whatever was taken or derived from either."""
+    """Collect a memory, its evidence, and everything derived from either."""
     if not (yield from call(store.scan_entries, account, thread=thread)):
         raise NotFoundError(f"There is no memory {thread!r} here.")
     closure = ErasureClosure({thread: None})
@@ -58,7 +58,7 @@ def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[Eras
 
 
 def collect_scope_closure(store: Store, scope: Scope) -> Flow[ErasureClosure]:
-    """Everything a scope holds, and whatever was derived from it anywhere in the account."""
+    """Collect everything in a scope, and what was derived from it anywhere in the account."""
     versions = yield from call(store.find_versions, scope.account, scope=scope)
     evidence_rows = yield from call(store.evidence_rows, scope.account, scope=scope)
     return (
@@ -69,7 +69,7 @@ def collect_scope_closure(store: Store, scope: Scope) -> Flow[ErasureClosure]:
 
 
 def collect_source_closure(store: Store, account: str, source: str) -> Flow[ErasureClosure]:
-    """Everything a source said, and whatever was derived from it."""
+    """Collect everything from a source, and what was derived from it."""
     evidence_rows = yield from call(store.evidence_rows, account, source=source)
     return (yield from _collect_closure(store, account, (), evidence_rows))
 
@@ -87,7 +87,7 @@ def _collect_closure(
 
 
 def _add_derived(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
-    """Follow what was taken from evidence and derived from memories, until nothing new is reached."""
+    """Add what was derived from the closure's evidence and memories, transitively."""
     facts = yield from call(store.find_versions, account, evidence=list(closure.evidence))
     closure.threads.update({fact.id: None for fact in facts if fact.kind != NODE})
     fresh = [*closure.threads, *closure.evidence]
@@ -100,7 +100,7 @@ def _add_derived(store: Store, account: str, closure: ErasureClosure) -> Flow[No
 
 
 def _add_orphaned_nodes(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
-    """Put in whom and what the evidence spoke of: whoever else is said to be there stays, as a name and no more."""
+    """Add the entities of the evidence that are described or that no other link references."""
     facts = yield from call(store.find_versions, account, evidence=list(closure.evidence))
     nodes = {
         fact.id: None for fact in facts if fact.kind == NODE and fact.id not in closure.threads
@@ -119,14 +119,14 @@ def _add_orphaned_nodes(store: Store, account: str, closure: ErasureClosure) -> 
 
 
 def _is_link_in_closure(link: Link, closure: ErasureClosure) -> bool:
-    """Whether a link touches a memory of the closure, or its evidence drew it."""
+    """Return whether a link touches a memory of the closure or derives from its evidence."""
     return _is_drawn_from_evidence(link, closure) or not closure.threads.keys().isdisjoint(
         (link.src, link.dst)
     )
 
 
 def _is_drawn_from_evidence(link: Link, closure: ErasureClosure) -> bool:
-    """Whether evidence of the closure is what a link is drawn from."""
+    """Return whether a link derives from evidence of the closure."""
     evidence = link.meta.get(EVIDENCE_KEY)
     return isinstance(evidence, str) and evidence in closure.evidence
 
@@ -134,7 +134,7 @@ def _is_drawn_from_evidence(link: Link, closure: ErasureClosure) -> bool:
 def _add_thread_evidence(
     store: Store, account: str, closure: ErasureClosure, threads: Iterable[str]
 ) -> Flow[set[str]]:
-    """Put the evidence of threads into the closure; what they say and ever said."""
+    """Add the evidence of threads to the closure; return every text the threads ever had."""
     texts: set[str] = set()
     for thread in threads:
         for entry in (yield from call(store.scan_entries, account, thread=thread)):
@@ -154,7 +154,7 @@ def _add_thread_evidence(
 def _find_copies(
     store: Store, account: str, threads: Iterable[str], texts: set[str]
 ) -> Flow[set[str]]:
-    """Which of these threads say the very same, such as an earlier one that was deleted: their evidence says it too."""
+    """Return the threads with one of these texts, such as a deleted duplicate."""
     copies: set[str] = set()
     for thread in threads:
         entries = yield from call(store.scan_entries, account, thread=thread)
@@ -166,7 +166,7 @@ def _find_copies(
 
 
 def _collect_positions(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
-    """Every ledger entry that holds content of the closure, and none of what is no evidence after all."""
+    """Add the position of every entry with content of the closure; drop unknown evidence ids."""
     for thread in closure.threads:
         entries = yield from call(store.scan_entries, account, thread=thread)
         closure.seqs.update(entry.seq for entry in entries if entry.envelope is not None)
@@ -187,7 +187,7 @@ def _collect_positions(store: Store, account: str, closure: ErasureClosure) -> F
 def _find_drawn_links(
     store: Store, account: str, scopes: Iterable[Scope], closure: ErasureClosure
 ) -> Flow[set[int]]:
-    """The links that evidence of the closure drew between what stays."""
+    """Return the links between remaining nodes that derive from evidence of the closure."""
     seqs: set[int] = set()
     for scope in scopes:
         versions = yield from call(store.find_versions, scope.account, scope=scope)
@@ -200,7 +200,7 @@ def _find_drawn_links(
 def destroy_closure(
     store: Store, account: str, closure: ErasureClosure, why: str
 ) -> Flow[Certificate]:
-    """Shred the closure in one transaction and say what was destroyed; a version that came meanwhile goes too."""
+    """Destroy the closure in one transaction, then any version written meanwhile; certify it."""
     tombstone, destroyed = yield from _shred_entries(store, account, closure.seqs, why)
     entries = len(closure.seqs)
     while late_seqs := (yield from _find_late_entries(store, account, closure)):
@@ -232,7 +232,7 @@ def _shred_entries(
 
 
 def _find_late_entries(store: Store, account: str, closure: ErasureClosure) -> Flow[set[int]]:
-    """What of the closure's threads was written after it was drawn."""
+    """Return entries of the closure's threads that were written after it was collected."""
     latest = ErasureClosure(dict(closure.threads))
     yield from _collect_positions(store, account, latest)
     return latest.seqs

@@ -1,6 +1,6 @@
-"""One portable form of a ledger: a header line, one JSON line for each entry, then one for each blob they name.
+"""Export and import a ledger as JSONL: a header, one line per entry, then one line per blob.
 
-The form is canonical: exporting, importing and exporting again gives the same bytes.
+The format is canonical: exporting, importing and exporting again gives the same bytes.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ HASH_SIZE, SALT_SIZE = 32, 16
 THREAD_LIMIT = 256
 NOT_AN_EXPORT = f"This is not a told export: the first line must name the format {FORMAT}."
 TRUNCATED_EXPORT = (
-    "The export seems to be cut short: import the whole of it, or export the ledger again."
+    "The export seems to be truncated: import the complete file, or export the ledger again."
 )
 
 
 def export_ledger(store: Store, account: str, write: Any) -> Flow[int]:
-    """Write an account's ledger through a callable that takes bytes; return the number of entries."""
+    """Write an account's ledger through a callable that takes bytes; return the entry count."""
     write(canonical_json({"format": FORMAT, "account": account}) + b"\n")
     last, blob_hashes = None, set[str]()
     while page := (yield from _next_page(store, account, last)):
@@ -63,7 +63,7 @@ def export_ledger(store: Store, account: str, write: Any) -> Flow[int]:
 
 
 def _next_page(store: Store, account: str, last: Entry | None) -> Flow[Sequence[Entry]]:
-    """The next entries of the ledger that an entry is in; after a reset the account has another one."""
+    """Return the entries after one; raise `Conflict` if the account was reset meanwhile."""
     if last is None:
         return (yield from call(store.scan_entries, account, 0, EXPORT_PAGE_SIZE))
     entries = yield from call(store.scan_entries, account, last.seq - 1, EXPORT_PAGE_SIZE + 1)
@@ -75,18 +75,18 @@ def _next_page(store: Store, account: str, last: Entry | None) -> Flow[Sequence[
 
 
 def _list_entry_blobs(entry: Entry) -> tuple[str, ...]:
-    """The blobs an entry names."""
+    """Return the hashes of the blobs an entry references."""
     return list_blob_hashes(entry.verb.evidence.meta) if isinstance(entry.verb, Observed) else ()
 
 
 def format_blob_line(blob: Blob) -> bytes:
-    """One blob as a line."""
+    """Format one blob as an export line."""
     data = b64encode(blob.data).decode("ascii")
     return canonical_json({"blob": blob.hash, "media_type": blob.media_type, "data": data}) + b"\n"
 
 
 def format_entry_line(entry: Entry) -> bytes:
-    """One entry as a line; the envelope stays the very bytes that were hashed."""
+    """Format one entry as an export line; the envelope keeps the bytes that were hashed."""
     row = {
         "seq": entry.seq,
         "tx": entry.tx,
@@ -104,7 +104,7 @@ def format_entry_line(entry: Entry) -> bytes:
 def import_ledger(
     store: Store, account: str, lines: Iterable[bytes | str]
 ) -> Flow[tuple[int, tuple[str, ...]]]:
-    """Append a ledger's entries to the account they continue; return how many were new, and what the file lacks."""
+    """Append exported entries to the account they continue; return the new count and warnings."""
     rows = _number_lines(lines)
     _check_header(next(rows, (1, b""))[1])
     added, blob_hashes = 0, None
@@ -132,13 +132,13 @@ def import_ledger(
 
 @dataclass(slots=True)
 class ImportGaps:
-    """What a whole export would still have to say: content that is gone without an erasure, blobs only named so far."""
+    """Content and blobs that the lines read so far lack."""
 
     missing_content: set[int] = field(default_factory=set)
     missing_blobs: set[str] = field(default_factory=set)
 
     def record_line(self, record: Entry | Blob) -> None:
-        """Take one more line into account; blobs come after the entries that name them, erasures after the erased."""
+        """Update the gaps; blobs follow the entries that name them, tombstones what they erase."""
         if isinstance(record, Blob):
             self.missing_blobs.discard(record.hash)
         elif record.draft is None:
@@ -150,7 +150,7 @@ class ImportGaps:
 
 
 def _build_gap_warnings(store: Store, account: str, gaps: ImportGaps) -> Flow[tuple[str, ...]]:
-    """What a file that is cut short leaves out: erasures, and blobs that the store does not have either."""
+    """Return warnings about missing erasures and blobs in a truncated export."""
     missing = (
         (gaps.missing_blobs & (yield from _load_blob_hashes(store, account)))
         if gaps.missing_blobs
@@ -160,18 +160,17 @@ def _build_gap_warnings(store: Store, account: str, gaps: ImportGaps) -> Flow[tu
         missing -= (yield from call(store.get_blobs, account)).keys()
     warnings = []
     if gaps.missing_content:
-        warnings.append(
-            f"Entry {min(gaps.missing_content)} has no content, and nothing in the export says that it was erased."
-        )
+        first = min(gaps.missing_content)
+        warnings.append(f"Entry {first} has no content and the export has no tombstone of it.")
     if missing:
         warnings.append(
-            f"Of {len(missing)} documents and images that memories name the export has no bytes."
+            f"The export lacks the data of {len(missing)} documents and images it names."
         )
     return (*warnings, TRUNCATED_EXPORT) if warnings else ()
 
 
 def _load_blob_hashes(store: Store, account: str) -> Flow[set[str]]:
-    """The blobs an account's evidence names; what was erased here names none, so no import brings it back."""
+    """Return the blobs that an account's evidence references; erased evidence has none."""
     seq, blob_hashes = 0, set[str]()
     while page := (yield from call(store.scan_entries, account, seq, EXPORT_PAGE_SIZE)):
         seq, blob_hashes = page[-1].seq, blob_hashes.union(*map(_list_entry_blobs, page))
@@ -179,7 +178,7 @@ def _load_blob_hashes(store: Store, account: str) -> Flow[set[str]]:
 
 
 def _number_lines(lines: Iterable[bytes | str]) -> Iterator[tuple[int, bytes | str]]:
-    """The lines of a file that may turn out to be unreadable in the middle."""
+    """Number the lines of a file and report the line at which reading fails."""
     number = 0
     try:
         for number, row in enumerate(lines, 1):
@@ -202,7 +201,8 @@ def _check_header(row: bytes | str) -> None:
             else NOT_AN_EXPORT
         )
         raise InvalidInput(
-            message, hint="Upgrade told, or export it with this version." if is_newer else ""
+            message,
+            hint="Upgrade told, or export the ledger with this version." if is_newer else "",
         )
 
 
@@ -228,23 +228,23 @@ def _line_error(number: int, error: Exception) -> InvalidInput:
     )
 
 
-# What a line may say: whoever makes a file can make its hashes fit, so every field is checked -------------------------
+# Parsing: a forged file can have valid hashes, so every field is checked
 
 
 def _parse_entry(account: str, row: Any) -> Entry:
-    """The entry a line holds, if each of its fields is what an export writes."""
+    """Parse an entry line and check every field."""
     if not isinstance(row, dict) or (missing := [name for name in ENTRY_FIELDS if name not in row]):
         raise InvalidInput(
-            f"{missing[0]} is missing" if isinstance(row, dict) else "it is no object"
+            f"{missing[0]} is missing" if isinstance(row, dict) else "it is not an object"
         )
     seq, sort, thread = _parse_integer(row, "seq", 1, MAX_INTEGER), row["sort"], row["thread"]
     if not isinstance(sort, str) or sort not in VERBS:
-        raise InvalidInput(f"there is no verb {format_value(sort)}")
+        raise InvalidInput(f"unknown verb {format_value(sort)}")
     if thread is not None and validate_label(thread, "thread", limit=THREAD_LIMIT) != thread:
         raise InvalidInput("thread is not trimmed")
     envelope = None if row["envelope"] is None else _parse_envelope(row["envelope"])
     if (row["salt"] is None) != (envelope is None):
-        raise InvalidInput("salt and envelope belong together")
+        raise InvalidInput("salt and envelope must be given together")
     draft = None if envelope is None else _parse_draft(sort, account, thread, envelope)
     return Entry(
         seq,
@@ -261,17 +261,17 @@ def _parse_entry(account: str, row: Any) -> Entry:
 
 
 def _parse_blob(row: dict[str, Any]) -> Blob:
-    """The blob a line holds, if its bytes are those of its name."""
+    """Parse a blob line and check its hash."""
     data, media_type = row.get("data"), row.get("media_type")
     if (
         not isinstance(data, str)
         or not isinstance(media_type, str)
         or validate_label(media_type, "media_type", limit=THREAD_LIMIT) != media_type
     ):
-        raise InvalidInput("a blob has a media_type and data")
+        raise InvalidInput("a blob needs a media_type and data")
     blob = Blob.from_bytes(b64decode(data, validate=True), media_type)
     if blob.hash != row["blob"]:
-        raise InvalidInput("the data of the blob is not what its hash says")
+        raise InvalidInput("the data of the blob does not match its hash")
     return blob
 
 
@@ -288,7 +288,7 @@ def _parse_integer(row: Mapping[str, Any], name: str, minimum: int, maximum: int
 
 
 def _parse_instant(row: Mapping[str, Any]) -> int:
-    """When an entry was written; whatever is written after it must still find a time that is later."""
+    """Parse the write time; the limit leaves room for later entries."""
     return _parse_integer(row, "at", 0, MAX_INSTANT)
 
 
@@ -302,7 +302,7 @@ def _parse_hex(row: Mapping[str, Any], name: str, size: int) -> bytes:
 
 
 def _parse_envelope(text: Any) -> bytes:
-    """The bytes of an envelope that is JSON every store can keep."""
+    """Return the envelope bytes if they are valid JSON for every store."""
     if not isinstance(text, str):
         raise InvalidInput(f"envelope must be text, not {format_value(text)}")
     canonical_json(json.loads(text))
@@ -310,11 +310,11 @@ def _parse_envelope(text: Any) -> bytes:
 
 
 def _parse_draft(sort: str, account: str, thread: str | None, envelope: bytes) -> Draft:
-    """What an envelope says, if every part of it is what told writes."""
+    """Decode an envelope and check every part of it."""
     draft = decode_envelope(sort, account, envelope)
     _check_field_types(draft.verb)
     if verb_thread(draft.verb) != thread:
-        raise InvalidInput("thread is not the one the envelope names")
+        raise InvalidInput("thread does not match the envelope")
     if (
         draft.scope is not None
         and Scope.create(**draft.scope.ids(), account=account) != draft.scope
@@ -326,7 +326,7 @@ def _parse_draft(sort: str, account: str, thread: str | None, envelope: bytes) -
 
 
 def _check_field_types(part: Any) -> None:
-    """Refuse a part of a verb in which a field is not of the type it is declared with."""
+    """Raise `InvalidInput` if a field of a verb does not match its declared type."""
     for member in fields(part):
         value = getattr(part, member.name)
         if isinstance(value, Evidence | Claim):
@@ -361,4 +361,4 @@ FIELD_CHECKS: Mapping[str, Callable[[Any], bool]] = {
     ),
     "tuple[int, ...]": _are_positions,
 }
-"""What a field may hold, by the type it is declared with."""
+"""The check of a field by its declared type."""

@@ -1,4 +1,4 @@
-"""The past: what a thread went through, what a scope went through, and what changed between two moments."""
+"""The history of a thread, the timeline of a scope, and the difference between two points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from told.text.dates import format_iso
 
 @dataclass(frozen=True, slots=True)
 class ThreadChange:
-    """One step in the life of a thread."""
+    """One change of a thread."""
 
     event: str
     seq: int
@@ -30,7 +30,7 @@ class ThreadChange:
     actor: str | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """The step as JSON, in both spellings its readers know."""
+        """Return the change as a JSON object, with both spellings of the field names."""
         when = format_iso(self.at)
         return {
             "id": f"{self.id}#{self.seq}",
@@ -61,7 +61,7 @@ def load_threads_from_evidence(
 def load_history(
     store: Store, account: str, thread: str, scope: Scope | None = None
 ) -> Flow[Sequence[ThreadChange]]:
-    """Everything that happened to a thread, in order; erased content shows as the fact that it was erased.
+    """Return every change of a thread in order; erased content appears as an ERASE event.
 
     A thread that another scope wrote to has no history here.
     """
@@ -80,7 +80,7 @@ def load_history(
 
 
 def _is_visible(scope: Scope, entry: Entry) -> bool:
-    """Whether a scope may see what an entry says of a thread; who links to it from outside is no matter."""
+    """Return whether a scope may see an entry of a thread; links are always visible."""
     if entry.draft is None or isinstance(entry.draft.verb, Linked):
         return True
     return entry.draft.scope is not None and scope.covers(entry.draft.scope)
@@ -104,7 +104,7 @@ def _to_change(entry: Entry, thread: str, current: str | None) -> ThreadChange |
 
 
 def load_timeline(store: Store, scope: Scope) -> Flow[Sequence[ThreadChange]]:
-    """Everything a scope came to believe or gave up, in ledger order, but for what only stands behind it."""
+    """Return every change of a scope's listed facts in ledger order."""
     versions = [
         fact
         for fact in (yield from call(store.find_versions, scope.account, scope=scope))
@@ -151,7 +151,7 @@ def _load_instants(store: Store, account: str, seqs: Sequence[int]) -> Flow[Mapp
 def diff_beliefs(
     store: Store, scope: Scope, before: AsOf, after: AsOf, hidden: frozenset[str] = frozenset()
 ) -> Flow[dict[str, Any]]:
-    """What a scope believes at the later moment and did not at the earlier, and the other way round."""
+    """Compare the facts of a scope at two points: added, changed and removed."""
     earlier = yield from call(
         store.find_facts, exclude_unlisted(FactQuery(scope, before, show_expired=True))
     )

@@ -1,6 +1,6 @@
-"""Whether the views say what the ledger says, no more and no less: every row of every entry, folded again and compared.
+"""Verify the hash chain of a ledger, and that every view row matches a fresh fold of its entry.
 
-What is written or erased meanwhile is no disagreement: the views are compared as of where the ledger was read to.
+Views are compared as of the last entry read, so concurrent writes are not reported.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from told.ports import CloseThread, EndVersion, Head, RowOp, Store, View, ViewRo
 VIEW_PAGE_SIZE: Final = 2000
 FOLD_VERSIONS: Final = build_fold(("facts",))
 ROW_VIEWS: Final[Mapping[type[RowOp], View]] = {
-    Fact: "facts", Link: "links", EvidenceRow: "evidence", Passage: "passages", Tick: "ticks",
-}  # fmt: skip
+    Fact: "facts",
+    Link: "links",
+    EvidenceRow: "evidence",
+    Passage: "passages",
+    Tick: "ticks",
+}
 
 
 @dataclass(slots=True)
 class LedgerReplay:
-    """Where each version stopped being the latest of its thread, where its thread was given up, and what was erased."""
+    """The ends of versions, retractions and erasures in the entries read so far."""
 
     last_seq: int = 0
     ended_at: dict[int, int] = field(default_factory=dict)
@@ -37,7 +41,7 @@ class LedgerReplay:
     _open_versions: dict[str, list[int]] = field(default_factory=dict)
 
     def apply_entries(self, entries: Sequence[Entry]) -> None:
-        """Take the next entries of a ledger into account."""
+        """Apply the next entries of the ledger."""
         self.last_seq = entries[-1].seq
         for entry in entries:
             if entry.envelope is None:
@@ -65,7 +69,7 @@ class LedgerReplay:
             self.ended_at.setdefault(versions[-1], seq)
 
     def expected_row(self, row: ViewRow) -> ViewRow:
-        """A row as it stands at the end of what was read."""
+        """Return a row as it should be after the last entry read."""
         match row:
             case Fact(seq=seq) if seq in self.ended_at or seq in self.retracted_at:
                 return replace(
@@ -78,7 +82,7 @@ class LedgerReplay:
 
 
 def find_view_mismatches(store: Store, account: str, replay: LedgerReplay) -> Flow[tuple[str, ...]]:
-    """Which views say something else than a ledger that was read, each with the first entry it is wrong about."""
+    """Return each view that differs from the ledger, with its first wrong entry."""
     mismatches: dict[View, int] = {}
     remedy = f"run {format_rebuild_command([account])}"
     try:
@@ -102,13 +106,13 @@ def find_view_mismatches(store: Store, account: str, replay: LedgerReplay) -> Fl
 
 
 RowsByEntry: TypeAlias = dict[tuple[View, int], list[ViewRow]]
-"""The rows of views, by the entry they are of."""
+"""View rows by view and entry."""
 
 
 def _load_page_rows(
     store: Store, account: str, start: int, replay: LedgerReplay
 ) -> Flow[tuple[RowsByEntry, RowsByEntry]]:
-    """What the ledger tells of a page of entries, and what the views have of them."""
+    """Return the expected and the stored rows of a page of entries."""
     stop = min(start + VIEW_PAGE_SIZE, replay.last_seq)
     entries = [
         entry
@@ -131,7 +135,7 @@ def _group_by_entry(rows: Sequence[ViewRow]) -> RowsByEntry:
 
 
 def _row_as_of(row: ViewRow, end: int, now: int) -> ViewRow:
-    """A row as it stood at a position, whatever became of it since."""
+    """Return a row as it was at a position."""
     match row:
         case Fact(until=until, gone=gone) if end < until <= now or end < gone <= now:
             return replace(
@@ -146,7 +150,7 @@ def _row_as_of(row: ViewRow, end: int, now: int) -> ViewRow:
 
 
 def _rows_match(expected: Sequence[ViewRow], stored: Sequence[ViewRow]) -> bool:
-    """Whether rows are what the ledger tells; a passage may have lost the turn before it to an erasure."""
+    """Compare rows; a stored passage may lack its preceding turn if that was erased."""
     return len(expected) == len(stored) and all(
         expected_row == stored_row
         or (isinstance(expected_row, Passage) and replace(expected_row, after=None) == stored_row)
@@ -155,7 +159,7 @@ def _rows_match(expected: Sequence[ViewRow], stored: Sequence[ViewRow]) -> bool:
 
 
 def _is_erased(store: Store, account: str, seq: int) -> Flow[bool]:
-    """Whether an entry has been erased by now, so that it is rightly missed."""
+    """Return whether an entry has been erased."""
     entries = yield from call(store.scan_entries, account, seq - 1, 1)
     return any(entry.seq == seq and entry.envelope is None for entry in entries)
 
@@ -163,7 +167,7 @@ def _is_erased(store: Store, account: str, seq: int) -> Flow[bool]:
 def _find_missing_tombstone(
     store: Store, account: str, replay: LedgerReplay
 ) -> Flow[tuple[str, ...]]:
-    """The first entry that was erased and that an older copy of it could bring back, if there is one."""
+    """Report the first erased entry without a tombstone; an old copy could restore it."""
     erased = sorted(replay.erased_seqs & replay.missing_digests.keys())
     for start in range(0, len(erased), VIEW_PAGE_SIZE):
         digests = {
@@ -172,9 +176,8 @@ def _find_missing_tombstone(
         tombstoned = yield from call(store.tombstoned_digests, list(digests))
         if missing := digests.keys() - tombstoned:
             first = min(map(digests.__getitem__, missing))
-            return (
-                f"tombstones: that of entry {first} is missing; run {format_rebuild_command([account])}",
-            )
+            remedy = f"run {format_rebuild_command([account])}"
+            return (f"tombstones: that of entry {first} is missing; {remedy}",)
     return ()
 
 
@@ -183,7 +186,7 @@ LEDGER_PAGE_SIZE = 2000
 
 @dataclass(slots=True)
 class ChainWalk:
-    """How far a verification has come, what it found empty, and what tombstones speak for."""
+    """The progress of a verification: position, missing content and erased entries."""
 
     hash: bytes = GENESIS
     seq: int = 0
@@ -192,7 +195,7 @@ class ChainWalk:
     erased_seqs: set[int] = field(default_factory=set)
 
     def to_result(self, problem: str = "", seq: int | None = None) -> VerifyResult:
-        """What the walk comes to."""
+        """Return the result of the verification so far."""
         bad_seq = seq if seq is not None else self.seq + 1 if problem else None
         return VerifyResult(
             not problem,
@@ -207,9 +210,9 @@ class ChainWalk:
 def verify_ledger(
     store: Store, account: str, on_page: Callable[[Sequence[Entry]], object] = len
 ) -> Flow[VerifyResult]:
-    """Walk an account's chain from the beginning and name the first entry that does not fit; others may watch it."""
+    """Verify an account's hash chain from the start and report the first invalid entry."""
     walk, previous_seq, head = ChainWalk(), -1, Head(1, 0, GENESIS)
-    while previous_seq < walk.seq != head.seq:  # what is written meanwhile is walked too
+    while previous_seq < walk.seq != head.seq:  # include concurrent writes
         previous_seq = walk.seq
         while page := (yield from call(store.scan_entries, account, walk.seq, LEDGER_PAGE_SIZE)):
             for entry in page:
@@ -245,9 +248,9 @@ def _advance_walk(walk: ChainWalk, entry: Entry) -> None:
 
 
 def _load_foreign_erasures(store: Store, account: str) -> Flow[set[bytes]]:
-    """Digests that another account's tombstones speak for: a copy of that ledger came here without its content.
+    """Return digests erased in another account whose ledger was copied here without content.
 
-    An account that was reset has no entries left to point at, so there the store's own list of digests has to do.
+    A reset account has no entries left, so its digests come from the store's tombstones.
     """
     erased_digests: set[bytes] = set()
     for other_account in (yield from call(store.list_accounts)):
@@ -277,7 +280,7 @@ def _list_tombstoned(store: Store, account: str) -> Flow[frozenset[bytes]]:
 
 
 def find_entry_flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:
-    """What is wrong with one entry, or nothing."""
+    """Return what is wrong with an entry, or an empty string."""
     if entry.seq != seq:
         return f"entry {seq} is missing"
     if not is_next_in_chain(prev, entry):
@@ -295,3 +298,38 @@ def find_entry_flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:
         if verb_thread(draft.verb) == entry.thread
         else "the thread is not the one that was written"
     )
+
+
+VerifyOutcome: TypeAlias = tuple[VerifyResult, Sequence[str]]
+
+
+def verify_account(store: Store, account: str) -> Flow[VerifyOutcome]:
+    """Verify the chain, the store's integrity and the views, and return the problems found.
+
+    Repeat it if the account was reset meanwhile: the first entry's hash changes then.
+    """
+    first_hash = yield from _load_first_hash(store, account)
+    result = yield from _verify_once(store, account)
+    while not _is_intact(result) and first_hash != (
+        first_hash := (yield from _load_first_hash(store, account))
+    ):
+        result = yield from _verify_once(store, account)
+    return result
+
+
+def _load_first_hash(store: Store, account: str) -> Flow[list[bytes]]:
+    return [entry.hash for entry in (yield from call(store.scan_entries, account, 0, 1))]
+
+
+def _verify_once(store: Store, account: str) -> Flow[VerifyOutcome]:
+    replay = LedgerReplay()
+    result = yield from verify_ledger(store, account, replay.apply_entries)
+    problems: Sequence[str] = yield from call(store.check_integrity)
+    if result.ok and not problems:
+        problems = yield from find_view_mismatches(store, account, replay)
+    return result, problems
+
+
+def _is_intact(outcome: VerifyOutcome) -> bool:
+    result, problems = outcome
+    return result.ok and not problems

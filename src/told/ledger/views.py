@@ -1,4 +1,4 @@
-"""The facts view: every version of every thread, with the ledger positions between which it was the latest."""
+"""Fold ledger entries into the rows of the views: evidence, facts, links, passages and ticks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from told.text.tokens import estimate_tokens, md5_hex, split_pieces
 
 
 def fold_evidence(entry: Entry) -> Sequence[RowOp]:
-    """An observation becomes a witness."""
+    """Fold an observation into an evidence row."""
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
         return ()
@@ -51,7 +51,10 @@ def fold_evidence(entry: Entry) -> Sequence[RowOp]:
 
 
 def fold_facts(entry: Entry) -> Sequence[RowOp]:
-    """An assertion is a new version of its thread; a retraction closes the thread; erased, they still end what was."""
+    """Fold an assertion into a new version, and a retraction into the end of its thread.
+
+    Erased entries still end the version or thread before them.
+    """
     draft = entry.draft
     if draft is None:
         return _end_erased_version(entry)
@@ -73,12 +76,12 @@ def _end_erased_version(erased: Entry) -> Sequence[RowOp]:
 
 
 def build_fact(entry: Entry, draft: Draft, scope: Scope, assertion: Asserted) -> Fact:
-    """The fact an assertion stands for; what has no stated beginning holds from when it was said."""
+    """Build the fact of an assertion; without a stated start it is valid from when it was said."""
     claim, valid = assertion.claim, assertion.claim.valid
     valid_from = valid.start
     if valid_from is None and valid.end is None and valid.precision == "open":
         valid_from = entry.at if claim.said_at is None else claim.said_at
-    return Fact(  # by position: to name them all takes thrice the time
+    return Fact(  # positional arguments: keywords take three times as long
         assertion.thread,
         entry.seq,
         entry.tx,
@@ -112,7 +115,7 @@ def build_fact(entry: Entry, draft: Draft, scope: Scope, assertion: Asserted) ->
 
 
 def fold_links(entry: Entry) -> Sequence[RowOp]:
-    """A stated link."""
+    """Fold a link entry into a link row."""
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Linked):
         return ()
@@ -123,7 +126,7 @@ def fold_links(entry: Entry) -> Sequence[RowOp]:
 
 
 def fold_passages(entry: Entry) -> Sequence[RowOp]:
-    """An assertion becomes a passage for each piece of its text, and for each shorter form of it there is."""
+    """Fold an assertion into one passage per piece of its text and per shorter level."""
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Asserted):
         return ()
@@ -135,7 +138,7 @@ def fold_passages(entry: Entry) -> Sequence[RowOp]:
 
 
 def _build_passage(seq: int, scope: Scope, assertion: Asserted, slot: int, text: str) -> Passage:
-    """One piece of an assertion; only the first of a thread's first version is part of a conversation."""
+    """Build one passage; only slot 0 of a thread's first version belongs to a conversation."""
     claim = assertion.claim
     expires = NEVER if claim.expires is None else claim.expires
     if slot:
@@ -145,9 +148,9 @@ def _build_passage(seq: int, scope: Scope, assertion: Asserted, slot: int, text:
 
 
 def list_indexed_texts(claim: Claim) -> list[tuple[int, str]]:
-    """The slots and texts of what is indexed of a claim.
+    """Return the slots and texts to index for a claim.
 
-    What is in quarantine, and a topic, has no passage, so that nothing finds it.
+    Quarantined claims and topics have none, so that search never finds them.
     """
     if claim.kind in UNINDEXED_KINDS:
         return []
@@ -166,7 +169,7 @@ def list_indexed_texts(claim: Claim) -> list[tuple[int, str]]:
 
 
 def format_indexed_text(speaker: str | None, text: str) -> str:
-    """What is embedded and indexed of a text: who said it, by name or else by role, and the text."""
+    """Return the text to embed and index, prefixed with the speaker."""
     return f"{speaker}: {text}" if speaker else text
 
 
@@ -174,7 +177,7 @@ TICK_SORT, TURNS_KEY, TOKENS_KEY = "tick", "turns", "tokens"
 
 
 def fold_ticks(entry: Entry) -> Sequence[RowOp]:
-    """A user's turn, or the word that some passed, moves the clock."""
+    """Fold a user turn or a tick entry into a clock tick."""
     draft = entry.draft
     if draft is None or draft.scope is None or not isinstance(draft.verb, Observed):
         return ()
@@ -202,11 +205,11 @@ VIEW_FOLDS: Mapping[View, tuple[Callable[[Entry], Sequence[RowOp]], tuple[str, .
     "passages": (fold_passages, ("asserted",)),
     "ticks": (fold_ticks, ("observed",)),
 }
-"""How each view is folded, and from which sorts of entries."""
+"""The fold of each view and the sorts of entries it applies to."""
 
 
 def build_fold(views: Sequence[View] = VIEWS) -> Fold:
-    """The fold that grows some of the views, an operation at a time: a store that is done with one can let it go."""
+    """Return a lazy fold for some of the views."""
     selected = [VIEW_FOLDS[view] for view in VIEWS if view in views]
     folds = {sort: [fold for fold, sorts in selected if sort in sorts] for sort in VERBS}
 

@@ -1,8 +1,8 @@
-"""Applying a delta: each operation becomes ledger entries, all of them in one transaction, or none.
+"""Apply a delta: turn its operations into ledger entries in one transaction.
 
-What is there already is not written again, so a delta that is applied twice is applied once. Whoever proposes a delta
-is trusted so far and no farther: what is worth less than a memory may not close, weaken or supersede it, and what was
-made of several memories is worth no more than the least of them.
+Applying a delta twice has no further effect. Trust limits what an author may do: less trusted
+input cannot close, weaken or supersede a memory, and a derived claim is trusted no more than its
+least trusted source.
 """
 
 from __future__ import annotations
@@ -58,10 +58,10 @@ from told.text.dates import ALWAYS, Interval, format_iso
 from told.text.tokens import md5_hex, validate_text
 
 NEEDS_REVIEW: Final = "needs_review"
-"""The link from a memory to itself that says somebody is to look at it, and why."""
+"""The relation from a memory to itself that requests a review; its metadata has the reason."""
 
 DERIVED_KIND_KEY: Final = "made"
-"""The metadata of a link to a source that names the kind of what was made of it."""
+"""The metadata key of a derivation link that names the kind of the derived memory."""
 
 ENDED_REASON: Final = "ended"
 CONFIDENCES_KEY: Final = "confidences"
@@ -72,7 +72,7 @@ SECOND_US: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class DeltaAuthor:
-    """Who applies a delta: the author of its entries, how far it is trusted, and the scope it reaches."""
+    """The author of a delta, its trust level and the scope it may change."""
 
     name: str
     trust: Trust = Trust.USER
@@ -81,7 +81,7 @@ class DeltaAuthor:
 
 @dataclass(frozen=True, slots=True)
 class DeltaResult:
-    """What a delta came to: the receipt, and the operations that changed anything."""
+    """The receipt of a delta and the operations that changed anything."""
 
     receipt: Receipt
     applied: tuple[Operation, ...] = ()
@@ -89,7 +89,7 @@ class DeltaResult:
 
 @dataclass(slots=True)
 class _ApplyState:
-    """What operations are carried out on: the memories they name as they will be, what is there, and the plan."""
+    """The state while applying a delta: memories as changed so far, existing links and the plan."""
 
     ctx: WriteContext
     author: DeltaAuthor
@@ -98,23 +98,23 @@ class _ApplyState:
     existing_links: set[tuple[str, str, str]]
     existing_reviews: set[tuple[str, str]]
     threads_by_text: dict[tuple[Scope, str], str | None] = field(default_factory=dict)
-    """Which memory has a text already; none, where only the words of a turn do."""
+    """The memory with a given text; None if only a turn has it."""
     earlier_versions: dict[str, list[Fact]] = field(default_factory=dict)
     plan: WritePlan = field(default_factory=lambda: WritePlan([], [], []))
     tasks: list[ReviewTask] = field(default_factory=list)
 
     def get_fact(self, thread: str) -> Fact:
-        """A memory as the operations before this one leave it."""
+        """Return a memory as left by the previous operations."""
         if thread not in self.facts:
             raise InvalidInput(f"The memory {thread!r} is closed by the same delta.")
         return self.facts[thread]
 
     def add_draft(self, verb: Asserted | Retracted | Linked, scope: Scope) -> None:
-        """Draft an entry."""
+        """Add an entry to the plan."""
         self.plan.drafts.append(Draft(verb, scope, self.author.name))
 
     def add_link(self, verb: Linked, scope: Scope, *, emit_event: bool = True) -> None:
-        """Draft a link that is not there yet, and tell of it unless it goes without saying."""
+        """Add a link unless it exists, with an event if `emit_event`."""
         link_ends = (verb.src, verb.rel, verb.dst)
         if link_ends not in self.existing_links and verb.src != verb.dst:
             self.existing_links.add(link_ends)
@@ -122,7 +122,7 @@ class _ApplyState:
             self.plan.events += [Event("LINK", verb.dst)] if emit_event else []
 
     def revise_fact(self, fact: Fact, claim: Claim) -> None:
-        """Draft a new version of a memory."""
+        """Add a new version of a memory to the plan."""
         self.add_draft(Asserted(fact.id, claim, fact.created_at), fact.scope)
         valid = claim.valid
         self.facts[fact.id] = replace(
@@ -140,7 +140,7 @@ class _ApplyState:
 def apply_operations(
     ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor
 ) -> Flow[DeltaResult]:
-    """Carry out all operations in one transaction; one that cannot be done is an error, and nothing was done then."""
+    """Apply all operations in one transaction; if one is invalid, raise and change nothing."""
     tasks: list[ReviewTask] = []
 
     def decide() -> Flow[DeltaResult]:
@@ -167,7 +167,7 @@ def apply_operations(
 def _load_state(
     ctx: WriteContext, account: str, operations: Sequence[Operation], author: DeltaAuthor
 ) -> Flow[_ApplyState]:
-    """Look up everything the operations name, and what says the same as what they would say."""
+    """Load every memory the operations name, its links, and existing duplicates of new claims."""
     facts: dict[str, Fact] = {}
     for thread in dict.fromkeys(
         thread for operation in operations for thread in list_memory_ids(operation)
@@ -205,37 +205,40 @@ def _load_state(
 
 
 def _load_earlier_versions(ctx: WriteContext, account: str, fact: Fact) -> Flow[list[Fact]]:
-    """What a memory said before and still says of earlier times, in order."""
+    """Return the earlier versions of a memory that were not retracted, in order."""
     versions = yield from call(ctx.store.find_versions, account, threads=[fact.id])
     return [version for version in versions if version.seq < fact.seq and version.gone == NEVER]
 
 
 def find_objection(operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor) -> str:
-    """Why somebody may not do this to these memories, or nothing."""
+    """Return why an author may not apply an operation, or an empty string."""
     owners = {facts[thread].scope.partition_key() for thread in list_memory_ids(operation)}
     if len(owners) > 1:
         return "its memories belong to different owners"
     match operation:
         case CloseValidTime(id=id) | CloseTxTime(id=id) | UpdateConfidence(id=id):
             if not may_replace(author.trust, trust_of_claim(facts[id])):
-                return f"{author.name} may not close or weaken what is trusted more; schedule a review instead"
+                return (
+                    f"{author.name} may not close or weaken a more trusted memory; "
+                    "schedule a review instead"
+                )
         case AddArgument(src=src, rel=rel, dst=dst) if (
             rel in OPPOSING_RELATIONS and author.trust < Trust.USER
         ):
             if not may_replace(trust_of_source(facts[src]), trust_of_source(facts[dst])):
-                return f"what is trusted less {rel} nothing that is trusted more"
+                return f"{rel} is not allowed from a less trusted to a more trusted memory"
         case AssertClaim(sources=sources) | AssertFrame(sources=sources):
             if len({facts[thread].scope for thread in sources}) > 1:
                 return "its sources are in different scopes"
             if not sources and author.trust < Trust.USER:
-                return "it names no source"
+                return "it has no source"
         case _:
             pass
     return ""
 
 
 def _resolve_scope(state: _ApplyState, sources: Sequence[str]) -> Scope:
-    """Where a claim is held: where its sources are, or where its author is."""
+    """Return the scope of a new claim: that of its sources, or of its author."""
     if sources:
         return state.facts[sources[0]].scope
     if state.author.scope is None:
@@ -246,7 +249,7 @@ def _resolve_scope(state: _ApplyState, sources: Sequence[str]) -> Scope:
 
 
 def _screen_claim_text(state: _ApplyState, operation: AssertClaim | AssertFrame) -> str:
-    """What a claim says, without secrets."""
+    """Return the text of a claim with secrets removed."""
     claim = _frame_to_claim(operation) if isinstance(operation, AssertFrame) else operation
     settings = state.ctx.settings
     text, warnings = gate.screen_text(
@@ -257,7 +260,7 @@ def _screen_claim_text(state: _ApplyState, operation: AssertClaim | AssertFrame)
 
 
 def _frame_to_claim(frame: AssertFrame) -> AssertClaim:
-    """A frame as a claim: its type is the predicate, and whoever plays the first role is the subject."""
+    """Convert a frame to a claim with its type as predicate and its first role as subject."""
     text = frame.text or f"{frame.type}: " + ", ".join(
         f"{role} {filler}" for role, filler in frame.roles.items()
     )
@@ -268,11 +271,11 @@ def _frame_to_claim(frame: AssertFrame) -> AssertClaim:
     )
 
 
-# Operations -----------------------------------------------------------------------------------------------------------
+# Operations
 
 
 def _apply_operation(state: _ApplyState, operation: Operation) -> bool:
-    """Carry out one operation; whether it changes anything."""
+    """Apply one operation and return whether it changes anything."""
     before = len(state.plan.drafts), len(state.tasks)
     match operation:
         case AssertClaim():
@@ -299,7 +302,7 @@ def _apply_operation(state: _ApplyState, operation: Operation) -> bool:
 
 
 def _assert_claim(state: _ApplyState, operation: AssertClaim) -> None:
-    """Hold a claim, unless the very same is held, and bind it to what it was made of."""
+    """Add a claim unless the same text exists, and link it to its sources."""
     scope, text = _resolve_scope(state, operation.sources), _screen_claim_text(state, operation)
     key = (scope, md5_hex(text))
     thread = state.threads_by_text.get(key)
@@ -319,7 +322,7 @@ def _assert_claim(state: _ApplyState, operation: AssertClaim) -> None:
 
 
 def _build_claim(state: _ApplyState, operation: AssertClaim, text: str) -> Claim:
-    """What is held: said by its author where nothing is behind it, concluded where it was made of something."""
+    """Build a claim: stated by the author without sources, inferred with sources."""
     author, ctx = state.author, state.ctx
     ctx.extraction.ontology.get_kind(operation.kind)
     derived = bool(operation.sources)
@@ -328,7 +331,7 @@ def _build_claim(state: _ApplyState, operation: AssertClaim, text: str) -> Claim
     )
     kind = safe_kind(operation.kind, min(trust, Trust.INFERENCE) if derived else trust)
     if kind in UNLISTED_KINDS:
-        raise InvalidInput(f"No claim is made of the kind {kind!r}.", hint="Leave the kind out.")
+        raise InvalidInput(f"A claim cannot have the kind {kind!r}.", hint="Omit the kind.")
     meta = dict(check_metadata(operation.meta, ctx.settings))
     stamped = {**meta, TRUST_KEY: trust.label} if trust < Trust.INFERENCE else meta
     start, end = operation.valid_from, operation.valid_to
@@ -348,7 +351,7 @@ def _build_claim(state: _ApplyState, operation: AssertClaim, text: str) -> Claim
 
 
 def _add_argument(state: _ApplyState, operation: AddArgument) -> None:
-    """An argument; one that no user makes is no vote."""
+    """Add an argument, marked with its trust unless a user makes it."""
     meta = check_metadata(operation.meta, state.ctx.settings)
     stamped = (
         meta if state.author.trust is Trust.USER else {**meta, TRUST_KEY: state.author.trust.label}
@@ -361,7 +364,7 @@ def _add_argument(state: _ApplyState, operation: AddArgument) -> None:
 
 
 def _add_identity_edge(state: _ApplyState, operation: AddIdentityEdge) -> None:
-    """An edge that lenses see, if it is one of the two they look for; nothing is merged."""
+    """Add an identity edge, which identity lenses read; nothing is merged."""
     first, second = state.get_fact(operation.one), state.get_fact(operation.other)
     is_same = operation.relation in ("same_referent", "possibly_same_referent")
     rel = (
@@ -377,9 +380,9 @@ def _add_identity_edge(state: _ApplyState, operation: AddIdentityEdge) -> None:
 
 
 def _close_valid_time(state: _ApplyState, operation: CloseValidTime) -> None:
-    """Hold a memory anew with its end, and with it what it said before, until it said something else.
+    """End a memory's valid time by asserting its versions again with an end.
 
-    Each version of a memory holds in the world for as long as it says, so one that says no end is given up first.
+    The open-ended versions are retracted first, since each version holds for its own valid time.
     """
     fact = state.get_fact(operation.id)
     if fact.valid_to == operation.at:
@@ -398,7 +401,7 @@ def _close_valid_time(state: _ApplyState, operation: CloseValidTime) -> None:
 
 
 def _end_claim_at(fact: Fact, end: int) -> Claim:
-    """What a memory says, until a time."""
+    """Return the claim of a memory with an end of its valid time."""
     precision = "instant" if fact.precision == ALWAYS.precision else fact.precision
     return replace(
         _fact_to_claim(fact), valid=Interval(fact.valid_interval().start, end, precision)
@@ -413,7 +416,7 @@ def _close_tx_time(state: _ApplyState, operation: CloseTxTime) -> None:
 
 
 def _update_confidence(state: _ApplyState, operation: UpdateConfidence) -> None:
-    """Note one confidence beside the others; a person's counts before a measured one, and that before a machine's."""
+    """Set one lane's confidence; the first lane with a value determines the effective one."""
     fact = state.get_fact(operation.id)
     recorded = fact.meta.get(CONFIDENCES_KEY)
     previous: Mapping[str, Any] = recorded if isinstance(recorded, Mapping) else {}
@@ -431,7 +434,7 @@ def _update_confidence(state: _ApplyState, operation: UpdateConfidence) -> None:
 
 
 def _schedule_review(state: _ApplyState, operation: ScheduleReview) -> None:
-    """Put a memory into the queue, with a mark that says why."""
+    """Queue a review and add a link with the reason."""
     fact = state.get_fact(operation.id)
     due = state.now if operation.due is None else operation.due
     state.tasks.append(ReviewTask(fact.id, ReviewReason.SCHEDULED_REVIEW, REVIEW_PRIORITY, due))
@@ -446,7 +449,7 @@ def _schedule_review(state: _ApplyState, operation: ScheduleReview) -> None:
 
 
 def _fact_to_claim(fact: Fact) -> Claim:
-    """What a memory says, as the claim of another version."""
+    """Return the claim that a fact was built from."""
     return Claim(
         fact.text,
         fact.kind,

@@ -1,8 +1,8 @@
-"""A delta: what reflection wants done to memories, as a closed union of nine operations that can be read from JSON.
+"""Deltas: lists of nine operations on memories, parsed from JSON.
 
-An operation says what, never how: `told.maintenance.delta_apply` turns it into ledger entries. Seven of the nine only add. The two
-that close something, and the one that changes a confidence, make a new version or a retraction, so that whatever was
-believed before stays readable as of then.
+`told.maintenance.delta_apply` turns operations into ledger entries. Closing a memory or changing
+its confidence writes a new version or a retraction, so earlier beliefs stay readable as of their
+time.
 """
 
 from __future__ import annotations
@@ -21,14 +21,25 @@ from told.text.tokens import format_value, parse_lenient_json, validate_label
 POTENTIALLY_SAME: Final = "potentially_same"
 REBUTS: Final = "rebuts"
 ARGUMENT_RELATIONS: Final = (
-    SUPPORTS, REBUTS, "undercuts", "endorses", SUPERSEDES, "qualifies", POTENTIALLY_SAME, "same_referent",
-    "same_event", "explains", "alternative_analysis_of", "same_evidence_different_analysis",
-    "same_claim_different_schema", CONTRADICTS,
-)  # fmt: skip
-"""How one memory may bear on another."""
+    SUPPORTS,
+    REBUTS,
+    "undercuts",
+    "endorses",
+    SUPERSEDES,
+    "qualifies",
+    POTENTIALLY_SAME,
+    "same_referent",
+    "same_event",
+    "explains",
+    "alternative_analysis_of",
+    "same_evidence_different_analysis",
+    "same_claim_different_schema",
+    CONTRADICTS,
+)
+"""The relations an argument between two memories may have."""
 
 OPPOSING_RELATIONS: Final = frozenset({SUPERSEDES, CONTRADICTS, REBUTS, "undercuts"})
-"""Arguments after which the other memory may count for less."""
+"""The argument relations that may weaken the target memory."""
 
 IDENTITY_RELATIONS: Final = (
     "same_referent",
@@ -37,23 +48,23 @@ IDENTITY_RELATIONS: Final = (
     "not_enough_information",
 )
 CONFIDENCE_LANES: Final = ("human", "calibrated", "machine")
-"""Whose confidence counts, the first that there is."""
+"""The sources of confidence values, in order of precedence."""
 
 NEEDS_CONTRADICTION_REVIEW: Final = "needs_contradiction_review"
 STALE_SESSION: Final = "stale_session"
 MAX_OPERATIONS: Final = 100
-"""How many operations one delta may have."""
+"""The maximum number of operations in a delta."""
 
 _POLARITIES: Final = ("asserted", "negated")
 _LIST_KEYS: Final = ("operations", "deltas", "delta", "ops")
 
 
-# The nine operations --------------------------------------------------------------------------------------------------
+# Operations
 
 
 @dataclass(frozen=True, slots=True)
 class AssertClaim:
-    """Hold a claim that was made of others: it is derived from them and supersedes them, and they stay."""
+    """Assert a claim derived from source memories, which it supersedes; the sources are kept."""
 
     text: str
     sources: tuple[str, ...] = ()
@@ -70,7 +81,7 @@ class AssertClaim:
 
 @dataclass(frozen=True, slots=True)
 class AssertFrame:
-    """Hold a claim of more than two: a sort of happening, and who or what plays which role in it."""
+    """Assert a frame: an event type and the participant in each role."""
 
     type: str
     roles: Mapping[str, str]
@@ -82,7 +93,7 @@ class AssertFrame:
 
 @dataclass(frozen=True, slots=True)
 class AddArgument:
-    """Say that one memory bears on another."""
+    """Add an argument from one memory to another."""
 
     src: str
     rel: str
@@ -93,7 +104,7 @@ class AddArgument:
 
 @dataclass(frozen=True, slots=True)
 class AddIdentityEdge:
-    """Say how sure it is that two mean the same, or cannot."""
+    """Add an identity edge: how likely two entities are the same, or that they are distinct."""
 
     one: str
     other: str
@@ -104,7 +115,7 @@ class AddIdentityEdge:
 
 @dataclass(frozen=True, slots=True)
 class CloseValidTime:
-    """Say until when a memory held in the world."""
+    """Set the end of a memory's valid time."""
 
     id: str
     at: int
@@ -112,7 +123,7 @@ class CloseValidTime:
 
 @dataclass(frozen=True, slots=True)
 class CloseTxTime:
-    """Believe a memory no longer."""
+    """Retract a memory."""
 
     id: str
     why: str = "closed"
@@ -120,7 +131,7 @@ class CloseTxTime:
 
 @dataclass(frozen=True, slots=True)
 class UpdateConfidence:
-    """Say how sure a memory is, by a person, by a calibrated measure or by a machine."""
+    """Set a memory's confidence in one lane."""
 
     id: str
     confidence: float
@@ -129,7 +140,7 @@ class UpdateConfidence:
 
 @dataclass(frozen=True, slots=True)
 class ScheduleReview:
-    """Have somebody look at a memory, from when on; nothing said is at once."""
+    """Queue a memory for review, at once unless `due` is given."""
 
     id: str
     why: str = NEEDS_CONTRADICTION_REVIEW
@@ -138,34 +149,49 @@ class ScheduleReview:
 
 @dataclass(frozen=True, slots=True)
 class LinkDerivedArtifact:
-    """Say that a memory, such as a summary or a document, was made of another; whoever erases that erases it too."""
+    """Record that an artifact, such as a summary, was derived from a memory.
+
+    Erasing the memory erases the artifact too.
+    """
 
     id: str
     artifact: str
 
 
 Operation: TypeAlias = (
-    AssertClaim | AssertFrame | AddArgument | AddIdentityEdge | CloseValidTime | CloseTxTime | UpdateConfidence
-    | ScheduleReview | LinkDerivedArtifact
-)  # fmt: skip
+    AssertClaim
+    | AssertFrame
+    | AddArgument
+    | AddIdentityEdge
+    | CloseValidTime
+    | CloseTxTime
+    | UpdateConfidence
+    | ScheduleReview
+    | LinkDerivedArtifact
+)
 OPERATIONS: Final[Mapping[str, type[Operation]]] = {
-    "assert_claim": AssertClaim, "assert_frame": AssertFrame, "add_argument": AddArgument,
-    "add_identity_edge": AddIdentityEdge, "close_valid_time": CloseValidTime, "close_tx_time": CloseTxTime,
-    "update_confidence": UpdateConfidence, "schedule_review": ScheduleReview,
+    "assert_claim": AssertClaim,
+    "assert_frame": AssertFrame,
+    "add_argument": AddArgument,
+    "add_identity_edge": AddIdentityEdge,
+    "close_valid_time": CloseValidTime,
+    "close_tx_time": CloseTxTime,
+    "update_confidence": UpdateConfidence,
+    "schedule_review": ScheduleReview,
     "link_derived_artifact": LinkDerivedArtifact,
-}  # fmt: skip
+}
 _OPERATION_NAMES: Final = {cls: name for name, cls in OPERATIONS.items()}
 ID_FIELDS: Final = ("id", "src", "dst", "one", "other", "artifact", "sources")
-"""The fields that name memories."""
+"""The fields that hold memory ids."""
 
 
 def get_operation_name(operation: Operation) -> str:
-    """What an operation is called in JSON."""
+    """Return the JSON name of an operation."""
     return _OPERATION_NAMES[type(operation)]
 
 
 def list_memory_ids(operation: Operation) -> tuple[str, ...]:
-    """The memories an operation names."""
+    """Return the memory ids that an operation names."""
     values = (getattr(operation, name, ()) for name in ID_FIELDS)
     return tuple(
         dict.fromkeys(
@@ -177,7 +203,7 @@ def list_memory_ids(operation: Operation) -> tuple[str, ...]:
 
 
 def operation_to_json(operation: Operation) -> dict[str, Any]:
-    """An operation as `read` reads it, without what is as usual."""
+    """Return an operation as a JSON object without default values."""
     body: dict[str, Any] = {"op": get_operation_name(operation)}
     for spec in fields(operation):
         value = getattr(operation, spec.name)
@@ -199,12 +225,12 @@ def _field_to_json(name: str, value: Any) -> Any:
     )
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Parsing
 
 
 @dataclass(frozen=True, slots=True)
 class DeltaClock:
-    """The time at which a delta is read, and the zone of times that name none."""
+    """The current time and the default time zone for parsing a delta."""
 
     now: int
     zone: str | None = None
@@ -212,7 +238,7 @@ class DeltaClock:
 
 @dataclass(frozen=True, slots=True)
 class RefusedOperation:
-    """An operation that will not be done: its number, counted from 1, what it was, and why not."""
+    """A rejected operation: its 1-based number, its name and the reason."""
 
     number: int
     op: str
@@ -228,13 +254,13 @@ class RefusedOperation:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The operations that could be read, by their numbers, and those that could not."""
+    """The parsed operations by number, and those that were rejected."""
 
     operations: Mapping[int, Operation]
     refused: tuple[RefusedOperation, ...] = ()
 
     def require_complete(self) -> tuple[Operation, ...]:
-        """All operations, or an error that names every one that cannot be read: half a delta is never done."""
+        """Return all operations; raise `InvalidInput` if any was rejected or there is none."""
         if self.refused:
             reasons = "; ".join(map(str, self.refused))
             raise InvalidInput(
@@ -249,7 +275,7 @@ OPERATION_HINT: Final = f'An operation is {{"op": …}} with one of {", ".join(O
 
 
 def parse_delta(value: Any, clock: DeltaClock) -> Delta:
-    """A delta from JSON: one operation, a list of them, or an object that holds the list; each is read by itself."""
+    """Parse a delta from JSON: one operation, a list, or an object that holds the list."""
     operations: dict[int, Operation] = {}
     refused: list[RefusedOperation] = []
     for number, item in enumerate(split_operations(value), 1):
@@ -263,7 +289,7 @@ def parse_delta(value: Any, clock: DeltaClock) -> Delta:
 
 
 def split_operations(value: Any) -> Sequence[Any]:
-    """The operations of a delta, still to be read."""
+    """Return the unparsed operations of a delta."""
     if isinstance(value, str):
         value = parse_lenient_json(value)
     if isinstance(value, Mapping):
@@ -276,14 +302,14 @@ def split_operations(value: Any) -> Sequence[Any]:
         )
     if len(value) > MAX_OPERATIONS:
         raise InvalidInput(
-            f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are done at once.",
-            hint="Cut it.",
+            f"The delta has {len(value)} operations; at most {MAX_OPERATIONS} are allowed.",
+            hint="Split it.",
         )
     return value
 
 
 def parse_operation(item: Any, clock: DeltaClock) -> Operation:
-    """One operation from JSON; a field that is missing, unknown or wrong is an error that names it."""
+    """Parse one operation; raise `InvalidInput` naming a missing, unknown or invalid field."""
     if not isinstance(item, Mapping):
         raise InvalidInput(
             f"An operation is an object, not {format_value(item)}.", hint=OPERATION_HINT
@@ -296,7 +322,7 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
     given = {name: value for name, value in item.items() if name != "op" and value is not None}
     if unknown := [name for name in given if name not in specs]:
         raise InvalidInput(
-            f"It has no field {format_value(unknown[0])}; its fields are {', '.join(specs)}."
+            f"Unknown field {format_value(unknown[0])}; the fields are {', '.join(specs)}."
         )
     required = (
         name
@@ -304,7 +330,7 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
         if spec.default is MISSING and spec.default_factory is MISSING
     )
     if missing := [name for name in required if name not in given]:
-        raise InvalidInput(f"It needs the field {missing[0]!r}.")
+        raise InvalidInput(f"The field {missing[0]!r} is required.")
     parsed = cls(
         **{name: _FIELD_PARSERS[name](value, name, clock) for name, value in given.items()}
     )
@@ -313,27 +339,27 @@ def parse_operation(item: Any, clock: DeltaClock) -> Operation:
 
 
 def _check_fields(operation: Operation) -> None:
-    """What must hold between the fields of an operation."""
+    """Check the constraints between the fields of an operation."""
     match operation:
         case AddArgument(src=one, dst=other) | AddIdentityEdge(one=one, other=other) if (
             one == other
         ):
-            raise InvalidInput("A memory does not bear on itself.")
+            raise InvalidInput("A memory cannot be linked to itself.")
         case LinkDerivedArtifact(id=one, artifact=other) if one == other:
-            raise InvalidInput("A memory is not made of itself.")
+            raise InvalidInput("A memory cannot be derived from itself.")
         case AssertClaim(valid_from=int(start), valid_to=int(end)) if start >= end:
             raise InvalidInput("valid_to must be after valid_from.")
         case AssertFrame(roles=roles) if not roles:
-            raise InvalidInput("A frame has at least one role.")
+            raise InvalidInput("A frame needs at least one role.")
         case _:
             return
 
 
-# Fields ---------------------------------------------------------------------------------------------------------------
+# Fields
 
 FieldParser: TypeAlias = Callable[[Any, str, DeltaClock], Any]
 MAX_TEXT_CHARS: Final = 2000
-"""The longest text of an operation, in characters."""
+"""The maximum length of a text field in characters."""
 
 
 def _parse_name(value: Any, name: str, _: DeltaClock) -> str:
@@ -402,9 +428,16 @@ def _parse_meta(value: Any, name: str, _: DeltaClock) -> Mapping[str, Any]:
 
 _TIME_FIELDS: Final = ("valid_from", "valid_to", "at", "due")
 _FIELD_PARSERS: Final[Mapping[str, FieldParser]] = {
-    **dict.fromkeys(ID_FIELDS, _parse_name), **dict.fromkeys(_TIME_FIELDS, _parse_time),
+    **dict.fromkeys(ID_FIELDS, _parse_name),
+    **dict.fromkeys(_TIME_FIELDS, _parse_time),
     **dict.fromkeys(("kind", "type", "method", "why", "predicate"), _parse_name),
-    **dict.fromkeys(("text", "subject", "object"), _parse_text), **dict.fromkeys(("confidence", "strength"), _parse_fraction),
-    "sources": _parse_ids, "roles": _parse_roles, "meta": _parse_meta, "rel": _make_choice_parser(ARGUMENT_RELATIONS), "relation": _make_choice_parser(IDENTITY_RELATIONS),
-    "lane": _make_choice_parser(CONFIDENCE_LANES), "polarity": _make_choice_parser(_POLARITIES),
-}  # fmt: skip
+    **dict.fromkeys(("text", "subject", "object"), _parse_text),
+    **dict.fromkeys(("confidence", "strength"), _parse_fraction),
+    "sources": _parse_ids,
+    "roles": _parse_roles,
+    "meta": _parse_meta,
+    "rel": _make_choice_parser(ARGUMENT_RELATIONS),
+    "relation": _make_choice_parser(IDENTITY_RELATIONS),
+    "lane": _make_choice_parser(CONFIDENCE_LANES),
+    "polarity": _make_choice_parser(_POLARITIES),
+}

@@ -1,7 +1,6 @@
-"""Forgetting: what has faded is given up, a page at a time; the past keeps it, and what is permanent never goes.
+"""Archive faded memories, one page at a time; history is kept and permanent kinds never fade.
 
-A memory that is said again while this happens stays: each page is given up only if nothing was said of it since it was
-weighed, and is weighed again otherwise.
+A page is committed only if none of its memories was mentioned since it was measured.
 """
 
 from __future__ import annotations
@@ -23,19 +22,19 @@ from told.retrieval.listing import find_faded, measure_strengths
 CONSUMER: Final = "forgetting"
 FADED, FORGOTTEN = "faded", "forgotten"
 PAGE: Final = 1000
-"""How many memories are weighed at a time."""
+"""The number of memories measured at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class ForgottenFact:
-    """A memory that was given up, and what it weighed last."""
+    """An archived memory and its last weight."""
 
     fact: Fact
     weight: float
 
 
 def forget_faded(ctx: ReadContext, scope: Scope) -> Flow[tuple[ForgottenFact, ...]]:
-    """Give up everything of a scope that has faded by now, in pages of the scope as it is at the beginning."""
+    """Archive every memory of a scope that has faded, as of the current head."""
     head = yield from call(ctx.store.get_head, scope.account)
     query = exclude_unlisted(
         FactQuery(scope, AsOf(head.seq, ctx.store.mint.now()), show_expired=True, limit=PAGE)
@@ -56,7 +55,7 @@ def forget_faded(ctx: ReadContext, scope: Scope) -> Flow[tuple[ForgottenFact, ..
 def _retract_faded(
     ctx: ReadContext, query: FactQuery, threads: Sequence[str]
 ) -> Flow[Sequence[ForgottenFact]]:
-    """Give up those threads that have faded still, all of them together."""
+    """Retract in one commit the threads that are still faded."""
     latest = replace(query, as_of=AsOf(LATEST, query.as_of.at), limit=None, after=0)
 
     def decide() -> Flow[Sequence[ForgottenFact]]:

@@ -1,27 +1,35 @@
-"""How important turns are, judged by the language model: a consumer that asks about some turns at a time.
+"""Judge the importance of turns with a language model, several turns per request.
 
-What it answers is an entry, a link from the evidence of a turn to its thread whose weight is the score; so it counts
-wherever the turn is by then. A turn that was let go in the meantime comes back if it turns out to be important, and
-one that was erased stays erased.
+A score is stored as a link from the evidence of a turn to its thread, with the score as weight. A
+turn that was dropped as unimportant is restored if its score is high enough; an erased turn stays
+erased.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
-from told.errors import InvalidInput, LLMError, ToldError
+from told.errors import InvalidInput, LLMError
 from told.extraction.prompting import ask_llm, fence_as_data, load_prompt
 from told.flow import Flow, call
 from told.ingest.context import WriteContext, WritePlan, commit_plan
-from told.ingest.queue import PERMANENT_STATUSES, REDACTED_ERROR, CursorConflict, run_exclusive
+from told.ledger import consumer
 from told.ledger.commit import retry_on_conflict
-from told.ledger.consumer import Failure, catch_failure
+from told.ledger.consumer import (
+    Consumer,
+    Failure,
+    Job,
+    JobBatch,
+    check_cursor,
+    drain,
+    get_cursor_name,
+)
 from told.maintenance.tail import (
     IMPORTANCE,
     build_restore_draft,
-    get_cursor_name,
     load_judgements,
     resolve_importance,
     select_retracted_threads,
@@ -29,16 +37,16 @@ from told.maintenance.tail import (
 from told.model.entry import Draft, Entry, Linked, Observed
 from told.model.fact import NEVER, NODE, QUARANTINE, Fact
 from told.model.scope import Scope
-from told.ports import LLM, CursorStep, EntryIntact, Fault, Guard, Store, ThreadAt
+from told.ports import LLM, CursorStep, EntryIntact, Guard, Store, ThreadAt
 from told.text.tokens import make_snippet, parse_lenient_json
 
 CONSUMER: Final = "judging"
 PAGE: Final = 256
 MAX_WAITING: Final = 1000
-"""So many turns may wait for others to be asked about with."""
+"""The number of pending turns at which partial batches are asked too."""
 
 MAX_TURN_CHARS: Final = 1000
-"""How many characters of a turn a model is shown; the rest rarely changes what it is worth."""
+"""The number of characters of a turn that the model sees."""
 
 MAX_NUMBER: Final = 1e9
 JUDGED_ROLES: Final = ("user", "assistant")
@@ -62,7 +70,7 @@ RESPONSE_SCHEMA: Final[Mapping[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedTurn:
-    """A turn to be judged: where its evidence stands, which it is, its scope and its words."""
+    """A turn without a score: the position and id of its evidence, its scope, role and text."""
 
     seq: int
     evidence: str
@@ -73,7 +81,7 @@ class UnjudgedTurn:
 
 @dataclass(frozen=True, slots=True)
 class JudgeResult:
-    """How many turns were judged, how many came back for it, and what stopped the judge."""
+    """The number of judged and restored turns, and the failure that stopped the judge."""
 
     turns: int = 0
     restored: int = 0
@@ -85,6 +93,9 @@ class JudgeResult:
         )
 
 
+Turns = Sequence[UnjudgedTurn]
+
+
 def judge_turns(
     ctx: WriteContext,
     account: str,
@@ -92,95 +103,91 @@ def judge_turns(
     *,
     full_only: bool = False,
 ) -> Flow[JudgeResult]:
-    """Ask about every turn of some scopes, or of all, that nobody was asked about yet, never about two in one question.
+    """Judge every unjudged turn of some scopes, or of all; a request never mixes scopes.
 
-    It stops where the model is down and passes over what it garbles. With `full` only as many turns at a time as one
-    question may hold: fewer are left for later, until too many wait. Whoever else in this process would ask the same
-    waits until it is answered.
+    With `full_only`, ask only full batches until too many turns are pending.
     """
-    llm = ctx.extraction.background_llm
-    if llm is None or not ctx.settings.judge or (scopes is not None and not scopes):
+    if (
+        ctx.extraction.background_llm is None
+        or not ctx.settings.judge
+        or (scopes is not None and not scopes)
+    ):
         return JudgeResult()
-    return (
-        yield from run_exclusive(
-            ctx.extraction.mutex, _judge_backlog(ctx, llm, account, scopes, full_only=full_only)
-        )
+    judge = make_judge_consumer(ctx, account, scopes, full_only=full_only)
+    run = yield from drain(ctx.store, account, judge)
+    return sum(run.results, JudgeResult(failure=run.failure))
+
+
+def make_judge_consumer(
+    ctx: WriteContext,
+    account: str,
+    scopes: Sequence[Scope] | None = None,
+    *,
+    full_only: bool = False,
+) -> Consumer[Turns, JudgeResult]:
+    """Build the consumer that judges turns."""
+    return Consumer(
+        name=CONSUMER,
+        load_batch=partial(_load_questions, ctx, account, scopes, full_only=full_only),
+        process=partial(_judge_batch, ctx),
+        attempts=ctx.settings.consumer_attempts,
+        mutex=ctx.extraction.mutex,
     )
 
 
-def _judge_backlog(
-    ctx: WriteContext, llm: LLM, account: str, scopes: Sequence[Scope] | None, *, full_only: bool
-) -> Flow[JudgeResult]:
-    total, has_more = JudgeResult(), True
-    after = yield from _load_start_cursor(ctx.store, account, scopes)
-    while has_more:
-        backlog = yield from _load_backlog(ctx.store, account, scopes, after)
-        questions = backlog.build_questions(
-            ctx.settings.judge_batch, full_only=full_only and not backlog.has_more
-        )
-        try:
-            result = yield from _ask_questions(ctx, llm, questions)
-        except CursorConflict:
-            continue
-        total += result
-        if result.failure is not None:
-            return total
-        yield from _advance_cursors(ctx.store, account, scopes, backlog.compute_cursor(questions))
-        after, has_more = backlog.last_seq, backlog.has_more
-    return total
-
-
-# What waits -----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class JudgeQuestion:
-    """Turns of one scope that are asked about together, and the step that goes past them."""
-
-    turns: Sequence[UnjudgedTurn]
-    step: CursorStep
+# Pending turns
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeBacklog:
-    """The turns that wait, by scope, with how far each has come; how far was looked, and whether there may be more."""
+    """The pending turns and the cursor of each scope, and how far the ledger was scanned."""
 
-    turns: Mapping[Scope, Sequence[UnjudgedTurn]]
+    turns: Mapping[Scope, Turns]
     cursors: Mapping[Scope, int]
     last_seq: int
     has_more: bool
 
-    def build_questions(self, max_turns: int, *, full_only: bool) -> list[JudgeQuestion]:
-        """What to ask, so many turns at a time, or only questions that are as long as that."""
-        questions: list[JudgeQuestion] = []
+    def build_questions(self, max_turns: int, *, full_only: bool) -> list[Job[Turns]]:
+        """Split the turns into one job per request."""
+        questions: list[Job[Turns]] = []
         for scope, turns in self.turns.items():
-            before = self.cursors[scope]
-            for start in range(
-                0, len(turns) - max_turns + 1 if full_only else len(turns), max_turns
-            ):
+            name, before = get_cursor_name(CONSUMER, scope), self.cursors[scope]
+            end = len(turns) - max_turns + 1 if full_only else len(turns)
+            for start in range(0, end, max_turns):
                 page = turns[start : start + max_turns]
-                questions.append(
-                    JudgeQuestion(
-                        page, CursorStep(get_cursor_name(CONSUMER, scope), before, page[-1].seq)
-                    )
-                )
-                before = page[-1].seq
+                after = page[-1].seq
+                seqs = [turn.seq for turn in page]
+                questions.append(Job(page, CursorStep(name, before, after), seqs))
+                before = after
         return questions
 
-    def compute_cursor(self, answered: Sequence[JudgeQuestion]) -> int:
-        """The position up to which nothing waits any more once these are answered."""
-        answered_seqs = {turn.seq for question in answered for turn in question.turns}
+    def compute_cursor(self, questions: Sequence[Job[Turns]]) -> int:
+        """Return the position before which every turn is in one of these questions."""
+        asked_seqs = {seq for question in questions for seq in question.seqs}
         remaining = (
             turn.seq
             for turns in self.turns.values()
             for turn in turns
-            if turn.seq not in answered_seqs
+            if turn.seq not in asked_seqs
         )
         return min(remaining, default=self.last_seq + 1) - 1
 
 
+def _load_questions(
+    ctx: WriteContext, account: str, scopes: Sequence[Scope] | None, *, full_only: bool
+) -> Flow[JobBatch[Turns]]:
+    after = yield from _load_start_cursor(ctx.store, account, scopes)
+    backlog = yield from _load_backlog(ctx.store, account, scopes, after)
+    questions = backlog.build_questions(
+        ctx.settings.judge_batch, full_only=full_only and not backlog.has_more
+    )
+    names = [CONSUMER] if scopes is None else [get_cursor_name(CONSUMER, scope) for scope in scopes]
+    cursors = dict.fromkeys(names, backlog.compute_cursor(questions))
+    return JobBatch(questions, cursors, is_last=not backlog.has_more)
+
+
 def _load_start_cursor(store: Store, account: str, scopes: Sequence[Scope] | None) -> Flow[int]:
-    """The position up to which nothing waits in any of these scopes."""
+    """Return the position before which no turn of these scopes is pending."""
     after = yield from call(store.get_cursor, account, CONSUMER)
     scope_cursor = NEVER
     for scope in scopes or ():
@@ -194,7 +201,7 @@ def _load_start_cursor(store: Store, account: str, scopes: Sequence[Scope] | Non
 def _load_backlog(
     store: Store, account: str, scopes: Sequence[Scope] | None, after: int
 ) -> Flow[JudgeBacklog]:
-    """The next turns that wait to be judged, no more than a good many."""
+    """Load the next pending turns, about `MAX_WAITING` at most."""
     scope_filter = None if scopes is None else frozenset(scopes)
     turns: dict[Scope, list[UnjudgedTurn]] = {}
     cursors: dict[Scope, int] = {}
@@ -216,43 +223,6 @@ def _load_backlog(
     return JudgeBacklog(turns, cursors, after, count >= MAX_WAITING)
 
 
-def _ask_questions(
-    ctx: WriteContext, llm: LLM, questions: Sequence[JudgeQuestion]
-) -> Flow[JudgeResult]:
-    """Ask one question after the other, until the model fails in a way that may pass."""
-    total = JudgeResult()
-    for question in questions:
-        outcome = yield from catch_failure(_judge_batch(ctx, llm, question.turns, question.step))
-        if isinstance(outcome, JudgeResult):
-            total += outcome
-        elif isinstance(outcome.error, CursorConflict):
-            raise outcome.error
-        else:
-            account = question.turns[0].scope.account
-            attempts = yield from _record_failure(
-                ctx.store, account, question.turns[0].seq, outcome
-            )
-            if attempts < ctx.settings.consumer_attempts and _is_transient(outcome):
-                return total + JudgeResult(failure=outcome)
-            yield from call(
-                ctx.store.update_consumer,
-                account,
-                question.step.consumer,
-                cursor=question.step.after,
-            )
-    return total
-
-
-def _advance_cursors(
-    store: Store, account: str, scopes: Sequence[Scope] | None, end: int
-) -> Flow[None]:
-    """Remember that nothing waits up to a position, in some scopes or in all."""
-    names = [CONSUMER] if scopes is None else [get_cursor_name(CONSUMER, scope) for scope in scopes]
-    for name in names:
-        if (yield from call(store.get_cursor, account, name)) < end:
-            yield from call(store.update_consumer, account, name, cursor=end)
-
-
 def _parse_turns(entries: Sequence[Entry]) -> Iterator[UnjudgedTurn]:
     for entry in entries:
         match entry.draft:
@@ -265,13 +235,14 @@ def _parse_turns(entries: Sequence[Entry]) -> Iterator[UnjudgedTurn]:
                 pass
 
 
-# Asking ---------------------------------------------------------------------------------------------------------------
+# Requests
 
 
-def _judge_batch(
-    ctx: WriteContext, llm: LLM, turns: Sequence[UnjudgedTurn], step: CursorStep | None
-) -> Flow[JudgeResult]:
-    """Ask about those turns that stand for something, and keep what the model says, together with the step."""
+def _judge_batch(ctx: WriteContext, turns: Turns, step: CursorStep | None) -> Flow[JudgeResult]:
+    """Ask the model about the turns that have no score yet and commit the scores with the step."""
+    llm = ctx.extraction.background_llm
+    if llm is None:
+        raise LLMError("No language model is configured.")
     account = turns[0].scope.account
     facts_by_evidence = yield from _load_turn_facts(ctx.store, account, turns)
     existing_scores = yield from load_judgements(
@@ -285,27 +256,21 @@ def _judge_batch(
     scores = (yield from _ask_for_scores(llm, unjudged)) if unjudged else {}
 
     def decide() -> Flow[JudgeResult]:
-        if (
-            step is not None
-            and (yield from call(ctx.store.get_cursor, account, step.consumer)) != step.before
-        ):
-            raise CursorConflict
+        yield from check_cursor(ctx.store, account, step)
         plan, score_count, restored = yield from _plan_scores(ctx, llm, unjudged, scores)
         yield from commit_plan(ctx, turns[0].scope, plan, step=step)
         return JudgeResult(score_count, restored)
 
-    result = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-    yield from _resolve_faults(ctx.store, account, [turn.seq for turn in turns])
-    return result
+    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
 
 
 def _use_current_text(turn: UnjudgedTurn, fact: Fact) -> UnjudgedTurn:
-    """A turn in the words it has now; who corrected them does not want the old ones judged."""
+    """Return the turn with its current text if it was corrected."""
     return turn if fact.evidence == turn.evidence else replace(turn, text=fact.text)
 
 
 def _ask_for_scores(llm: LLM, turns: Sequence[UnjudgedTurn]) -> Flow[Mapping[str, float]]:
-    """What the model says each of these turns is worth, by evidence; an answer that gives no score is an error."""
+    """Ask the model for scores by evidence id; raise `LLMError` if the reply has none."""
     lines = [
         f"{number}. {turn.role}: {make_snippet(turn.text, MAX_TURN_CHARS)}"
         for number, turn in enumerate(turns, 1)
@@ -320,7 +285,7 @@ def _ask_for_scores(llm: LLM, turns: Sequence[UnjudgedTurn]) -> Flow[Mapping[str
 
 
 def parse_scores(reply: str, count: int) -> dict[int, float]:
-    """The scores of an answer by the number of the turn, in whichever of the usual shapes, each from 0 to 1."""
+    """Parse the scores in a reply by turn number, clamped to 0..1; accept several JSON shapes."""
     try:
         data = parse_lenient_json(reply)
     except InvalidInput:
@@ -346,7 +311,7 @@ def parse_scores(reply: str, count: int) -> dict[int, float]:
 
 
 def _parse_score(position: object, item: object) -> tuple[int, float] | None:
-    """One score with the number of its turn, which is its place unless it says another."""
+    """Parse one score and its turn number, which defaults to its position."""
     value = item
     if isinstance(item, Mapping):
         position = next(
@@ -367,15 +332,15 @@ def _parse_number(value: object) -> float | None:
     return number if abs(number) < MAX_NUMBER else None
 
 
-# Keeping what it says -------------------------------------------------------------------------------------------------
+# Scores
 
 
 def _load_turn_facts(
     store: Store, account: str, turns: Sequence[UnjudgedTurn]
 ) -> Flow[Mapping[str, Fact]]:
-    """The latest version of the thread that stands for each of these turns, held or not, by evidence.
+    """Return the latest version of each turn's fact, current or retracted, by evidence id.
 
-    A turn that the gate kept out has none, nor has one that was erased, nor one of which everything was given up.
+    Turns that were gated out, erased or fully retracted have none.
     """
     versions = yield from call(
         store.find_versions, account, evidence=[turn.evidence for turn in turns]
@@ -397,9 +362,9 @@ def _load_turn_facts(
 def _plan_scores(
     ctx: WriteContext, llm: LLM, turns: Sequence[UnjudgedTurn], scores: Mapping[str, float]
 ) -> Flow[tuple[WritePlan, int, int]]:
-    """The links that keep the scores, and the threads that come back for theirs; how many there are of each.
+    """Plan the score links and restored threads; return the plan and the count of each.
 
-    What somebody gave up for another reason than being unimportant is nobody's to judge any more.
+    Turns retracted for any reason other than being unimportant are not judged.
     """
     plan, count, restored = WritePlan([], [], []), 0, 0
     if not turns:
@@ -445,67 +410,32 @@ def _plan_scores(
     return plan, count, restored
 
 
-# Looking after what failed --------------------------------------------------------------------------------------------
-
-
-def _is_transient(failure: Failure) -> bool:
-    """Whether the cause may pass by itself; a request that a provider refuses as such will be refused again."""
-    error = failure.error
-    return not isinstance(error, ToldError) or error.detail.get("status") not in PERMANENT_STATUSES
-
-
-def _record_failure(store: Store, account: str, seq: int, failure: Failure) -> Flow[int]:
-    """Keep a failure; how often it has failed by now."""
-    detail = failure.error.detail if isinstance(failure.error, ToldError) else {}
-    yield from call(
-        store.record_fault, account, CONSUMER, seq, str(failure), str(detail.get("raw") or "")
-    )
-    return max(
-        (fault.attempts for fault in (yield from _load_faults(store, account, [seq]))), default=1
-    )
-
-
-def _resolve_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
-    faults = yield from _load_faults(store, account, seqs)
-    if faults:
-        yield from call(store.clear_faults, account, [fault.id for fault in faults])
-
-
-def _load_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[list[Fault]]:
-    faults = yield from call(store.list_faults, account)
-    return [fault for fault in faults if fault.consumer == CONSUMER and fault.seq in seqs]
+# Faults
 
 
 def retry_faults(
     ctx: WriteContext, account: str, fault_ids: Sequence[int]
 ) -> Flow[tuple[int, int]]:
-    """Ask again about what was passed over; how many of these faults are mended, and how many are not."""
-    faults = yield from call(ctx.store.list_faults, account)
-    selected = [
-        fault
-        for fault in faults
-        if fault.consumer == CONSUMER and (not fault_ids or fault.id in fault_ids)
-    ]
-    unresolved, llm = 0, ctx.extraction.background_llm
-    for fault in selected:
-        entries = yield from call(ctx.store.scan_entries, account, fault.seq - 1, PAGE)
-        candidates = list(_parse_turns(entries))
-        turns = [turn for turn in candidates if turn.scope == candidates[0].scope][
-            : ctx.settings.judge_batch
-        ]
-        if not turns or turns[0].seq != fault.seq:
-            yield from call(ctx.store.clear_faults, account, [fault.id])
-        elif llm is None or isinstance(
-            (yield from catch_failure(_judge_batch(ctx, llm, turns, None))), Failure
-        ):
-            unresolved += 1
-    return len(selected) - unresolved, unresolved
+    """Judge again the turns of faults; return how many faults are resolved and how many remain."""
+    judge = make_judge_consumer(ctx, account)
+    load_job = partial(_load_job_at, ctx, account)
+    return (yield from consumer.retry_faults(ctx.store, account, judge, fault_ids, load_job))
+
+
+def _load_job_at(ctx: WriteContext, account: str, seq: int) -> Flow[Job[Turns] | None]:
+    """Return the question that starts at a position, or None if that turn no longer exists."""
+    entries = yield from call(ctx.store.scan_entries, account, seq - 1, PAGE)
+    candidates = list(_parse_turns(entries))
+    turns = [turn for turn in candidates if turn.scope == candidates[0].scope]
+    turns = turns[: ctx.settings.judge_batch]
+    if not turns or turns[0].seq != seq:
+        return None
+    return Job(turns, seqs=[turn.seq for turn in turns])
 
 
 def redact_faults(store: Store, account: str, seqs: Collection[int]) -> Flow[None]:
-    """Take a model's answer out of every fault that may speak of entries that are to be erased."""
+    """Redact the faults whose reply may quote entries that are to be erased."""
     last = max(seqs, default=0)
-    for fault in (yield from call(store.list_faults, account)):
-        if fault.consumer == CONSUMER and fault.raw and fault.seq <= last:
-            yield from call(store.clear_faults, account, [fault.id])
-            yield from call(store.record_fault, account, CONSUMER, fault.seq, REDACTED_ERROR)
+    faults = yield from consumer.select_faults(store, account, CONSUMER)
+    stale = [fault for fault in faults if fault.raw and fault.seq <= last]
+    yield from consumer.redact_faults(store, account, stale)

@@ -1,21 +1,30 @@
-"""Reconsolidation: what was recalled is taken from the queue and reflected on, with what it belongs to.
+"""Reconsolidation: review recalled memories from the task queue together with related memories.
 
-Nothing runs by itself: somebody asks for it. A task is taken for a while; whoever fails leaves it for the next look,
-and what fails time and again is a fault and leaves the queue. A review that nobody has settled stays in it.
+It runs only on request. A task is leased while it is processed; a failed task is retried after its
+lease expires, and becomes a fault when its attempts are used up. Open reviews stay in the queue.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
-from told.errors import ToldError
 from told.flow import Flow, call
 from told.ids import canonical_json, sha256
 from told.ingest.context import WriteContext
-from told.ingest.queue import REDACTED_ERROR, UNREADABLE_REPLY
-from told.ledger.consumer import Failure, catch_failure
+from told.ledger.consumer import (
+    UNREADABLE_REPLY,
+    Consumer,
+    Failure,
+    Job,
+    JobBatch,
+    drain,
+    record_unreadable,
+    redact_faults,
+    select_faults,
+)
 from told.maintenance.delta_apply import NEEDS_REVIEW, DeltaAuthor, DeltaResult, apply_operations
 from told.maintenance.deltas import NEEDS_CONTRADICTION_REVIEW, Operation
 from told.maintenance.reflection import (
@@ -29,18 +38,18 @@ from told.maintenance.reflection import (
 from told.model.beliefs import CONTRADICTS, Trust
 from told.model.fact import NEVER, Fact, Link
 from told.model.query import AccessBatch, ReviewReason, ReviewTask
-from told.ports import LLM, Fault, Store, Usage
+from told.ports import LLM, CursorStep, Store, Usage
 
 CONSUMER: Final = "reconsolidation"
 REVIEW_INTERVAL_US: Final = 7 * DAY_US
-"""After how long a review that nobody has settled is due again."""
+"""The time until an open review is due again."""
 
 SECOND_US: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class ReconsolidationResult:
-    """What a look into the queue came to: how many memories were thought over, what was done, and what went wrong."""
+    """The result of a run: reviewed and failed tasks, applied operations, events and warnings."""
 
     tasks: int = 0
     failed: int = 0
@@ -61,51 +70,52 @@ class ReconsolidationResult:
 
 
 def reconsolidate(ctx: WriteContext, account: str, limit: int) -> Flow[ReconsolidationResult]:
-    """Think over what is due, the most urgent first and at most so many, a few at a time."""
-    total, count = ReconsolidationResult(), 0
+    """Review at most `limit` due memories, the most urgent first."""
+    remaining = limit
     lease = ctx.settings.reconsolidate_lease * SECOND_US
-    while count < limit:
-        batch_size = min(ctx.settings.reconsolidate_batch, limit - count)
-        tasks = yield from call(
-            ctx.store.claim_tasks, account, ctx.id_generator.now(), batch_size, lease
-        )
-        if not tasks:
-            break
-        count += len(tasks)
-        for task in tasks:
-            total += yield from _process_task(ctx, account, task)
-    return total
 
+    def lease_tasks() -> Flow[JobBatch[ReviewTask] | None]:
+        nonlocal remaining
+        batch_size = min(ctx.settings.reconsolidate_batch, remaining)
+        if batch_size <= 0:
+            return None
+        now = ctx.id_generator.now()
+        tasks = yield from call(ctx.store.claim_tasks, account, now, batch_size, lease)
+        remaining -= len(tasks)
+        return JobBatch([Job(task, lease=task) for task in tasks]) if tasks else None
 
-def _process_task(ctx: WriteContext, account: str, task: ReviewTask) -> Flow[ReconsolidationResult]:
-    """Think a memory over; a failure leaves it taken until its lease is over, the last one makes it a fault."""
-    outcome = yield from catch_failure(review_memory(ctx, account, task))
-    if not isinstance(outcome, Failure):
-        yield from call(ctx.store.complete_tasks, account, [task.id])
-        return replace(outcome, tasks=1)
-    if task.attempts >= ctx.settings.consumer_attempts:
-        yield from _record_fault(
-            ctx.store, account, task.thread, str(outcome), _get_raw_reply(outcome)
-        )
-        yield from call(ctx.store.complete_tasks, account, [task.id])
-    return ReconsolidationResult(
-        failed=1, warnings=(f"The memory {task.thread} could not be thought over: {outcome}",)
+    def find_fault_seq(task: ReviewTask) -> Flow[int | None]:
+        fact = yield from call(ctx.store.get_fact, account, task.thread)
+        return None if fact is None else fact.seq
+
+    reviewer: Consumer[ReviewTask, ReconsolidationResult] = Consumer(
+        name=CONSUMER,
+        load_batch=lease_tasks,
+        process=partial(_review_task, ctx, account),
+        find_fault_seq=find_fault_seq,
+        attempts=ctx.settings.consumer_attempts,
     )
+    run = yield from drain(ctx.store, account, reviewer)
+    return sum((_to_task_result(*outcome) for outcome in run.outcomes), ReconsolidationResult())
 
 
-def _get_raw_reply(failure: Failure) -> str:
-    detail = failure.error.detail if isinstance(failure.error, ToldError) else {}
-    return str(detail.get("raw") or "")
+def _to_task_result(
+    task: ReviewTask, outcome: ReconsolidationResult | Failure
+) -> ReconsolidationResult:
+    if isinstance(outcome, Failure):
+        warning = f"The memory {task.thread} could not be reviewed: {outcome}"
+        return ReconsolidationResult(failed=1, warnings=(warning,))
+    return replace(outcome, tasks=1)
 
 
-def _record_fault(store: Store, account: str, thread: str, error: str, raw: str) -> Flow[None]:
-    fact = yield from call(store.get_fact, account, thread)
-    if fact is not None:
-        yield from call(store.record_fault, account, CONSUMER, fact.seq, error, raw)
+def _review_task(
+    ctx: WriteContext, account: str, task: ReviewTask, _: CursorStep | None
+) -> Flow[ReconsolidationResult]:
+    return review_memory(ctx, account, task)
 
 
 def review_memory(ctx: WriteContext, account: str, task: ReviewTask) -> Flow[ReconsolidationResult]:
-    """Reflect on a memory and apply what comes of it: by rules, then by a model if one is to be asked."""
+    """Review a memory by rules, then with the model if one is configured, and apply the changes."""
     fact = yield from call(ctx.store.get_fact, account, task.thread)
     if fact is None:
         return ReconsolidationResult()
@@ -138,11 +148,11 @@ def _to_result(delta_result: DeltaResult) -> ReconsolidationResult:
     )
 
 
-# With a model ---------------------------------------------------------------------------------------------------------
+# Model proposals
 
 
 def choose_reflection_llm(ctx: WriteContext) -> LLM | None:
-    """The model that reflects, if one is to."""
+    """Return the model to reflect with, or None if only rules apply."""
     return (
         None
         if ctx.settings.reflect == "rules"
@@ -153,7 +163,7 @@ def choose_reflection_llm(ctx: WriteContext) -> LLM | None:
 def _apply_proposals(
     ctx: WriteContext, account: str, fact: Fact, inputs: ReflectionInput, now: int
 ) -> Flow[ReconsolidationResult]:
-    """Ask a model about several memories that it has not seen as they are now."""
+    """Ask the model for operations, unless it has seen these versions of the memories."""
     llm = choose_reflection_llm(ctx)
     if (
         llm is None
@@ -167,13 +177,8 @@ def _apply_proposals(
         warnings=tuple(f"Refused: operation {refusal}" for refusal in proposal.refused),
     )
     if proposal.unreadable_reply:
-        yield from call(
-            ctx.store.record_fault,
-            account,
-            CONSUMER,
-            fact.seq,
-            UNREADABLE_REPLY,
-            proposal.unreadable_reply,
+        yield from record_unreadable(
+            ctx.store, account, CONSUMER, fact.seq, [proposal.unreadable_reply]
         )
         return result + ReconsolidationResult(warnings=(UNREADABLE_REPLY,))
     if proposal.operations:
@@ -199,15 +204,15 @@ def _is_already_reviewed(
 
 
 def _compute_digest(inputs: ReflectionInput, llm: LLM) -> bytes:
-    """What a model was shown, as a hash of positions."""
+    """Return a hash of the model and the fact versions it was shown."""
     return sha256(canonical_json([llm.model, [fact.seq for fact in inputs.facts]]))
 
 
-# Reviews --------------------------------------------------------------------------------------------------------------
+# Reviews
 
 
 def _requeue_review(ctx: WriteContext, account: str, fact: Fact, now: int) -> Flow[None]:
-    """Keep a review in the queue for as long as there is a reason for it."""
+    """Queue a review again if a reason for it remains."""
     links = yield from call(ctx.store.find_links, account, [fact.id])
     review_reasons = collect_review_reasons(links).get(fact.id, ())
     rivals = {
@@ -226,7 +231,7 @@ def _requeue_review(ctx: WriteContext, account: str, fact: Fact, now: int) -> Fl
 
 
 def collect_review_reasons(links: Sequence[Link]) -> Mapping[str, tuple[str, ...]]:
-    """Why somebody is to look at each of some memories."""
+    """Return the open review reasons of each memory."""
     reasons_by_fact: dict[str, tuple[str, ...]] = {}
     for link in links:
         if link.rel == NEEDS_REVIEW and link.until == NEVER:
@@ -237,13 +242,10 @@ def collect_review_reasons(links: Sequence[Link]) -> Mapping[str, tuple[str, ...
     return reasons_by_fact
 
 
-# Looking after what failed --------------------------------------------------------------------------------------------
+# Faults
 
 
 def redact_reflection_faults(store: Store, account: str) -> Flow[None]:
-    """Take every answer of a model out of the faults of reflection: it may speak of what is to be erased."""
-    faults: Sequence[Fault] = yield from call(store.list_faults, account)
-    for fault in faults:
-        if fault.consumer == CONSUMER and fault.raw:
-            yield from call(store.clear_faults, account, [fault.id])
-            yield from call(store.record_fault, account, CONSUMER, fault.seq, REDACTED_ERROR)
+    """Redact every fault with a model reply, since it may quote text that is to be erased."""
+    faults = yield from select_faults(store, account, CONSUMER)
+    yield from redact_faults(store, account, [fault for fault in faults if fault.raw])

@@ -1,9 +1,8 @@
-"""Reflection without a model: what memories of one subject and predicate say when they are looked at together.
+"""Reflect on related memories, by rules and with a model.
 
-Four rules, each careful never to say more than is there: the same twice may be one, two that cannot both be true
-contradict each other and somebody should look, what belonged to a session that is long over should be looked at too,
-and what happened on three different days is a pattern. What links say already is not said again, so reflecting twice
-is reflecting once.
+The rules report possible duplicates, contradictions to review, stale session memories, and events
+that recur on three days as patterns. Existing links are not repeated, so reflecting again has no
+effect.
 """
 
 from __future__ import annotations
@@ -68,10 +67,10 @@ from told.text.similarity import (
 from told.text.tokens import extract_query_terms, format_value, parse_lenient_json
 
 MAX_FACTS: Final = 200
-"""How many memories are looked at together."""
+"""The maximum number of memories to reflect on together."""
 
 MAX_REPEATS: Final = 64
-"""How many times of saying something again are looked up."""
+"""The maximum number of repetitions to look up."""
 
 SEARCH_DEPTH: Final = 20
 MAX_TERMS: Final = 64
@@ -79,9 +78,9 @@ MAX_TERMS: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class ReflectionInput:
-    """Memories to reflect on, in ledger order, the links that touch them, and on which days each was said.
+    """Memories in ledger order, their links, and the days each was stated.
 
-    `gone` are memories that something here was derived from and that are held no more.
+    `missing_sources` are sources of these memories that are no longer current.
     """
 
     facts: tuple[Fact, ...] = ()
@@ -93,7 +92,7 @@ class ReflectionInput:
 def load_reflection_input(
     store: Store, fact: Fact, now: int, zone: str | None = None
 ) -> Flow[ReflectionInput]:
-    """Everything to be reflected on together with a memory, in exactly its scope."""
+    """Load a memory and everything in exactly its scope to reflect on with it."""
     seeds = (yield from _load_claims(store, fact, now)) if fact.kind == TURN else [fact]
     facts_by_id = {seed.id: seed for seed in seeds if seed.kind not in UNLISTED_KINDS}
     for seed in seeds:
@@ -123,7 +122,7 @@ def load_reflection_input(
 
 
 def _load_claims(store: Store, turn: Fact, now: int) -> Flow[list[Fact]]:
-    """What is held of what was taken from a turn, where it was said."""
+    """Return the current claims extracted from a turn in its scope."""
     if turn.evidence is None:
         return []
     versions = yield from call(store.find_versions, turn.scope.account, evidence=[turn.evidence])
@@ -141,7 +140,7 @@ def _is_current(fact: Fact, now: int) -> bool:
 
 
 def _load_same_predicate(store: Store, seed: Fact, now: int) -> Flow[Sequence[Fact]]:
-    """What is held of the same subject under the same predicate, its siblings and its opposites."""
+    """Return current facts of the subject with the same, sibling or opposite predicates."""
     if seed.subject is None or seed.predicate is None:
         return ()
     predicates = (*get_sibling_predicates(seed.predicate), *OPPOSITES.get(seed.predicate, ()))
@@ -150,7 +149,7 @@ def _load_same_predicate(store: Store, seed: Fact, now: int) -> Flow[Sequence[Fa
 
 
 def _load_same_text(store: Store, seed: Fact, now: int) -> Flow[Sequence[Fact]]:
-    """What is held in the same words."""
+    """Return current facts with the same text."""
     terms = tuple(dict.fromkeys(extract_query_terms(seed.text)))[:MAX_TERMS]
     if not terms:
         return ()
@@ -171,7 +170,7 @@ def _load_same_text(store: Store, seed: Fact, now: int) -> Flow[Sequence[Fact]]:
 def _find_missing_sources(
     store: Store, account: str, facts: Sequence[Fact], links: Sequence[Link]
 ) -> Flow[frozenset[str]]:
-    """What these memories were derived from and that is held no more."""
+    """Return the sources of these memories that are no longer current."""
     fact_ids = {fact.id for fact in facts}
     sources = {
         link.dst for link in links if link.rel == DERIVED_FROM and link.src in fact_ids
@@ -183,13 +182,13 @@ def _find_missing_sources(
     return frozenset(missing)
 
 
-# Days -----------------------------------------------------------------------------------------------------------------
+# Days
 
 
 def _load_days(
     store: Store, facts: Sequence[Fact], links: Sequence[Link], zone: str | None
 ) -> Flow[Mapping[str, frozenset[date]]]:
-    """On which days each memory was said, the first time and again."""
+    """Return the days on which each memory was stated or repeated."""
     days = {fact.id: {to_local_day(get_event_time(fact), zone)} for fact in facts}
     repeats = [
         link for link in links if link.rel == SUPPORTS and _is_repeat(link) and link.dst in days
@@ -204,14 +203,14 @@ def _load_days(
 
 
 def _is_repeat(link: Link) -> bool:
-    """Whether a link is a witness as the user is one; what a tool repeats tells nothing of the user."""
+    """Return whether a link records a repetition by the user, not by a tool."""
     return dict(link.meta) == REPEAT_META
 
 
 def _load_said_times(
     store: Store, account: str, evidence: Sequence[str]
 ) -> Flow[Mapping[str, int]]:
-    """When each piece of evidence was said."""
+    """Return when each piece of evidence was said."""
     times: dict[str, int] = {}
     if not evidence:
         return times
@@ -224,14 +223,14 @@ def _load_said_times(
 
 
 def get_event_time(fact: Fact) -> int:
-    """When what a memory speaks of was: the time it holds from where that was said, else when it was said."""
+    """Return when a fact happened: its explicit valid time, or else when it was said."""
     if fact.precision != "open" and fact.valid_from > -NEVER:
         return fact.valid_from
     return fact.created_at if fact.said_at is None else fact.said_at
 
 
 def to_local_day(at: int, zone: str | None) -> date:
-    """The day of an instant."""
+    """Return the local date of an instant."""
     return to_zone(at, zone).date()
 
 
@@ -239,10 +238,10 @@ AUTHOR: Final = "reflect"
 PATTERN: Final = "pattern"
 RECURS: Final = "recurs"
 MIN_PATTERN_DAYS: Final = 3
-"""On how many different days something happens that is a pattern."""
+"""The number of different days that make an event a pattern."""
 
 EVENT_KINDS: Final = frozenset({"event", "case", "memory"})
-"""Kinds whose coming back tells something; that somebody still lives in Rome does not."""
+"""The kinds whose repetition is informative."""
 
 DUPLICATE_STRENGTH: Final = 0.5
 DAY_US: Final = 86_400_000_000
@@ -253,7 +252,7 @@ ORPHANED_REASON: Final = "what it was made of is held no more"
 
 @dataclass(frozen=True, slots=True)
 class _ExistingLinks:
-    """What links say already."""
+    """The relations, reviews and derivations that are already recorded."""
 
     relations: dict[frozenset[str], set[str]]
     reviews: set[tuple[str, str]]
@@ -261,14 +260,14 @@ class _ExistingLinks:
     pattern_sources: set[str]
 
     def relations_between(self, left: Fact, right: Fact) -> set[str]:
-        """By which relations two memories are bound, either way."""
+        """Return the relations between two memories in either direction."""
         return self.relations.get(frozenset((left.id, right.id)), set())
 
 
 def reflect_by_rules(
     inputs: ReflectionInput, ontology: Ontology, now: int
 ) -> tuple[Operation, ...]:
-    """What is to be done about some memories."""
+    """Return the operations that the rules propose."""
     existing = _index_links(inputs.links)
     claims = [fact for fact in inputs.facts if fact.kind != PATTERN]
     return (
@@ -296,7 +295,7 @@ def _index_links(links: Iterable[Link]) -> _ExistingLinks:
 
 
 def _sort_by_trust(left: Fact, right: Fact) -> tuple[Fact, Fact]:
-    """The memory that is trusted more, of equals the later, before the other."""
+    """Return the more trusted memory first, or the later one if they are equal."""
     first, second = sorted(
         (left, right),
         key=lambda fact: (trust_of_source(fact), get_event_time(fact), fact.seq),
@@ -305,11 +304,11 @@ def _sort_by_trust(left: Fact, right: Fact) -> tuple[Fact, Fact]:
     return first, second
 
 
-# The rules ------------------------------------------------------------------------------------------------------------
+# Rules
 
 
 def _find_orphans(inputs: ReflectionInput, existing: _ExistingLinks) -> Iterator[Operation]:
-    """What reflection made of memories none of which is held any more is given up with them."""
+    """Retract reflections whose sources are all gone."""
     for fact in inputs.facts:
         sources = {source for derived, source in existing.derivations if derived == fact.id}
         if fact.author.startswith(AUTHOR) and sources and sources <= inputs.missing_sources:
@@ -319,7 +318,7 @@ def _find_orphans(inputs: ReflectionInput, existing: _ExistingLinks) -> Iterator
 def _find_duplicates(
     facts: Sequence[Fact], inputs: ReflectionInput, existing: _ExistingLinks
 ) -> Iterator[Operation]:
-    """Two that say the same may be one; what happened on two days happened twice."""
+    """Link memories that say the same, unless they are events of different days."""
     for group in _group_facts(facts, _make_statement_key):
         for left, right in combinations(group, 2):
             separate_events = (
@@ -334,7 +333,7 @@ def _find_duplicates(
 
 
 def _group_facts(facts: Iterable[Fact], key: Callable[[Fact], Hashable]) -> list[list[Fact]]:
-    """The memories that have something in common, in order."""
+    """Group memories by a key, in order."""
     groups: dict[Hashable, list[Fact]] = {}
     for fact in facts:
         groups.setdefault(key(fact), []).append(fact)
@@ -342,14 +341,14 @@ def _group_facts(facts: Iterable[Fact], key: Callable[[Fact], Hashable]) -> list
 
 
 def _make_statement_key(fact: Fact) -> Hashable:
-    """What a memory says, in whichever form its words are."""
+    """Return a key for the statement of a memory, independent of word forms."""
     return fact.subject, fact.predicate, stem_words(fact.object or fact.text)
 
 
 def _find_contradictions(
     facts: Sequence[Fact], existing: _ExistingLinks, now: int
 ) -> Iterator[Operation]:
-    """Two that cannot both be true contradict each other, and somebody should look at the one that counts."""
+    """Link incompatible memories and schedule a review of the preferred one."""
     current = [fact for fact in facts if not is_ended(fact, now) and not is_tentative(fact, now)]
     for left, right in _find_suspect_pairs(current, existing):
         relations = existing.relations_between(left, right)
@@ -370,7 +369,7 @@ def _find_contradictions(
 def _find_suspect_pairs(
     facts: Sequence[Fact], existing: _ExistingLinks
 ) -> Iterator[tuple[Fact, Fact]]:
-    """The pairs that may contradict each other: of one thing, of one slot with room for one, or known to."""
+    """Yield pairs that may contradict: same object, same single-valued slot, or known to."""
     single = [
         fact
         for fact in facts
@@ -419,7 +418,7 @@ def _are_incompatible(left: Fact, right: Fact) -> bool:
 def _find_stale_sessions(
     facts: Sequence[Fact], existing: _ExistingLinks, ontology: Ontology, now: int
 ) -> Iterator[Operation]:
-    """What belongs to a session that has been over for longer than its half-life should be looked at."""
+    """Schedule reviews of session memories older than their half-life."""
     for fact in facts:
         kind = ontology.get(fact.kind)
         if kind is None or not (kind.name in SESSION_KINDS or kind.tier in TRANSIENT_TIERS):
@@ -433,7 +432,7 @@ def _find_stale_sessions(
 def _find_patterns(
     facts: Sequence[Fact], inputs: ReflectionInput, existing: _ExistingLinks
 ) -> Iterator[Operation]:
-    """What the user said happened on three different days or more is a pattern, derived from every time it was told."""
+    """Assert a pattern for each user event that occurred on at least three days."""
     for group in _group_facts(filter(_is_repeatable_event, facts), _make_statement_key):
         days = sorted(set().union(*(inputs.days[fact.id] for fact in group)))
         if len(days) < MIN_PATTERN_DAYS or any(
@@ -456,7 +455,7 @@ def _find_patterns(
 
 
 def _is_repeatable_event(fact: Fact) -> bool:
-    """Whether a memory tells of something that can come back, by the user's own account."""
+    """Return whether a memory is an event that the user asserted."""
     is_event = fact.kind in EVENT_KINDS or fact.predicate == "habit"
     is_question = fact.text.rstrip().endswith("?")
     return (
@@ -468,7 +467,7 @@ def _is_repeatable_event(fact: Fact) -> bool:
 
 
 def _describe_event(fact: Fact) -> str:
-    """What was done, without when."""
+    """Describe an event without its time."""
     if fact.predicate is None or fact.object is None:
         return fact.text.strip().rstrip(".!")
     verb = fact.predicate.replace("_", " ")
@@ -481,20 +480,27 @@ def _describe_event(fact: Fact) -> str:
 
 
 MAX_IDENTITY_CONFIDENCE: Final = 0.9
-"""The surest a model is about who is who: what is near in meaning is often only related."""
+"""The maximum confidence of identity edges that a model proposes."""
 
 PROPOSAL_SCHEMA: Final[Mapping[str, Any]] = {
-    "type": "object", "required": ["operations"],
-    "properties": {"operations": {"type": "array", "items": {
-        "type": "object", "required": ["op"],
-        "properties": {"op": {"type": "string", "enum": list(deltas.OPERATIONS)}},
-    }}},
-}  # fmt: skip
+    "type": "object",
+    "required": ["operations"],
+    "properties": {
+        "operations": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["op"],
+                "properties": {"op": {"type": "string", "enum": list(deltas.OPERATIONS)}},
+            },
+        }
+    },
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ReflectionProposal:
-    """What a model proposes that stands up, what does not, and its whole answer where that cannot be read."""
+    """The accepted and rejected operations of a model, and its reply if unreadable."""
 
     operations: tuple[Operation, ...] = ()
     refused: tuple[RefusedOperation, ...] = ()
@@ -505,7 +511,7 @@ class ReflectionProposal:
 def propose_operations(
     llm: LLM, facts: Sequence[Fact], now: int, zone: str | None = None
 ) -> Flow[ReflectionProposal]:
-    """Ask a model what follows from some memories; one that is down is an `LLMError`."""
+    """Ask a model for operations; raise `LLMError` if it is not available."""
     reply, usage = yield from ask_llm(
         llm, load_prompt("reflect"), format_memories(facts), PROPOSAL_SCHEMA
     )
@@ -514,11 +520,12 @@ def propose_operations(
 
 
 def format_memories(facts: Sequence[Fact]) -> str:
-    """The memories as data, each on a line with its number, its day and who said it."""
+    """Format memories as fenced data lines with number, day, trust and text."""
     return fence_as_data(
         "memories",
         (
-            f"{number}. [{format_iso(fact.updated_at)[:10]}] [{trust_of_source(fact).label}] {' '.join(fact.text.split())}"
+            f"{number}. [{format_iso(fact.updated_at)[:10]}] [{trust_of_source(fact).label}] "
+            f"{' '.join(fact.text.split())}"
             for number, fact in enumerate(facts, 1)
         ),
     )
@@ -527,7 +534,7 @@ def format_memories(facts: Sequence[Fact]) -> str:
 def check_proposal(
     reply: str, facts: Sequence[Fact], author: DeltaAuthor, clock: DeltaClock
 ) -> ReflectionProposal:
-    """What of an answer may be done; each operation is judged by itself."""
+    """Validate each operation of a reply and return the accepted and rejected ones."""
     try:
         data = parse_lenient_json(reply)
         items = deltas.split_operations(data)
@@ -552,7 +559,7 @@ def check_proposal(
 
 
 def _resolve_numbers(item: Any, facts: Sequence[Fact]) -> Any:
-    """An operation with the ids of memories in the place of their numbers."""
+    """Replace memory numbers in an operation with ids."""
     if not isinstance(item, Mapping):
         return item
     return {
@@ -576,21 +583,21 @@ def _resolve_ids(value: Any, facts: Sequence[Fact]) -> Any:
 def _find_proposal_objection(
     operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor
 ) -> str:
-    """Why a proposal is not done, or nothing."""
+    """Return why a proposed operation is rejected, or an empty string."""
     unknown = [thread for thread in deltas.list_memory_ids(operation) if thread not in facts]
     if unknown:
         return f"it names {unknown[0]}"
     match operation:
         case UpdateConfidence(lane=lane) if lane != "machine":
-            return f"a model does not speak for the {lane} lane"
+            return f"a model may not set the {lane} lane"
         case AddArgument(rel=rel, dst=dst) if rel == SUPERSEDES and not may_replace(
             author.trust, trust_of_claim(facts[dst])
         ):
-            return "a model supersedes nothing that is trusted more than a guess"
+            return "a model may not supersede a more trusted memory"
         case LinkDerivedArtifact(artifact=artifact) if not facts[artifact].author.startswith(
             AUTHOR
         ):
-            return "only what reflection made can be said to be made of another"
+            return "only a memory created by reflection can be a derived artifact"
         case AssertClaim(text=text, sources=sources, subject=subject, object=value):
             claim_text = " ".join(part for part in (text, subject, value) if part)
             return _find_grounding_error(claim_text, sources, facts) or find_objection(
@@ -605,26 +612,26 @@ def _find_proposal_objection(
 
 
 def _find_grounding_error(text: str, sources: Sequence[str], facts: Mapping[str, Fact]) -> str:
-    """Why a text is not made of the words of its sources, or nothing."""
+    """Return why a text is not grounded in its sources, or an empty string."""
     source_texts = [f"{facts[source].text} {facts[source].subject or ''}" for source in sources]
     if not source_texts:
-        return "it names no source"
+        return "it has no source"
     new_names = extract_names(f". {text}") - frozenset().union(
         *(extract_names(f". {source_text}") for source_text in source_texts)
     )
     return (
         ""
         if is_grounded(text, *source_texts) and not new_names
-        else "its words are not those of its sources"
+        else "it is not grounded in its sources"
     )
 
 
 def _limit_operation(
     operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor, now: int
 ) -> Operation:
-    """A proposal no surer and no more urgent than a model may be.
+    """Limit the confidence and urgency of a proposed operation.
 
-    What a read takes for a contradiction hides one of its sides, so of what is trusted more a model only rebuts.
+    A contradiction hides one side on read, so against a more trusted memory it becomes a rebuttal.
     """
     match operation:
         case ScheduleReview(due=due):

@@ -1,13 +1,15 @@
-"""The registry: what a user said and what the agent answered, filed together once both are cold.
+"""Summaries of long turns, and the registry that files cold turns as exchanges.
 
-An exchange is no more than links from its turns to an id of its own, the user's turn first. No text is repeated and no
-turn is lost to search; a turn that is erased takes its link along.
+An exchange is a user turn with the agent's reply. It is stored as links from its turns to an
+exchange id, the user's turn first. No text is copied, turns stay searchable, and erasing a turn
+erases its link.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import takewhile
 from typing import Any, Final, TypeGuard
 
@@ -15,14 +17,12 @@ from told.errors import Conflict, LLMError
 from told.extraction.prompting import ask_llm, fence_as_data, load_prompt
 from told.flow import Flow, call
 from told.ingest.context import WriteContext, WritePlan, commit_plan
-from told.ingest.queue import run_exclusive
-from told.ledger.commit import retry_on_conflict
-from told.ledger.consumer import Failure, catch_failure
+from told.ledger import consumer
+from told.ledger.consumer import Consumer, Job, JobBatch, drain, get_cursor_name, skip_step
 from told.maintenance.tail import (
     AUTHOR,
     find_retracted_turns,
     find_tail_start,
-    get_cursor_name,
     load_importance,
 )
 from told.maintenance.tail import STAGE as TAIL
@@ -30,20 +30,18 @@ from told.model.entry import Draft, Linked, Verb
 from told.model.fact import NEVER, Fact
 from told.model.salience import MINUTE_US, is_cold
 from told.model.scope import Scope
-from told.ports import LLM, CursorStep, EntryIntact, Fault, Guard, Store, StoredTurn, ThreadAt
+from told.ports import LLM, CursorStep, EntryIntact, Guard, Store, StoredTurn, ThreadAt
 from told.text.dates import format_iso
 from told.text.importance import INFORMATIVE_SCORE, extract_summary
 from told.text.tokens import make_snippet
 
 SUMMARY_STAGE: Final = "summaries"
 SUMMARY: Final = "summary"
-"""The relation from evidence to the thread of its turn whose metadata holds what a model made of it in short."""
-
-NO_TURN: Final = (0, None)
+"""The relation from evidence to the thread of its turn; its metadata holds the summary."""
 
 
 def load_summaries(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, str]]:
-    """What a model last wrote of these turns, by thread; not what it wrote of words that were corrected since."""
+    """Return the latest summaries by thread, except those of text that was corrected since."""
     evidence_by_thread = {turn.id: turn.evidence or turn.id for turn in turns}
     links = yield from call(store.find_links, account, list(evidence_by_thread))
     summary_links = (
@@ -56,68 +54,57 @@ def load_summaries(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Ma
 
 
 def get_summary(turn: Fact, summaries_by_thread: Mapping[str, str], max_chars: int) -> str:
-    """A turn in short: what a model wrote of it, else its most telling sentences."""
+    """Return the model's summary of a turn, or else its most informative sentences."""
     return summaries_by_thread.get(turn.id) or extract_summary(turn.text, max_chars)
 
 
 def summarise_turns(ctx: WriteContext, scope: Scope) -> Flow[tuple[int, tuple[str, ...]]]:
-    """Ask the model about every long turn that has left the tail; how many it wrote of, and what went wrong.
-
-    A turn it cannot be asked about is a fault; where it is down altogether the rest waits for the next time.
-    """
-    llm = ctx.extraction.background_llm
-    if llm is None or not ctx.settings.summarise:
+    """Summarise every long turn that has left the tail; return the count and warnings."""
+    if ctx.extraction.background_llm is None or not ctx.settings.summarise:
         return 0, ()
-    return (yield from run_exclusive(ctx.extraction.mutex, _summarise_pending(ctx, llm, scope)))
+    end = yield from call(ctx.store.get_cursor, scope.account, get_cursor_name(TAIL, scope))
+    load_batch = partial(_load_long_turn, ctx, scope, end)
+    run = yield from drain(ctx.store, scope.account, _make_summary_consumer(ctx, load_batch))
+    warnings = () if run.failure is None else (f"Not summarised yet: {run.failure}",)
+    return len(run.results), warnings
 
 
-def _summarise_pending(
-    ctx: WriteContext, llm: LLM, scope: Scope
-) -> Flow[tuple[int, tuple[str, ...]]]:
-    store, account, name = ctx.store, scope.account, get_cursor_name(SUMMARY_STAGE, scope)
-    end = yield from call(store.get_cursor, account, get_cursor_name(TAIL, scope))
-    count = 0
-    while True:
-        before = yield from call(store.get_cursor, account, name)
-        turns = yield from call(
-            store.list_turns, scope, before, end + 1, ctx.settings.consumer_batch
-        )
-        if not turns:
-            return count, ()
-        retracted = yield from find_retracted_turns(store, account, [turn.fact for turn in turns])
-        active = (turn for turn in turns if turn.fact.id not in retracted)
-        position, long_turn = next(
-            (turn for turn in active if len(turn.fact.text) > ctx.settings.summary_chars), NO_TURN
-        )
-        step = CursorStep(name, before, turns[-1].said_seq if long_turn is None else position)
-        outcome = yield from catch_failure(_process_next(ctx, llm, scope, long_turn, step))
-        if isinstance(outcome, Failure):
-            assert long_turn is not None
-            if (
-                yield from _record_failure(ctx, account, long_turn, outcome)
-            ) < ctx.settings.consumer_attempts:
-                return count, (f"Not summarised yet: {outcome}",)
-            yield from call(store.update_consumer, account, name, cursor=step.after)
-        else:
-            count += outcome
-
-
-def _process_next(
-    ctx: WriteContext, llm: LLM, scope: Scope, turn: Fact | None, step: CursorStep
-) -> Flow[int]:
-    """Go past some turns, the last of which is long and not yet summarised."""
-    summaries: Mapping[str, str] = (
-        {} if turn is None else (yield from load_summaries(ctx.store, scope.account, [turn]))
+def _make_summary_consumer(
+    ctx: WriteContext, load_batch: Callable[[], Flow[JobBatch[Fact] | None]]
+) -> Consumer[Fact, None]:
+    return Consumer(
+        name=SUMMARY_STAGE,
+        load_batch=load_batch,
+        process=partial(_write_summary, ctx),
+        attempts=ctx.settings.consumer_attempts,
+        skips_permanent=False,
+        keeps_replies=False,
+        mutex=ctx.extraction.mutex,
     )
-    if turn is None or turn.id in summaries:
-        yield from call(ctx.store.update_consumer, scope.account, step.consumer, cursor=step.after)
-        return 0
-    yield from _write_summary(ctx, llm, turn, step)
-    return 1
 
 
-def _write_summary(ctx: WriteContext, llm: LLM, turn: Fact, step: CursorStep | None) -> Flow[None]:
-    """Ask about one turn and keep the answer; what was erased or changed meanwhile is left alone."""
+def _load_long_turn(ctx: WriteContext, scope: Scope, end: int) -> Flow[JobBatch[Fact] | None]:
+    """Return the next long turn without a summary before a position, if the next page has one."""
+    store, account, name = ctx.store, scope.account, get_cursor_name(SUMMARY_STAGE, scope)
+    before = yield from call(store.get_cursor, account, name)
+    turns = yield from call(store.list_turns, scope, before, end + 1, ctx.settings.consumer_batch)
+    if not turns:
+        return None
+    facts = [turn.fact for turn in turns]
+    retracted = yield from find_retracted_turns(store, account, facts)
+    for seq, turn in turns:
+        if turn.id not in retracted and len(turn.text) > ctx.settings.summary_chars:
+            if (yield from load_summaries(store, account, [turn])):
+                return JobBatch(cursors={name: seq})
+            return JobBatch([Job(turn, CursorStep(name, before, seq), (turn.seq,))])
+    return JobBatch(cursors={name: turns[-1].said_seq})
+
+
+def _write_summary(ctx: WriteContext, turn: Fact, step: CursorStep | None) -> Flow[None]:
+    """Summarise one turn and commit the summary, unless the turn was changed or erased since."""
+    llm = ctx.extraction.background_llm
+    if llm is None:
+        raise LLMError("No language model is configured.")
     text = yield from _ask_for_summary(llm, turn, ctx.settings.summary_chars)
     link = Linked(turn.evidence or turn.id, SUMMARY, turn.id, meta={"text": text})
     guards: list[Guard] = [ThreadAt(turn.id, turn.seq), EntryIntact(turn.seq)]
@@ -126,15 +113,8 @@ def _write_summary(ctx: WriteContext, llm: LLM, turn: Fact, step: CursorStep | N
             ctx, turn.scope, WritePlan([Draft(link, turn.scope, llm.model)], guards, []), step=step
         )
     except Conflict:
-        if (
-            step is not None
-            and (yield from call(ctx.store.get_cursor, turn.scope.account, step.consumer))
-            == step.before
-        ):
-            yield from call(
-                ctx.store.update_consumer, turn.scope.account, step.consumer, cursor=step.after
-            )
-    yield from _resolve_faults(ctx.store, turn.scope.account, turn.seq)
+        if step is not None:
+            yield from skip_step(ctx.store, turn.scope.account, step)
 
 
 def _ask_for_summary(llm: LLM, turn: Fact, max_chars: int) -> Flow[str]:
@@ -147,70 +127,36 @@ def _ask_for_summary(llm: LLM, turn: Fact, max_chars: int) -> Flow[str]:
     return text if len(text) <= max_chars else make_snippet(text, max_chars)
 
 
-# Looking after what failed --------------------------------------------------------------------------------------------
-
-
-def _record_failure(ctx: WriteContext, account: str, turn: Fact, failure: Failure) -> Flow[int]:
-    """Keep a failure; how often the turn has failed by now."""
-    yield from call(ctx.store.record_fault, account, SUMMARY_STAGE, turn.seq, str(failure))
-    return max(
-        (fault.attempts for fault in (yield from load_faults(ctx.store, account, [turn.seq]))),
-        default=1,
-    )
-
-
-def _resolve_faults(store: Store, account: str, seq: int) -> Flow[None]:
-    faults = yield from load_faults(store, account, [seq])
-    if faults:
-        yield from call(store.clear_faults, account, [fault.id for fault in faults])
-
-
-def load_faults(store: Store, account: str, seqs: Iterable[int]) -> Flow[list[Fault]]:
-    """The failures about these turns."""
-    wanted_seqs = set(seqs)
-    faults = yield from call(store.list_faults, account)
-    return [
-        fault for fault in faults if fault.consumer == SUMMARY_STAGE and fault.seq in wanted_seqs
-    ]
-
-
 def retry_faults(
     ctx: WriteContext, account: str, fault_ids: Sequence[int]
 ) -> Flow[tuple[int, int]]:
-    """Ask again about what failed; how many of these faults are mended, and how many are not."""
-    faults = yield from call(ctx.store.list_faults, account)
-    selected = [
-        fault
-        for fault in faults
-        if fault.consumer == SUMMARY_STAGE and (not fault_ids or fault.id in fault_ids)
-    ]
-    llm, unresolved = ctx.extraction.background_llm, 0
-    for fault in selected:
-        turns = yield from call(ctx.store.find_versions, account, seqs=[fault.seq])
-        turn = turns[0] if turns else None
-        outcome = (
-            None
-            if turn is None or llm is None
-            else (yield from catch_failure(_write_summary(ctx, llm, turn, None)))
-        )
-        if turn is None:
-            yield from call(ctx.store.clear_faults, account, [fault.id])
-        elif llm is None or isinstance(outcome, Failure):
-            unresolved += 1
-    return len(selected) - unresolved, unresolved
+    """Summarise again the turns of faults; return how many faults are resolved and remain."""
 
+    def load_nothing() -> Flow[JobBatch[Fact] | None]:
+        yield from ()
+        return None
+
+    def load_job(seq: int) -> Flow[Job[Fact] | None]:
+        turns = yield from call(ctx.store.find_versions, account, seqs=[seq])
+        return Job(turns[0], seqs=(seq,)) if turns else None
+
+    summariser = _make_summary_consumer(ctx, load_nothing)
+    return (yield from consumer.retry_faults(ctx.store, account, summariser, fault_ids, load_job))
+
+
+# Exchanges
 
 STAGE, CAP = "registry", "cap"
 IN_EXCHANGE = "in_exchange"
-"""The relation from a turn to the exchange it is filed under; the weight is what the turn was worth then."""
+"""The relation from a turn to its exchange; the weight is the importance when it was filed."""
 
 Exchange = tuple[Fact, ...]
 
 
 def pair_turns(turns: Iterable[Fact], minutes: float) -> list[Exchange]:
-    """Turns in order as exchanges: each user's turn with the agent's next one, if that comes soon enough.
+    """Pair each user turn with the agent turn right after it, if that came within `minutes`.
 
-    Of several turns of the same side in a row, the two that stand next to each other are a pair and the others alone.
+    All other turns are exchanges of one turn.
     """
     exchanges: list[Exchange] = []
     for turn in turns:
@@ -224,15 +170,12 @@ def pair_turns(turns: Iterable[Fact], minutes: float) -> list[Exchange]:
 
 
 def get_said_at(turn: Fact) -> int:
-    """When a turn was said, as far as anybody knows."""
+    """Return when a turn was said, or else when it was stored."""
     return turn.created_at if turn.said_at is None else turn.said_at
 
 
-# Filing ---------------------------------------------------------------------------------------------------------------
-
-
 def file_exchanges(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flow[int]:
-    """File every exchange that is cold and has left the tail, or with force all there are; how many were new."""
+    """File every cold exchange outside the tail, or all of them with `force`; return the count."""
     settings, now = ctx.settings, ctx.id_generator.now()
     end = NEVER if force else (yield from find_tail_start(ctx.store, scope, settings.tail_size))
 
@@ -243,24 +186,23 @@ def file_exchanges(ctx: WriteContext, scope: Scope, *, force: bool = False) -> F
         )
         return turn.said_seq < end and is_aged
 
-    total = 0
-    while (
-        page_count := (
-            yield from retry_on_conflict(
-                settings.conflict_retries, lambda: _file_page(ctx, scope, is_ready)
-            )
-        )
-    ) is not None:
-        total += page_count
-    return total
+    filing: Consumer[Sequence[Exchange], int] = Consumer(
+        name=STAGE,
+        load_batch=partial(_load_ready_exchanges, ctx, scope, is_ready),
+        process=partial(_commit_exchanges, ctx, scope),
+        conflict_attempts=settings.conflict_retries,
+    )
+    run = yield from drain(ctx.store, scope.account, filing)
+    run.raise_failure()
+    return sum(run.results)
 
 
-def _file_page(
+def _load_ready_exchanges(
     ctx: WriteContext, scope: Scope, is_ready: Callable[[StoredTurn], bool]
-) -> Flow[int | None]:
-    """File the exchanges of the next few turns that are ready; None where nothing is left to go past.
+) -> Flow[JobBatch[Sequence[Exchange]] | None]:
+    """Return the exchanges of the next page of turns that are ready to file.
 
-    A user's turn at the very end of a full page waits for the page after it, which may begin with the answer.
+    A user turn at the end of a full page is left for the next page, which may start with the reply.
     """
     store, account, name = ctx.store, scope.account, get_cursor_name(STAGE, scope)
     page_size = max(ctx.settings.consumer_batch, 2)
@@ -285,15 +227,13 @@ def _file_page(
     completed = list(takewhile(lambda turn: turn.fact.id in ready_ids - unfiled_ids, turns))
     if not completed:
         return None
-    step = CursorStep(name, before, completed[-1].said_seq)
-    yield from _commit_exchanges(ctx, scope, chosen, step)
-    return len(chosen)
+    return JobBatch([Job(chosen, CursorStep(name, before, completed[-1].said_seq))])
 
 
 def _commit_exchanges(
     ctx: WriteContext, scope: Scope, chosen: Sequence[Exchange], step: CursorStep | None
-) -> Flow[None]:
-    """Commit the links of some exchanges, together with the step that goes past them."""
+) -> Flow[int]:
+    """Commit the links of some exchanges with the cursor step; return how many there are."""
     turns = [turn for exchange in chosen for turn in exchange]
     importance_by_id = yield from load_importance(ctx.store, scope.account, turns)
     drafts: list[Draft] = []
@@ -305,10 +245,11 @@ def _commit_exchanges(
         ]
     guards: list[Guard] = [ThreadAt(turn.id, turn.seq) for turn in turns]
     yield from commit_plan(ctx, scope, WritePlan(drafts, guards, []), step=step)
+    return len(chosen)
 
 
 def _load_unfiled(store: Store, account: str, turns: Sequence[StoredTurn]) -> Flow[list[Fact]]:
-    """Those of these turns that wait to be filed: they are in no exchange, and not passed over in silence."""
+    """Return the turns that are in no exchange and not fully retracted."""
     facts = [turn.fact for turn in turns]
     exchange_ids = yield from load_exchange_ids(store, account, facts)
     retracted = yield from find_retracted_turns(store, account, facts)
@@ -316,17 +257,17 @@ def _load_unfiled(store: Store, account: str, turns: Sequence[StoredTurn]) -> Fl
 
 
 def load_exchange_ids(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, str]]:
-    """The exchange of each of these turns that has one."""
+    """Return the exchange id of each turn that has one."""
     threads = {turn.id for turn in turns}
     links = yield from call(store.find_links, account, list(threads))
     return {link.src: link.dst for link in links if link.rel == IN_EXCHANGE and link.src in threads}
 
 
-# The cap of the index -------------------------------------------------------------------------------------------------
+# Index size
 
 
 def enforce_index_cap(ctx: WriteContext, scope: Scope) -> Flow[int]:
-    """File what the index holds beyond its cap before it is cold, the oldest unimportant exchanges first."""
+    """File the oldest, least important exchanges early while the index is over its cap."""
     max_turns = ctx.settings.index_most
     if not max_turns:
         return 0
@@ -341,7 +282,7 @@ def enforce_index_cap(ctx: WriteContext, scope: Scope) -> Flow[int]:
 def _file_oldest(
     ctx: WriteContext, scope: Scope, end: int, excess: int, max_importance: float
 ) -> Flow[int]:
-    """File the oldest exchanges worth less than this until so many turns are out of the index."""
+    """File the oldest exchanges below an importance until `excess` turns are out of the index."""
     store, account, page_size = ctx.store, scope.account, max(ctx.settings.consumer_batch, 2)
     after, total = (yield from call(store.get_cursor, account, get_cursor_name(STAGE, scope))), 0
     while excess > 0 and (
@@ -371,7 +312,7 @@ def _file_oldest(
 
 
 def count_unfiled(ctx: WriteContext, scope: Scope, end: int) -> Flow[tuple[int, int]]:
-    """How many turns before a position are in the index and not filed yet, and how many of them are cold."""
+    """Count the unfiled turns before a position, and how many of them are cold."""
     settings, now, name = ctx.settings, ctx.id_generator.now(), get_cursor_name(STAGE, scope)
     after = yield from call(ctx.store.get_cursor, scope.account, name)
     count = cold_count = 0
@@ -388,12 +329,12 @@ def count_unfiled(ctx: WriteContext, scope: Scope, end: int) -> Flow[tuple[int, 
     return count, cold_count
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Reading
 
 
 @dataclass(frozen=True, slots=True)
 class FiledExchange:
-    """An exchange as it is held now: its turns, the user's first, what the best of them is worth, and in short."""
+    """An exchange: its current turns, the highest importance among them, and a summary."""
 
     id: str
     turns: Exchange
@@ -401,7 +342,7 @@ class FiledExchange:
     summary: str
 
     def as_dict(self) -> dict[str, Any]:
-        """The exchange as JSON."""
+        """Return the exchange as a JSON object."""
         text_by_role = {turn.role: turn.text for turn in reversed(self.turns)}
         return {
             "id": self.id,
@@ -417,7 +358,7 @@ class FiledExchange:
 def load_newest(
     ctx: WriteContext, scopes: Sequence[Scope], limit: int
 ) -> Flow[list[FiledExchange]]:
-    """The exchanges of these scopes that were said last, the newest first."""
+    """Return the newest exchanges of some scopes, newest first."""
     ids: dict[str, int] = {}
     for scope in scopes:
         ids.update((yield from _load_last_exchanges(ctx, scope, limit)))
@@ -426,12 +367,12 @@ def load_newest(
 
 
 def count_exchanges(ctx: WriteContext, scope: Scope) -> Flow[int]:
-    """How many exchanges exactly this scope has of which something is held."""
+    """Count the exchanges of exactly this scope that have a current turn."""
     return len((yield from _load_last_exchanges(ctx, scope, NEVER)))
 
 
 def _load_last_exchanges(ctx: WriteContext, scope: Scope, limit: int) -> Flow[Mapping[str, int]]:
-    """The exchanges of a scope that were said last, each with the position of its newest turn."""
+    """Return the newest exchanges of a scope, each with the position of its newest turn."""
     ids: dict[str, int] = {}
     before, page_size = NEVER, ctx.settings.consumer_batch
     while len(ids) < limit and (
@@ -450,7 +391,7 @@ def _load_last_exchanges(ctx: WriteContext, scope: Scope, limit: int) -> Flow[Ma
 def _load_exchanges(
     ctx: WriteContext, account: str, ids: Sequence[str]
 ) -> Flow[list[FiledExchange]]:
-    """Exchanges as their links tell them; what is no longer held is left out."""
+    """Load exchanges from their links, without turns that are no longer current."""
     members: dict[str, list[Fact]] = {}
     for id_ in ids:
         for entry in (yield from call(ctx.store.scan_entries, account, thread=id_)):
@@ -482,7 +423,7 @@ def _load_exchanges(
 
 
 def _is_exchange_link(verb: Verb | None) -> TypeGuard[Linked]:
-    """Whether an entry says which exchange a turn belongs to."""
+    """Return whether an entry links a turn to its exchange."""
     return isinstance(verb, Linked) and verb.rel == IN_EXCHANGE
 
 

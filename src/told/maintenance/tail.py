@@ -1,17 +1,19 @@
-"""The tail of a conversation: its newest turns, as the ledger has them, and what becomes of those that leave it.
+"""The tail of a conversation: its newest turns, and what happens when a turn leaves it.
 
-A turn that leaves the tail stays in the index if it is important enough. Otherwise it is retracted: its evidence stays,
-and a model that later finds it important brings it back.
+An important turn stays in the index. Any other turn is retracted; its evidence is kept, and a later
+judgement by a model can restore it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from told.flow import Flow, call
 from told.ingest.context import WriteContext, WritePlan, commit_plan
 from told.ledger.commit import retry_on_conflict
+from told.ledger.consumer import Consumer, Job, JobBatch, drain, get_cursor_name
 from told.model.entry import Asserted, Draft, Entry, Retracted
 from told.model.fact import TURN, Fact
 from told.model.query import LATEST, AsOf
@@ -24,7 +26,7 @@ AS_OF_LATEST = AsOf(LATEST, 0)
 
 
 def find_retracted_turns(store: Store, account: str, turns: Iterable[Fact]) -> Flow[frozenset[str]]:
-    """The threads of those turns of which nothing is held any more that was taken from them."""
+    """Return the threads of turns whose derived facts were all retracted."""
     evidence = {turn.evidence for turn in turns if turn.kind == TURN and turn.evidence is not None}
     return (
         select_retracted_threads(
@@ -36,7 +38,7 @@ def find_retracted_turns(store: Store, account: str, turns: Iterable[Fact]) -> F
 
 
 def select_retracted_threads(versions: Iterable[Fact]) -> frozenset[str]:
-    """The threads of such turns among all versions of all that was taken from some evidence."""
+    """Select the fully retracted turns from all versions of the facts of some evidence."""
     groups = group_by_evidence(versions, AS_OF_LATEST, {}).values()
     return frozenset(
         group.turn.id for group in groups if group.turn is not None and group.is_fully_retracted
@@ -44,11 +46,11 @@ def select_retracted_threads(versions: Iterable[Fact]) -> frozenset[str]:
 
 
 IMPORTANCE = "importance"
-"""The relation from evidence to the thread of its turn whose weight is what a model judged it to be worth."""
+"""The relation from evidence to the thread of its turn; its weight is the judged importance."""
 
 
 def load_importance(store: Store, account: str, turns: Sequence[Fact]) -> Flow[Mapping[str, float]]:
-    """How important each of these turns is, by thread; one that a claim was taken from tells something."""
+    """Return the importance of turns by thread; a turn with a claim is at least informative."""
     judgements = yield from load_judgements(store, account, [turn.id for turn in turns])
     unjudged = [
         turn for turn in turns if stated_importance(turn.meta) is None and turn.id not in judgements
@@ -67,7 +69,7 @@ def load_importance(store: Store, account: str, turns: Sequence[Fact]) -> Flow[M
 def load_judgements(
     store: Store, account: str, threads: Sequence[str]
 ) -> Flow[Mapping[str, float]]:
-    """What a model last said these threads are worth, as far as it was asked."""
+    """Return the latest score a model gave each thread, if any."""
     thread_ids = set(threads)
     links = yield from call(store.find_links, account, list(threads))
     ordered_links = sorted(
@@ -78,7 +80,7 @@ def load_judgements(
 
 
 def resolve_importance(turn: Fact, judgement: float | None, *, has_claim: bool = False) -> float:
-    """How important one turn is, given what a model judged and whether a claim was taken from it."""
+    """Return the importance of a turn: stated by the caller, judged by a model, or computed."""
     stated_value = stated_importance(turn.meta)
     if stated_value is not None or judgement is not None:
         return stated_value if stated_value is not None else judgement or 0.0
@@ -90,12 +92,12 @@ STAGE = "tail"
 UNIMPORTANT = "unimportant"
 AUTHOR = "told"
 DROPPABLE_KINDS = frozenset({"memory", TURN})
-"""The kinds of turns that may be let go; who says of what kind something is wants it kept."""
+"""The kinds that may be dropped; a turn with an explicit kind is kept."""
 
 
 @dataclass(frozen=True, slots=True)
 class TailResult:
-    """How many turns left the tail, and how many of them were not important enough to stay."""
+    """The number of turns that left the tail, and of those that were dropped."""
 
     turns: int = 0
     dropped: int = 0
@@ -104,58 +106,67 @@ class TailResult:
         return TailResult(self.turns + other.turns, self.dropped + other.dropped)
 
 
-def get_cursor_name(stage: str, scope: Scope) -> str:
-    """The name of a stage's cursor for one scope; a store forgets it when nothing of the scope is left."""
-    return f"{stage}:{scope.digest()}"
-
-
 def find_tail_start(store: Store, scope: Scope, size: int) -> Flow[int]:
-    """The ledger position at which the tail of a scope begins; what is before it has left."""
+    """Return the ledger position where the tail of a scope starts."""
     newest = yield from call(store.list_turns, scope, limit=size, newest=True)
     return newest[0].said_seq if len(newest) >= size else 0
 
 
 def process_tail(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flow[TailResult]:
-    """Decide about every turn that has left the tail since it was last asked, or with force about the tail too."""
-    store, account, name = ctx.store, scope.account, get_cursor_name(STAGE, scope)
+    """Drop the unimportant turns that have left the tail, or with `force` those in it too."""
+    store, account = ctx.store, scope.account
     head = yield from call(store.get_head, account)
     end = (
         head.seq + 1
         if force
         else (yield from find_tail_start(store, scope, ctx.settings.tail_size))
     )
-    total = TailResult()
-
-    def decide() -> Flow[tuple[TailResult, Sequence[Fact]]]:
-        before = yield from call(store.get_cursor, account, name)
-        turns = yield from call(store.list_turns, scope, before, end, ctx.settings.consumer_batch)
-        if not turns:
-            return TailResult(), ()
-        facts = [turn.fact for turn in turns]
-        importance_by_id = yield from load_importance(store, account, facts)
-        dropped = [
-            fact
-            for fact in facts
-            if importance_by_id[fact.id] < ctx.settings.keep_importance
-            and fact.kind in DROPPABLE_KINDS
-        ]
-        drafts = [Draft(Retracted(fact.id, UNIMPORTANT), scope, AUTHOR) for fact in dropped]
-        guards: list[Guard] = [ThreadAt(fact.id, fact.seq) for fact in dropped]
-        step = CursorStep(name, before, turns[-1].said_seq)
-        yield from commit_plan(ctx, scope, WritePlan(drafts, guards, []), step=step)
-        return TailResult(len(turns), len(dropped)), dropped
-
-    while (outcome := (yield from retry_on_conflict(ctx.settings.conflict_retries, decide)))[
-        0
-    ].turns:
-        total += outcome[0]
-        restored = yield from restore_important(ctx, scope, outcome[1])
-        total += TailResult(0, -restored)
+    dropping: Consumer[Sequence[Fact], Sequence[Fact]] = Consumer(
+        name=STAGE,
+        load_batch=partial(_load_leaving_turns, ctx, scope, end),
+        process=partial(_drop_unimportant, ctx, scope),
+        conflict_attempts=ctx.settings.conflict_retries,
+    )
+    run = yield from drain(store, account, dropping)
+    total = TailResult(sum(len(facts) for facts, _ in run.outcomes))
+    for dropped in run.results:
+        restored = yield from restore_important(ctx, scope, dropped)
+        total += TailResult(0, len(dropped) - restored)
+    run.raise_failure()
     return total
 
 
+def _load_leaving_turns(
+    ctx: WriteContext, scope: Scope, end: int
+) -> Flow[JobBatch[Sequence[Fact]] | None]:
+    """Return the next page of turns before a position."""
+    name = get_cursor_name(STAGE, scope)
+    before = yield from call(ctx.store.get_cursor, scope.account, name)
+    turns = yield from call(ctx.store.list_turns, scope, before, end, ctx.settings.consumer_batch)
+    if not turns:
+        return None
+    step = CursorStep(name, before, turns[-1].said_seq)
+    return JobBatch([Job([turn.fact for turn in turns], step)])
+
+
+def _drop_unimportant(
+    ctx: WriteContext, scope: Scope, facts: Sequence[Fact], step: CursorStep | None
+) -> Flow[Sequence[Fact]]:
+    """Retract the unimportant turns among these with the cursor step; return them."""
+    importance_by_id = yield from load_importance(ctx.store, scope.account, facts)
+    dropped = [
+        fact
+        for fact in facts
+        if importance_by_id[fact.id] < ctx.settings.keep_importance and fact.kind in DROPPABLE_KINDS
+    ]
+    drafts = [Draft(Retracted(fact.id, UNIMPORTANT), scope, AUTHOR) for fact in dropped]
+    guards: list[Guard] = [ThreadAt(fact.id, fact.seq) for fact in dropped]
+    yield from commit_plan(ctx, scope, WritePlan(drafts, guards, []), step=step)
+    return dropped
+
+
 def restore_important(ctx: WriteContext, scope: Scope, dropped: Sequence[Fact]) -> Flow[int]:
-    """Bring back what turned out to be important while it was being let go; how many came back."""
+    """Restore turns that were judged important while they were dropped; return the count."""
     importance_by_id = yield from load_importance(ctx.store, scope.account, dropped)
     important = [
         turn.id for turn in dropped if importance_by_id[turn.id] >= ctx.settings.keep_importance
@@ -164,7 +175,7 @@ def restore_important(ctx: WriteContext, scope: Scope, dropped: Sequence[Fact]) 
 
 
 def restore_turns(ctx: WriteContext, scope: Scope, threads: Sequence[str]) -> Flow[int]:
-    """Hold again what was let go as unimportant, and nothing else; how many there were."""
+    """Restore threads that were dropped as unimportant; return the count."""
 
     def decide() -> Flow[int]:
         plan = WritePlan([], [], [])
@@ -182,7 +193,7 @@ def restore_turns(ctx: WriteContext, scope: Scope, threads: Sequence[str]) -> Fl
 
 
 def build_restore_draft(entries: Sequence[Entry]) -> Draft | None:
-    """The draft that holds a thread again, if being unimportant is why it is not held."""
+    """Return the draft that restores a thread, or None if it was not dropped as unimportant."""
     history = [entry for entry in entries if isinstance(entry.verb, Asserted | Retracted)]
     last = history[-1].verb if history else None
     assertions = [entry for entry in history if isinstance(entry.verb, Asserted)]

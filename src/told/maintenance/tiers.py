@@ -1,4 +1,4 @@
-"""The sweep: what has left the tail is weighed, what is cold is filed, and whoever works on that comes after."""
+"""The consolidation sweep: judge, drop, summarise and file turns, then run the follow-up stages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from told.flow import Flow, call
 from told.ingest.context import WriteContext
-from told.ledger.consumer import Failure, catch_failure
+from told.ledger.consumer import Failure, run_stage, select_faults
 from told.maintenance import importance, summaries, tail
 from told.maintenance.tail import find_retracted_turns, find_tail_start, load_importance
 from told.model.fact import NEVER, TOPIC, Fact
@@ -33,7 +33,10 @@ COUNT_FIELDS = (
 
 @dataclass(frozen=True, slots=True)
 class SweepResult:
-    """What a sweep did, by turns; by exchanges for what was filed and put into topics; by memories for what faded."""
+    """The counts of a sweep.
+
+    They count turns, except for `filed` and `topics` (exchanges) and `forgotten` (memories).
+    """
 
     judged: int = 0
     returned: int = 0
@@ -53,7 +56,7 @@ class SweepResult:
         return SweepResult(**sums, warnings=tuple(dict.fromkeys((*self.warnings, *other.warnings))))
 
     def as_dict(self) -> dict[str, Any]:
-        """What was done, as JSON."""
+        """Return the counts and warnings as a JSON object."""
         return {
             **{name: getattr(self, name) for name in COUNT_FIELDS},
             "warnings": list(self.warnings),
@@ -61,23 +64,23 @@ class SweepResult:
 
 
 FollowUpStage = Callable[[Sequence[Scope]], Flow[SweepResult]]
-"""What works on what was filed in some scopes, going on from a cursor of its own."""
+"""A stage that runs after filing and follows its own cursor."""
 
 
 def load_covered_scopes(ctx: WriteContext, account: str, scope: Scope | None) -> Flow[list[Scope]]:
-    """The exact scopes that a scope covers, or all there are."""
+    """Return the stored scopes that a scope covers, or all of them."""
     scopes = yield from call(ctx.store.list_scopes, account)
     return [candidate for candidate in scopes if scope is None or scope.covers(candidate)]
 
 
 def select_widest_scopes(scopes: Sequence[Scope]) -> list[Scope]:
-    """Those of these scopes that no other one of them covers."""
+    """Return the scopes that no other one in the list covers."""
     known_scopes = frozenset(scopes)
     return [scope for scope in scopes if known_scopes.isdisjoint(_list_wider_scopes(scope))]
 
 
 def _list_wider_scopes(scope: Scope) -> list[Scope]:
-    """Every scope that covers another one and is not the same."""
+    """Return every scope that covers this one, except itself."""
     ids = product(*({None, id_} for id_ in (scope.user_id, scope.agent_id, scope.run_id)))
     return [wider for scope_ids in ids if (wider := Scope(scope.account, *scope_ids)) != scope]
 
@@ -90,15 +93,12 @@ def run_sweep(
     force: bool = False,
     follow_ups: Sequence[FollowUpStage] = (),
 ) -> Flow[SweepResult]:
-    """Consolidate what a scope covers, or the whole account; what fails in one conversation stops no other.
+    """Consolidate the scopes that a scope covers, or the whole account.
 
-    When the whole account went well, what failed in earlier sweeps is mended.
+    A failure in one scope does not stop the others. A full sweep without failures clears earlier
+    faults.
     """
-    earlier_faults = [
-        fault
-        for fault in (yield from call(ctx.store.list_faults, account))
-        if fault.consumer == CONSUMER
-    ]
+    earlier_faults = yield from select_faults(ctx.store, account, CONSUMER)
     scopes = yield from load_covered_scopes(ctx, account, scope)
     judge_result = yield from importance.judge_turns(
         ctx, account, None if scope is None else scopes
@@ -115,7 +115,7 @@ def run_sweep(
 
 
 def _sweep_scope(ctx: WriteContext, scope: Scope, *, force: bool) -> Flow[SweepResult]:
-    """One conversation: its tail first, then what can be filed."""
+    """Consolidate one scope."""
     tail_result = yield from tail.process_tail(ctx, scope, force=force)
     summarised, warnings = yield from summaries.summarise_turns(ctx, scope)
     filed = yield from summaries.file_exchanges(ctx, scope, force=force)
@@ -130,24 +130,22 @@ def _sweep_scope(ctx: WriteContext, scope: Scope, *, force: bool) -> Flow[SweepR
 
 
 def _run_stage(ctx: WriteContext, account: str, work: Flow[SweepResult]) -> Flow[SweepResult]:
-    """Do a part of the sweep; if it fails, keep that as a fault at the end of the ledger as it stands, and say so."""
-    outcome = yield from catch_failure(work)
-    if not isinstance(outcome, Failure):
-        return outcome
-    head = yield from call(ctx.store.get_head, account)
-    yield from call(ctx.store.record_fault, account, CONSUMER, head.seq, str(outcome))
-    return SweepResult(failed=1, warnings=(f"Not consolidated: {outcome}",))
+    """Run one stage of the sweep; report a failure as a fault and a warning."""
+    outcome = yield from run_stage(ctx.store, account, CONSUMER, work)
+    if isinstance(outcome, Failure):
+        return SweepResult(failed=1, warnings=(f"Not consolidated: {outcome}",))
+    return outcome
 
 
 @dataclass(frozen=True, slots=True)
 class ScoredTurn:
-    """A turn and what it is worth."""
+    """A turn and its importance."""
 
     turn: Fact
     importance: float
 
     def as_dict(self) -> dict[str, Any]:
-        """The turn as JSON."""
+        """Return the turn as a JSON object."""
         said_at = self.turn.created_at if self.turn.said_at is None else self.turn.said_at
         row = {"id": self.turn.id, "memory": self.turn.text, "role": self.turn.role}
         return {**row, "importance": self.importance, "at": format_iso(said_at)}
@@ -155,10 +153,10 @@ class ScoredTurn:
 
 @dataclass(frozen=True, slots=True)
 class TierState:
-    """Where the turns of a scope are.
+    """The turns of a scope by tier.
 
-    `tail` is oldest first, `hot` what was recalled last, newest first; `index` counts the turns that have left the tail
-    and are not filed, and those of them that are cold.
+    `tail` is oldest first. `hot` holds recently recalled facts, newest first. `index` counts the
+    unfiled turns outside the tail, and the cold ones among them.
     """
 
     tail: tuple[ScoredTurn, ...]
@@ -169,7 +167,7 @@ class TierState:
     topics: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The state as JSON."""
+        """Return the state as a JSON object."""
         return {
             "tail": [turn.as_dict() for turn in self.tail],
             "index": {"count": self.index[0], "cold": self.index[1]},
@@ -183,7 +181,7 @@ class TierState:
 
 
 def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow[TierState]:
-    """Where everything is that a scope covers; `hot` are the positions it recalled last."""
+    """Return the tiers of everything a scope covers; `hot` are its recently recalled positions."""
     store, account, size = ctx.store, scope.account, ctx.settings.tail_size
     scopes = yield from load_covered_scopes(ctx, account, scope)
     stored_turns: list[StoredTurn] = []

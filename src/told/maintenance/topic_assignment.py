@@ -1,4 +1,4 @@
-"""Filing exchanges under topics: what it comes to, as drafts and notes that commit together."""
+"""Assign exchanges to topics, as drafts and notes that commit together."""
 
 from __future__ import annotations
 
@@ -48,14 +48,14 @@ from told.runtime import reset_on_fork
 from told.settings import Settings
 
 MIN_NUMPY_ROWS = 4
-"""Fewer codes than this are not worth an array."""
+"""The smallest number of codes for which an array is faster."""
 
 FLOAT32_EXACT_LIMIT = 1 << 24
 MAX_CODE_PRODUCT = 127 * 127
 
 
 def numpy_dot_products(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
-    """The products of a code with others; sums of whole numbers that a float holds exactly are exact."""
+    """Return the exact dot products of an int8 code with others."""
     if len(others) < MIN_NUMPY_ROWS:
         return plain(code, others)
     import numpy as np
@@ -68,34 +68,34 @@ def numpy_dot_products(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
 
 
 def choose_dot_products() -> DotProducts:
-    """The faster of the two that can be used here."""
+    """Return the NumPy implementation if NumPy is installed, or else the plain one."""
     return numpy_dot_products if find_spec("numpy") else plain
 
 
 MAX_CACHED_SCOPES: Final = 16
-"""How many scopes are kept; the one idle longest leaves."""
+"""The number of scopes to cache; the least recently used one is evicted."""
 
 
 def epoch_key(scope: Scope) -> str:
-    """The note that changes whenever the topics of a scope do."""
+    """Return the key of the note that changes whenever the topics of a scope do."""
     return f"epoch {sha256(canonical_json(scope.as_json())).hex()}"
 
 
 class TopicCache:
-    """Shelves by scope, each good as long as nobody else changed its topics."""
+    """A cache of topic indexes by scope, valid for one epoch."""
 
     def __init__(self) -> None:
         self._lock = reset_on_fork(threading.Lock())
         self._entries: OrderedDict[Scope, tuple[bytes, TopicIndex]] = OrderedDict()
 
     def pop(self, scope: Scope, epoch: bytes | None) -> TopicIndex | None:
-        """The shelf of a scope, for one who gives it back; none if it is not of this epoch."""
+        """Remove and return the index of a scope, or None if its epoch is outdated."""
         with self._lock:
             cached_epoch, topic_index = self._entries.pop(scope, (None, None))
         return topic_index if cached_epoch == epoch else None
 
     def put(self, scope: Scope, epoch: bytes, topic_index: TopicIndex) -> None:
-        """The shelf of a scope as it is from this epoch on."""
+        """Store the index of a scope for an epoch."""
         with self._lock:
             self._entries[scope] = epoch, topic_index
             if len(self._entries) > MAX_CACHED_SCOPES:
@@ -107,7 +107,7 @@ UNNAMED_LABEL: Final = "(no longer held)"
 
 @dataclass(frozen=True, slots=True)
 class TopicMember:
-    """An exchange as a topic holds it, by its id, with the threads of its turns; its vector is noted under the id."""
+    """An exchange in a topic: its id and threads; its vector is noted under the id."""
 
     key: str
     threads: tuple[str, ...]
@@ -115,14 +115,14 @@ class TopicMember:
 
 @dataclass(frozen=True, slots=True)
 class ExchangeText:
-    """An exchange with what was said in it."""
+    """An exchange with its turns."""
 
     member: TopicMember
     facts: tuple[Fact, ...]
 
     @property
     def text(self) -> str:
-        """What is embedded: all turns together."""
+        """Return the text to embed: all turns together."""
         return "\n".join(
             f"{'User' if fact.role == 'user' else 'Agent'}: {fact.text}" for fact in self.facts
         )
@@ -130,7 +130,7 @@ class ExchangeText:
 
 @dataclass(frozen=True, slots=True)
 class TopicContext:
-    """What topics are kept with; `model` is the one whose vectors they are made of."""
+    """The dependencies of topic maintenance; `model` names the embedding model."""
 
     store: Store
     id_generator: IdGenerator
@@ -143,7 +143,7 @@ class TopicContext:
 
 @dataclass(slots=True)
 class TopicChanges:
-    """What becomes of the topics of one scope in one commit."""
+    """The pending changes to the topics of one scope, for one commit."""
 
     ctx: TopicContext
     scope: Scope
@@ -157,24 +157,24 @@ class TopicChanges:
     split_count: int = 0
 
     def add_drafts(self, *verbs: Asserted | Linked | Retracted) -> None:
-        """Draft what is to be written."""
+        """Add entries to write."""
         self.drafts += [Draft(verb, self.scope, DEFAULT_AUTHOR) for verb in verbs]
 
     def set_mean(self, topic: str, mean: VectorMean) -> None:
-        """A topic has this mean now."""
+        """Set the mean of a topic."""
         self.means[topic] = mean
         self.notes[topic] = mean.pack(self.ctx.model)
         self.topic_index.put_topic(topic, mean.code)
 
     def retract_topic(self, topic: str, why: str) -> None:
-        """A topic is no more; the past keeps it."""
+        """Retract a topic; its history is kept."""
         self.add_drafts(Retracted(topic, why))
         self.means.pop(topic, None)
         self.notes[topic] = None
         self.topic_index.drop_topic(topic)
 
     def add_members(self, topic: str, members: Iterable[TopicMember]) -> None:
-        """These are of this topic from now on."""
+        """Add exchanges to a topic."""
         for member in members:
             meta = {EXCHANGE: member.key}
             self.add_drafts(
@@ -183,7 +183,7 @@ class TopicChanges:
             self.added_members.setdefault(topic, []).append(member)
 
     def create_topic(self, turn: Fact | None) -> str:
-        """A new topic, named after a turn if that is still held; it goes when that turn is erased."""
+        """Create a topic named after a turn; erasing the turn erases the topic."""
         topic = self.ctx.id_generator.new_id()
         self.guards += [] if turn is None else [EntryIntact(turn.seq)]
         self.add_drafts(*draft_topic_name(topic, turn))
@@ -191,7 +191,7 @@ class TopicChanges:
         return topic
 
     def renew_epoch(self) -> bytes:
-        """Note that the topics of the scope changed; what they are known by from then on."""
+        """Start a new epoch for the scope and return it."""
         epoch = self.ctx.id_generator.new_salt()
         self.notes[epoch_key(self.scope)] = epoch
         return epoch
@@ -200,7 +200,7 @@ class TopicChanges:
 def draft_topic_name(
     topic: str, turn: Fact | None, since: int | None = None
 ) -> tuple[Asserted | Linked, ...]:
-    """That a topic is named after a turn, or after nothing."""
+    """Return the verbs that name a topic after a turn, or leave it unnamed."""
     if turn is None:
         return (Asserted(topic, Claim(UNNAMED_LABEL, TOPIC), since),)
     return Asserted(topic, Claim(make_label(turn.text), TOPIC), since), Linked(
@@ -208,11 +208,11 @@ def draft_topic_name(
     )
 
 
-# What is there --------------------------------------------------------------------------------------------------------
+# Loading
 
 
 def begin_changes(ctx: TopicContext, scope: Scope) -> Flow[TopicChanges]:
-    """The topics of a scope, ready to be changed."""
+    """Load the topic index of a scope and start a set of changes."""
     key = epoch_key(scope)
     notes = yield from call(ctx.store.read_notes, scope.account, CONSUMER, [key])
     topic_index = ctx.cache.pop(scope, notes.get(key))
@@ -227,13 +227,13 @@ def begin_changes(ctx: TopicContext, scope: Scope) -> Flow[TopicChanges]:
 
 
 def load_topics(ctx: TopicContext, scope: Scope) -> Flow[Sequence[Fact]]:
-    """The topics that exactly this scope has, oldest first; topics of topics are none."""
+    """Return the topics of exactly this scope, oldest first, without supertopics."""
     facts = yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])
     return [fact for fact in facts if not fact.meta.get(SUPER)]
 
 
 def _load_index(changes: TopicChanges) -> Flow[None]:
-    """Put every topic of the scope on the shelf; what is not noted of one is made anew of its members."""
+    """Index every topic of the scope; recompute means that are not noted."""
     ctx, account = changes.ctx, changes.scope.account
     topics = [fact.id for fact in (yield from load_topics(ctx, changes.scope))]
     for start in range(0, len(topics), PAGE_SIZE):
@@ -248,7 +248,7 @@ def _load_index(changes: TopicChanges) -> Flow[None]:
 
 
 def collect_members(links: Iterable[Link], topic: str) -> list[TopicMember]:
-    """The exchanges that links put into a topic, in the order of the ledger."""
+    """Return the exchanges that links assign to a topic, in ledger order."""
     threads_by_exchange: dict[str, dict[str, None]] = {}
     for link in links:
         if link.rel == IN_TOPIC and link.dst == topic:
@@ -261,7 +261,7 @@ def collect_members(links: Iterable[Link], topic: str) -> list[TopicMember]:
 
 
 def load_members(changes: TopicChanges, topic: str) -> Flow[list[TopicMember]]:
-    """The exchanges of a topic: those it had, and those of this commit."""
+    """Return the exchanges of a topic, including those added by these changes."""
     links = yield from call(changes.ctx.store.find_links, changes.scope.account, [topic])
     return [
         *collect_members(sorted(links, key=lambda link: link.seq), topic),
@@ -272,7 +272,7 @@ def load_members(changes: TopicChanges, topic: str) -> Flow[list[TopicMember]]:
 def load_exchange_texts(
     ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]
 ) -> Flow[list[ExchangeText]]:
-    """What was said in exchanges, as far as it is still held."""
+    """Return exchanges with their current turns, without empty ones."""
     members, now = list(exchanges), AsOf(LATEST, ctx.id_generator.now())
     turns = yield from load_current_turns(
         ctx.store, scope, now, (thread for exchange in members for thread in exchange.threads)
@@ -287,7 +287,7 @@ def load_exchange_texts(
 
 
 def load_codes(changes: TopicChanges, exchanges: Sequence[TopicMember]) -> Flow[dict[str, bytes]]:
-    """The vectors of exchanges by their keys, in order: as they are noted, and else as the embedder gives them."""
+    """Return the vectors of exchanges by key, from notes or else from the embedder."""
     ctx, account = changes.ctx, changes.scope.account
     notes = dict(
         (
@@ -321,7 +321,7 @@ def _embed_exchanges(
 
 
 def recompute_mean(changes: TopicChanges, topic: str) -> Flow[None]:
-    """Make the mean of a topic anew of its members; one that has none left is no more."""
+    """Recompute the mean of a topic from its members; retract it if it has none."""
     exchanges = yield from load_members(changes, topic)
     codes = yield from load_codes(changes, exchanges)
     if codes:
@@ -330,11 +330,11 @@ def recompute_mean(changes: TopicChanges, topic: str) -> Flow[None]:
         changes.retract_topic(topic, "empty")
 
 
-# Filing ---------------------------------------------------------------------------------------------------------------
+# Assignment
 
 
 def assign_exchanges(changes: TopicChanges, exchanges: Sequence[TopicMember]) -> Flow[int]:
-    """Put exchanges into the topics they are near enough to, or into new ones; how many were put somewhere."""
+    """Assign exchanges to the nearest topic or a new one; return how many were assigned."""
     codes = yield from load_codes(changes, exchanges)
     count = 0
     for member in exchanges:
@@ -373,7 +373,7 @@ def _load_mean(changes: TopicChanges, topic: str) -> Flow[VectorMean]:
 def find_naming_turn(
     ctx: TopicContext, scope: Scope, exchanges: Iterable[TopicMember]
 ) -> Flow[Fact | None]:
-    """The turn that a topic of these is named after: that of the first of which anything is held."""
+    """Return the turn to name a topic after: the opening turn of the first current exchange."""
     for member in exchanges:
         for exchange in (yield from load_exchange_texts(ctx, scope, [member])):
             return pick_opening_turn(exchange.facts)
@@ -381,7 +381,7 @@ def find_naming_turn(
 
 
 def split_topic(changes: TopicChanges, topic: str) -> Flow[None]:
-    """Make several topics of one, if its members lie in clusters that are nearer than it takes to join."""
+    """Split a topic whose members form several clusters."""
     exchanges = {member.key: member for member in (yield from load_members(changes, topic))}
     codes = yield from load_codes(changes, list(exchanges.values()))
     groups = cluster_codes(codes, changes.ctx.thresholds.split)

@@ -1,7 +1,7 @@
-"""The consumer that puts exchanges into topics, and what keeps topics right when something in them is erased.
+"""Assign exchanges to topics, merge and group topics, and repair them after an erasure.
 
-Which topic a turn is in is a belief, and stands in the ledger; the latest link counts. Means and vectors are notes of
-the consumer. They commit with its step, and can be thrown away: they are made anew of the links.
+Topic membership is stored as links in the ledger; the latest link counts. Means and vectors are
+notes that commit with the cursor and can be rebuilt from the links.
 """
 
 from __future__ import annotations
@@ -15,7 +15,15 @@ from told.errors import LLMError
 from told.extraction.prompting import ask_llm, fence_as_data, load_prompt
 from told.flow import Flow, call
 from told.ledger.commit import commit_batch, retry_on_conflict
-from told.ledger.consumer import Failure, catch_failure
+from told.ledger.consumer import (
+    Consumer,
+    Failure,
+    Job,
+    JobBatch,
+    catch_failure,
+    drain,
+    skip_step,
+)
 from told.maintenance.topic_assignment import (
     UNNAMED_LABEL,
     TopicChanges,
@@ -69,7 +77,7 @@ from told.text.tokens import format_value
 def rename_topics(
     ctx: TopicContext, account: str, entries: Iterable[Entry], head_seq: int
 ) -> Flow[int]:
-    """Name anew, in one commit, the topics whose names some entries took away; how many there were."""
+    """Rename, in one commit, the topics whose naming turn changed; return the count."""
     turns = yield from _find_changed_threads(ctx, account, entries)
     drafts: list[Draft] = []
     guards: list[Guard] = []
@@ -93,7 +101,7 @@ def rename_topics(
 def _find_changed_threads(
     ctx: TopicContext, account: str, entries: Iterable[Entry]
 ) -> Flow[list[str]]:
-    """The threads that entries changed, and the turns behind those that were given up."""
+    """Return the threads that entries changed, and the turns of retracted threads."""
     verbs = [entry.verb for entry in entries if isinstance(entry.verb, Asserted | Retracted)]
     threads = dict.fromkeys(verb.thread for verb in verbs)
     evidence: dict[str, None] = {}
@@ -117,7 +125,7 @@ def _find_changed_threads(
 def _find_topics_named_by(
     ctx: TopicContext, account: str, turns: Sequence[str]
 ) -> Flow[list[Fact]]:
-    """The topics that are named after any of some turns; topics of topics are none."""
+    """Return the topics named after any of some turns, without supertopics."""
     topics: dict[str, Fact] = {}
     for start in range(0, len(turns), PAGE_SIZE):
         page = turns[start : start + PAGE_SIZE]
@@ -132,7 +140,7 @@ def _find_topics_named_by(
 
 
 def _choose_naming_turn(ctx: TopicContext, topic: Fact) -> Flow[Fact | None]:
-    """The turn a topic is to be named after from now on, none if none is held; itself, if it keeps its name."""
+    """Return the turn to name a topic after, or None; return the topic to keep its name."""
     links = yield from call(ctx.store.find_links, topic.scope.account, [topic.id])
     now = AsOf(LATEST, ctx.id_generator.now())
     naming_thread = find_naming_turns(links).get(topic.id)
@@ -147,13 +155,13 @@ def _choose_naming_turn(ctx: TopicContext, topic: Fact) -> Flow[Fact | None]:
 
 
 NO_EMBEDDER_WARNING = (
-    "No embedder is in use, so no topics are made; `told models install` adds one."
+    "No embedder is in use, so no topics are created; `told models install` adds one."
 )
 
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignmentResult:
-    """What the consumer did: exchanges put into topics, topics made and split, and what was not as it should be."""
+    """The number of exchanges assigned, topics created and topics split, with warnings."""
 
     exchanges: int = 0
     created: int = 0
@@ -169,26 +177,40 @@ class TopicAssignmentResult:
         )
 
 
+class _NoEmbedder(Exception):
+    """Exchanges are pending, but no embedder is configured."""
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPage:
+    """Entries of complete transactions, and the head of the ledger before they were read."""
+
+    entries: Sequence[Entry]
+    head_seq: int
+
+
 def assign_pending_exchanges(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult]:
-    """Put every exchange that waits into a topic, a page of the ledger at a time; without an embedder, none."""
-    result = TopicAssignmentResult()
-    while True:
-        page_result = yield from catch_failure(
-            retry_on_conflict(ctx.settings.conflict_retries, lambda: _process_page(ctx, account))
+    """Assign every pending exchange to a topic, one page of the ledger at a time."""
+    assigner: Consumer[LedgerPage, TopicAssignmentResult] = Consumer(
+        name=CONSUMER,
+        load_batch=partial(_load_page, ctx, account),
+        process=partial(_process_page, ctx, account),
+        conflict_attempts=ctx.settings.conflict_retries,
+    )
+    run = yield from catch_failure(drain(ctx.store, account, assigner))
+    failure = run if isinstance(run, Failure) else run.failure
+    warnings: tuple[str, ...] = ()
+    if failure is not None:
+        no_embedder = isinstance(failure.error, _NoEmbedder)
+        warnings = (
+            NO_EMBEDDER_WARNING if no_embedder else f"Not assigned to topics yet: {failure}",
         )
-        if isinstance(page_result, Failure):
-            return result + TopicAssignmentResult(
-                warnings=(f"Not put into topics yet: {page_result}",)
-            )
-        if page_result is None:
-            return result
-        result += page_result
-        if page_result.warnings:
-            return result
+    results = [] if isinstance(run, Failure) else run.results
+    return sum(results, TopicAssignmentResult()) + TopicAssignmentResult(warnings=warnings)
 
 
-def _process_page(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult | None]:
-    """What the next page of the ledger comes to; none when there is none."""
+def _load_page(ctx: TopicContext, account: str) -> Flow[JobBatch[LedgerPage] | None]:
+    """Return the next page of the ledger, cut at the end of a transaction."""
     before = yield from call(ctx.store.get_cursor, account, CONSUMER)
     head = yield from call(ctx.store.get_head, account)
     limit = ctx.settings.consumer_batch
@@ -199,34 +221,42 @@ def _process_page(ctx: TopicContext, account: str) -> Flow[TopicAssignmentResult
     if not entries:
         return None
     complete = _drop_last_transaction(entries) if len(entries) == limit else entries
-    if (yield from rename_topics(ctx, account, complete, head.seq)):
-        head = yield from call(ctx.store.get_head, account)
-    unassigned = yield from _filter_unassigned(ctx, account, _collect_exchanges(complete))
+    step = CursorStep(CONSUMER, before, complete[-1].seq)
+    return JobBatch([Job(LedgerPage(complete, head.seq), step)])
+
+
+def _process_page(
+    ctx: TopicContext, account: str, page: LedgerPage, step: CursorStep | None
+) -> Flow[TopicAssignmentResult]:
+    """Rename the topics that a page affects and assign its exchanges."""
+    assert step is not None
+    head_seq = page.head_seq
+    if (yield from rename_topics(ctx, account, page.entries, head_seq)):
+        head_seq = (yield from call(ctx.store.get_head, account)).seq
+    unassigned = yield from _filter_unassigned(ctx, account, _collect_exchanges(page.entries))
     if not unassigned:
-        yield from call(ctx.store.update_consumer, account, CONSUMER, cursor=complete[-1].seq)
+        yield from skip_step(ctx.store, account, step)
         return TopicAssignmentResult()
     if ctx.embedder is None:
-        return TopicAssignmentResult(warnings=(NO_EMBEDDER_WARNING,))
+        raise _NoEmbedder
     changesets, count = [], 0
     for scope, exchanges in unassigned.items():
         changes = yield from begin_changes(ctx, scope)
         count += yield from assign_exchanges(changes, exchanges)
         changesets.append(changes)
-    yield from commit_changes(
-        ctx, changesets, CursorStep(CONSUMER, before, complete[-1].seq), head.seq
-    )
+    yield from commit_changes(ctx, changesets, step, head_seq)
     return TopicAssignmentResult(
         count, sum(f.created_count for f in changesets), sum(f.split_count for f in changesets)
     )
 
 
 def _drop_last_transaction(entries: Sequence[Entry]) -> Sequence[Entry]:
-    """The entries without those of the last transaction, of which more may follow."""
+    """Return the entries without the last transaction, which may be incomplete."""
     return [entry for entry in entries if entry.tx != entries[-1].tx]
 
 
 def _collect_exchanges(entries: Iterable[Entry]) -> dict[Scope, list[TopicMember]]:
-    """The exchanges that entries tell of, by scope."""
+    """Return the exchanges that entries create, by scope."""
     threads_by_exchange: dict[tuple[Scope, str], dict[str, None]] = {}
     for entry in entries:
         match entry.draft:
@@ -245,7 +275,7 @@ def _collect_exchanges(entries: Iterable[Entry]) -> dict[Scope, list[TopicMember
 def _filter_unassigned(
     ctx: TopicContext, account: str, exchanges: dict[Scope, list[TopicMember]]
 ) -> Flow[dict[Scope, list[TopicMember]]]:
-    """Those that no topic holds: who reads a ledger again, or one from elsewhere, files nothing twice."""
+    """Return the exchanges without a topic; rereading a ledger assigns none twice."""
     threads = [
         thread for members in exchanges.values() for member in members for thread in member.threads
     ]
@@ -261,7 +291,7 @@ def _filter_unassigned(
 def commit_changes(
     ctx: TopicContext, changesets: Sequence[TopicChanges], step: CursorStep, head_seq: int = -1
 ) -> Flow[None]:
-    """Commit what became of the topics of some scopes, and keep their shelves for the next time."""
+    """Commit the topic changes of some scopes and cache their indexes."""
     epochs = [changes.renew_epoch() for changes in changesets]
     drafts: list[Draft] = []
     guards: list[Guard] = []
@@ -279,7 +309,7 @@ def commit_changes(
 
 
 def load_current_step(ctx: TopicContext, account: str) -> Flow[CursorStep]:
-    """A step on the spot: what changes topics without a page of the ledger takes its turn with what does."""
+    """Return a step that keeps the cursor, to serialise with the topic consumer."""
     cursor = yield from call(ctx.store.get_cursor, account, CONSUMER)
     return CursorStep(CONSUMER, cursor, cursor)
 
@@ -287,7 +317,7 @@ def load_current_step(ctx: TopicContext, account: str) -> Flow[CursorStep]:
 def change_topics(
     ctx: TopicContext, scope: Scope, change: Callable[[TopicChanges], Flow[None]]
 ) -> Flow[TopicChanges]:
-    """Change the topics of a scope in one commit, again if another was quicker."""
+    """Change the topics of a scope in one commit; retry on conflict."""
 
     def decide() -> Flow[TopicChanges]:
         step = yield from load_current_step(ctx, scope.account)
@@ -300,12 +330,12 @@ def change_topics(
     return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
 
 
-# Erasure --------------------------------------------------------------------------------------------------------------
+# Erasure
 
 
 @dataclass(slots=True)
 class ErasureDamage:
-    """What an erasure takes from the topics of a scope: members of some, and others altogether."""
+    """The topics of a scope that lose members, and exchanges that lose their topic."""
 
     topics: dict[str, None] = field(default_factory=dict)
     exchange_keys: dict[str, None] = field(default_factory=dict)
@@ -315,7 +345,7 @@ class ErasureDamage:
 def prepare_erasure(
     ctx: TopicContext, account: str, threads: Iterable[str]
 ) -> Flow[dict[Scope, ErasureDamage]]:
-    """Forget every mean and vector that threads are in, before they are erased; what is to be mended afterwards."""
+    """Delete every note that includes these threads; return what to repair afterwards."""
     erased = set(threads)
     damage_by_scope: dict[Scope, ErasureDamage] = {}
     links = yield from _load_links(ctx, account, sorted(erased))
@@ -355,7 +385,7 @@ def repair_after_erasure(
     damage_by_scope: dict[Scope, ErasureDamage],
     threads: Iterable[str],
 ) -> Flow[None]:
-    """Make anew, after an erasure, what it took something from: means of what is left, topics for what has none."""
+    """Recompute topics that lost members and reassign exchanges that lost their topic."""
     erased = set(threads)
     yield from _delete_notes(ctx, account, damage_by_scope)
     for scope, damage in damage_by_scope.items():
@@ -371,12 +401,12 @@ def repair_after_erasure(
 
 
 def _assign_orphans(orphans: Sequence[TopicMember], changes: TopicChanges) -> Flow[None]:
-    """Put exchanges that lost their topic into another; the means of the others were made anew when they were read."""
+    """Assign exchanges that lost their topic; loading the index recomputed the other means."""
     yield from assign_exchanges(changes, orphans)
 
 
 def invalidate_after_import(ctx: TopicContext, account: str, after: int) -> Flow[None]:
-    """Forget all that is noted if entries from elsewhere erased anything; it is made anew when it is needed."""
+    """Delete all notes if imported entries erased anything; they are rebuilt on demand."""
     while page := (yield from call(ctx.store.scan_entries, account, after, PAGE_SIZE * 4)):
         if any(entry.sort == "erased" for entry in page):
             notes = yield from call(ctx.store.read_notes, account, CONSUMER)
@@ -387,11 +417,11 @@ def invalidate_after_import(ctx: TopicContext, account: str, after: int) -> Flow
         after = page[-1].seq
 
 
-# Rebuilding -----------------------------------------------------------------------------------------------------------
+# Rebuilding
 
 
 def rebuild_topics(ctx: TopicContext, account: str) -> Flow[int]:
-    """Throw every mean away and make it anew of the links and the noted vectors; how many topics there are."""
+    """Recompute every mean from links and noted vectors; return the number of topics."""
     topics = yield from _load_topic_scopes(ctx, account)
     scopes = dict.fromkeys(topics.values())
     notes = yield from call(ctx.store.read_notes, account, CONSUMER)
@@ -407,7 +437,7 @@ def rebuild_topics(ctx: TopicContext, account: str) -> Flow[int]:
 
 
 def _load_topic_scopes(ctx: TopicContext, account: str) -> Flow[dict[str, Scope]]:
-    """Every topic that is held, by its id, with its scope."""
+    """Return the scope of every current topic by id."""
     scopes: dict[str, Scope] = {}
     seq = 0
     while page := (yield from call(ctx.store.scan_entries, account, seq, PAGE_SIZE * 4)):
@@ -421,12 +451,12 @@ def _load_topic_scopes(ctx: TopicContext, account: str) -> Flow[dict[str, Scope]
 
 
 MAX_NAME_WORDS: Final = 10
-"""What a model calls topics in more words than this is a sentence and no name."""
+"""The maximum number of words in a topic name from a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicMergeResult:
-    """What became of topics: which are one with which, which topics of topics there are, and what went wrong."""
+    """The merged pairs of topics, the supertopics, and warnings."""
 
     merged: tuple[tuple[str, str], ...] = ()
     supertopics: tuple[str, ...] = ()
@@ -434,7 +464,7 @@ class TopicMergeResult:
 
 
 def merge_topics(ctx: TopicContext, scope: Scope) -> Flow[TopicMergeResult]:
-    """Make one of topics that are nearly the same: the older takes the members of the younger."""
+    """Merge nearly identical topics; the older one takes the members of the younger."""
     merged_into: dict[str, str] = {}
 
     def change(changes: TopicChanges) -> Flow[None]:
@@ -449,7 +479,7 @@ def merge_topics(ctx: TopicContext, scope: Scope) -> Flow[TopicMergeResult]:
 
 
 def _load_centres(changes: TopicChanges) -> Flow[dict[str, bytes]]:
-    """Where every topic of a scope points to."""
+    """Return the centroid of every topic of a scope."""
     ctx, account = changes.ctx, changes.scope.account
     topics = [fact.id for fact in (yield from load_topics(ctx, changes.scope))]
     centres_by_topic: dict[str, bytes] = {}
@@ -476,7 +506,7 @@ def _merge_topic(changes: TopicChanges, younger: str, older: str) -> Flow[None]:
 
 
 def _merge_cooccurrence(ctx: TopicContext, account: str, merged_into: dict[str, str]) -> Flow[None]:
-    """Whom a topic came up with, the one that took its place has come up with too."""
+    """Add the co-occurrence counts of merged topics to their replacement."""
     cooccurrence = (
         (yield from call(ctx.store.cooccurrence, account, list(merged_into))) if merged_into else {}
     )
@@ -489,17 +519,18 @@ def _merge_cooccurrence(ctx: TopicContext, account: str, merged_into: dict[str, 
         yield from call(ctx.store.record_accesses, account, AccessBatch(cooccurrences=pairs))
 
 
-# Topics of topics -----------------------------------------------------------------------------------------------------
+# Supertopics
 
 
 SupertopicNames: TypeAlias = dict[frozenset[str], str]
-"""What topics of topics are to be called, by what they are made of."""
+"""The names of supertopics by the ids of their parts."""
 
 
 def build_supertopics(ctx: TopicContext, scope: Scope, llm: LLM | None) -> Flow[TopicMergeResult]:
-    """Make topics of topics, named by a model if there is one; those that no longer hold give way.
+    """Group topics into supertopics and retract those that no longer apply.
 
-    The model is asked before anything is decided, once for each; what changed since then is named without it.
+    The model names each group before the commit; groups that change meanwhile are named without
+    it.
     """
     names, warnings = ({}, []) if llm is None else (yield from _ask_for_names(ctx, scope, llm))
     supertopic_ids: dict[str, None] = {}
@@ -517,7 +548,7 @@ def build_supertopics(ctx: TopicContext, scope: Scope, llm: LLM | None) -> Flow[
 
 @dataclass(frozen=True, slots=True)
 class _SupertopicGroup:
-    """Topics that make a topic of topics, the one there is of just these, and whether that has their name."""
+    """Topics of one group, its existing supertopic, and whether that is named."""
 
     parts: tuple[Fact, ...]
     supertopic: Fact | None
@@ -533,7 +564,7 @@ class _SupertopicGroup:
 
 
 def _draft_supertopics(changes: TopicChanges, names: SupertopicNames) -> Flow[list[str]]:
-    """Draft the topics of topics as they are to be; those that there are then."""
+    """Draft the supertopics as they should be and return their ids."""
     groups, stale = yield from _load_groups(changes)
     supertopic_ids: list[str] = []
     for group in groups:
@@ -557,7 +588,7 @@ def _draft_supertopics(changes: TopicChanges, names: SupertopicNames) -> Flow[li
 
 
 def _load_groups(changes: TopicChanges) -> Flow[tuple[list[_SupertopicGroup], list[str]]]:
-    """The topics of a scope in which anything is held, as they belong together; topics of topics that no longer do."""
+    """Return the groups of a scope's non-empty topics, and supertopics that no longer apply."""
     ctx, scope = changes.ctx, changes.scope
     listed = yield from list_topics(
         ctx.store, FactQuery(scope, AsOf(LATEST, ctx.id_generator.now()))
@@ -585,7 +616,7 @@ def _load_groups(changes: TopicChanges) -> Flow[tuple[list[_SupertopicGroup], li
 
 
 def _load_supertopics(ctx: TopicContext, scope: Scope) -> Flow[dict[frozenset[str], Fact]]:
-    """The topics of topics there are, by what they are made of."""
+    """Return the existing supertopics by the ids of their parts."""
     facts = yield from call(ctx.store.current_facts, scope, ctx.id_generator.now(), kinds=[TOPIC])
     parts_by_supertopic = {fact.id: (fact, set[str]()) for fact in facts if fact.meta.get(SUPER)}
     for link in (
@@ -598,13 +629,13 @@ def _load_supertopics(ctx: TopicContext, scope: Scope) -> Flow[dict[frozenset[st
     return {frozenset(parts): fact for fact, parts in parts_by_supertopic.values()}
 
 
-# What a model calls them ----------------------------------------------------------------------------------------------
+# Names
 
 
 def _ask_for_names(
     ctx: TopicContext, scope: Scope, llm: LLM
 ) -> Flow[tuple[SupertopicNames, list[str]]]:
-    """What a model calls the topics of topics that want a name, as things are now, and what it could not name."""
+    """Ask the model to name unnamed groups; return the names and warnings."""
     groups, _ = yield from _load_groups((yield from begin_changes(ctx, scope)))
     names: SupertopicNames = {}
     warnings: list[str] = []
@@ -619,7 +650,7 @@ def _ask_for_names(
 
 
 def _ask_for_name(llm: LLM, labels: Sequence[str]) -> Flow[str]:
-    """What a model says topics have in common, if that can be a name."""
+    """Ask the model for a common name; raise `LLMError` if the reply is not a name."""
     reply, _ = yield from ask_llm(
         llm, load_prompt("topic"), fence_as_data("topics", (f"- {name}" for name in labels))
     )

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
 
-from told.engine import unwrap_embedding
 from told.errors import ConfigError, EmbeddingError, InvalidInput, LLMError
 from told.flow import call, map_reply, run
+from told.ingest.embedding import unwrap_embedding
 from told.ledger.consumer import catch_failure
 from told.ports import (
     LLM,

@@ -1,7 +1,8 @@
-"""Recalls are not beliefs: what a process selects is noted here, and written to the store's overlay now and then.
+"""Record accesses in process memory and flush them to the access log now and then.
 
-Noting is a few dictionary updates under a lock, no transaction. Only ids of threads, positions, counts and instants are
-kept, no content. A process that is killed loses the counts it had not written yet, and nothing else.
+Recording takes a few dictionary updates under a lock and no transaction. Only thread ids,
+positions, counts and times are kept, no content. A killed process loses the counts it had not
+flushed and nothing else.
 """
 
 from __future__ import annotations
@@ -12,7 +13,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import combinations
-from math import exp2, log1p
 from operator import attrgetter
 from typing import Final, NamedTuple, TypeAlias
 
@@ -29,18 +29,18 @@ from told.text.tokens import normalise_text
 
 SECOND_US: Final = 1_000_000
 HASH_DIGITS: Final = 16
-"""How many hexadecimal digits of a query's hash are kept."""
+"""Number of hexadecimal digits of a query hash to keep."""
 
 _PendingAccess: TypeAlias = tuple[int, int, float, str]
-"""When a memory was recalled, at which rank, with which score, and the hash of the query."""
+"""Time, rank, score and query hash of an access."""
 
 
 class AccessBuffer:
-    """What this process recalled and the store does not know yet.
+    """Accesses of this process that are not in the store yet.
 
-    The newest `keep` of each memory are noted, none at all when that is 0. Where they are `queued`, each memory is also
-    put into the queue of what is to be thought over: once while it waits there, and anew while somebody is at it if
-    that is a `window` of seconds later.
+    At most `keep` accesses per memory are kept, none if it is 0. With `enqueue`, each memory also
+    enters the review queue: once while it waits there, and again while a worker holds it if that is
+    `window` seconds later.
     """
 
     def __init__(self, keep: int = 10, window: int = 300, *, enqueue: bool = True) -> None:
@@ -51,12 +51,12 @@ class AccessBuffer:
         at_fork(self, in_child="renew")
 
     def renew(self) -> None:
-        """Begin with nothing, as a child process does: its parent writes down what was noted before the fork."""
+        """Reset the buffer, as after a fork: the parent flushes what was recorded before."""
         self._lock = threading.Lock()
         self._pending: dict[str, dict[str, deque[_PendingAccess]]] = {}
 
     def record_hits(self, account: str, hits: Sequence[Hit], query: str, at: int) -> None:
-        """A read selected these, best first; a memory that was selected in several parts counts once, as its best."""
+        """Record the hits of a read, best first; count a memory once, at its best rank."""
         if not self._keep and not self._enqueue:
             return
         query_hash = hash_query(query)
@@ -76,7 +76,7 @@ class AccessBuffer:
                     existing.append(entry)
 
     def take_records(self) -> Mapping[str, Sequence[AccessRecord]]:
-        """All that is pending by account, oldest first, for somebody who writes it down or gives it back."""
+        """Remove and return all pending records by account, oldest first."""
         with self._lock:
             pending, self._pending = self._pending, {}
         return {
@@ -92,25 +92,25 @@ class AccessBuffer:
         }
 
     def drop_threads(self, account: str, threads: Iterable[str]) -> None:
-        """Forget erased threads."""
+        """Drop the records of erased threads."""
         with self._lock:
             for thread in threads:
                 self._pending.get(account, {}).pop(thread, None)
 
     def forget_account(self, account: str) -> None:
-        """Forget everything about an account."""
+        """Drop all records of an account."""
         with self._lock:
             self._pending.pop(account, None)
 
     def restore_records(self, account: str, records: Sequence[AccessRecord]) -> None:
-        """These could not be written down."""
+        """Put back records that could not be written."""
         self._append_records(
             account,
             ((entry.thread, (entry.at, entry.rank, entry.score, entry.query)) for entry in records),
         )
 
     def build_batch(self, records: Sequence[AccessRecord]) -> AccessBatch:
-        """What some recalls leave behind: themselves, and what is to be thought over."""
+        """Return the batch to write for some records, including review tasks."""
         review_tasks = build_review_tasks(records) if self._enqueue else ()
         return AccessBatch(
             records=records,
@@ -121,7 +121,7 @@ class AccessBuffer:
 
 
 def hash_query(query: str) -> str:
-    """What is kept of a query: enough to know it again, nothing to read it by."""
+    """Return a short hash that identifies a query without revealing it."""
     return (
         sha256(normalise_text(query).encode("utf-8", "surrogatepass")).hex()[:HASH_DIGITS]
         if query
@@ -130,7 +130,7 @@ def hash_query(query: str) -> str:
 
 
 def build_review_tasks(records: Sequence[AccessRecord]) -> list[ReviewTask]:
-    """What is to be thought over after some recalls: each memory once, as urgent as its best score, from its first."""
+    """Return one review task per memory, with its best score and first access time."""
     best_score, first_at = dict[str, float](), dict[str, int]()
     for record in records:
         thread = record.thread
@@ -144,29 +144,22 @@ def build_review_tasks(records: Sequence[AccessRecord]) -> list[ReviewTask]:
     ]
 
 
-DAY_US: Final = 86_400_000_000
 Pair: TypeAlias = tuple[str, str]
 MAX_SCOPES: Final = 1024
-"""How many scopes have a hot buffer; the one that recalled nothing for the longest time loses its own."""
+"""Maximum number of scopes with a hot buffer; the least recently used is dropped."""
 
 
 NO_CODES: Mapping[int, bytes] = {}
 
 
-def compute_hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> float:
-    """How much a memory is in use, from 0 for never to just below 1: it grows with recalls and halves with time."""
-    volume = log1p(max(count, 0))
-    return volume / (1 + volume) * exp2(-max(now - last, 0) / (half_life_days * DAY_US))
-
-
 class HotItem(NamedTuple):
-    """A memory at hand: its thread, and the code of the passage of it that was found."""
+    """A recently accessed memory: its thread and the code of the matching passage."""
 
     thread: str
     code: bytes = b""
 
     def is_near(self, query_code: bytes, min_cosine: float) -> bool:
-        """Whether it is near enough to what is asked; where either has no vector it may be."""
+        """Return True if the item is near the query, or either has no vector."""
         return (
             not query_code
             or len(query_code) != len(self.code)
@@ -175,18 +168,18 @@ class HotItem(NamedTuple):
 
 
 _make_hot_item = partial(tuple.__new__, HotItem)
-"""What makes one of its two parts; by name it takes twice as long."""
+"""Build a HotItem from a tuple; twice as fast as its constructor."""
 
 
 @dataclass(slots=True)
 class HotBuffer:
-    """What one scope selected last, the newest at the end, and the topics that were fetched, each with its members."""
+    """The last accesses of one scope, newest last, and the topics fetched with their members."""
 
     items: dict[int, HotItem] = field(default_factory=dict)
     topics: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def trim_topics(self) -> None:
-        """Let go of topics of which a member has left: only those at hand as a whole are of use."""
+        """Drop topics with a member that left the buffer."""
         if not self.topics:
             return
         threads = {item.thread for item in self.items.values()}
@@ -196,7 +189,7 @@ class HotBuffer:
 
 
 class HotBuffers:
-    """What this process recalled lately: a hot buffer for each scope, and the counts the store does not have yet."""
+    """Recent accesses of this process: a hot buffer per scope, and counts not flushed yet."""
 
     def __init__(
         self, size: int = 20, flush_every: int = 256, access_buffer: AccessBuffer | None = None
@@ -208,7 +201,7 @@ class HotBuffers:
         at_fork(self, in_child="renew")
 
     def renew(self) -> None:
-        """Begin with nothing, as a child process does: its parent writes down what was noted before the fork."""
+        """Reset the buffers, as after a fork: the parent flushes what was recorded before."""
         self._lock = threading.Lock()
         self._buffers: OrderedDict[Scope, HotBuffer] = OrderedDict()
         self._pending_counts: dict[str, dict[str, list[int]]] = {}
@@ -223,7 +216,7 @@ class HotBuffers:
         at: int,
         codes: Mapping[int, bytes] = NO_CODES,
     ) -> None:
-        """A read in this scope selected these, best first; codes are those of what was found of them."""
+        """Record the hits of a read in a scope, best first, with the codes of the passages."""
         if not hits:
             return
         with self._lock:
@@ -235,7 +228,7 @@ class HotBuffers:
     def _update_buffer(
         self, scope: Scope, hits: Sequence[Fact], codes: Mapping[int, bytes]
     ) -> None:
-        """Put the best hits last, the very best at the end, and let go of what is too much at the other end."""
+        """Move the hits to the end of the scope's buffer, best last, and trim its start."""
         if not self._buffer_size:
             return
         if (buffer := self._buffers.get(scope)) is None:
@@ -256,10 +249,10 @@ class HotBuffers:
     def get_hot_seqs(
         self, scope: Scope, query_code: bytes = b"", min_cosine: float = 0.0
     ) -> tuple[int, ...]:
-        """The ledger positions this very scope selected last and that are near enough to what is asked, newest first.
+        """Return the seqs this scope accessed last that are near the query, newest first.
 
-        They are hints: another process may have updated, erased or even reset what stood there, so whoever follows one
-        reads it as any other candidate, in its scope and at its point in time.
+        They are hints: another process may have changed or erased the facts, so read them like any
+        other candidate, with scope and time.
         """
         with self._lock:
             buffer = self._buffers.get(scope)
@@ -273,7 +266,7 @@ class HotBuffers:
     # Topics
 
     def record_topic_fetch(self, scope: Scope, topic: str, members: Iterable[str]) -> None:
-        """A read in this scope fetched these members of a topic."""
+        """Record that a read in this scope fetched these members of a topic."""
         with self._lock:
             if scope in self._buffers:
                 self._buffers[scope].topics[topic] = frozenset(members)
@@ -285,7 +278,7 @@ class HotBuffers:
         query_code: bytes = b"",
         min_cosine: float = 0.0,
     ) -> set[str]:
-        """The topics that were fetched and whose members, the same as then, are all in the buffer and near enough."""
+        """Return fetched topics with unchanged members that are all in the buffer and near."""
         with self._lock:
             buffer = self._buffers.get(scope, HotBuffer())
             matching = {
@@ -299,7 +292,7 @@ class HotBuffers:
         return {topic for topic, members in members_by_topic.items() if members <= hot_threads}
 
     def record_cooccurrence(self, account: str, topics: Iterable[str], at: int) -> None:
-        """These topics came up together: each pair of them once more, whoever came first."""
+        """Count each pair of these topics once, regardless of order."""
         with self._lock:
             counts = self._cooccurrence.setdefault(account, {})
             for pair in combinations(sorted(set(topics)), 2):
@@ -310,7 +303,7 @@ class HotBuffers:
     def get_pending_cooccurrence(
         self, account: str, topics: Iterable[str]
     ) -> Mapping[Pair, AccessCount]:
-        """How often any of these topics came up with others, as far as the store does not know it yet."""
+        """Return co-occurrence counts of these topics that are not flushed yet."""
         wanted = set(topics)
         with self._lock:
             return {
@@ -320,13 +313,13 @@ class HotBuffers:
             }
 
     def take_cooccurrence(self) -> Mapping[str, Mapping[Pair, AccessCount]]:
-        """All pending meetings by account, for somebody who writes them down or gives them back."""
+        """Remove and return all pending co-occurrence counts by account."""
         with self._lock:
             pending, self._cooccurrence = self._cooccurrence, {}
         return {account: pairs for account, pairs in pending.items() if pairs}
 
     def restore_cooccurrence(self, account: str, pairs: Mapping[Pair, AccessCount]) -> None:
-        """These could not be written down."""
+        """Put back counts that could not be written."""
         with self._lock:
             counts = self._cooccurrence.setdefault(account, {})
             for pair, access_count in pairs.items():
@@ -336,22 +329,22 @@ class HotBuffers:
 
     @property
     def is_flush_due(self) -> bool:
-        """Whether enough was read since recalls were last written down."""
+        """Return True if enough reads happened since the last flush."""
         return self._read_count >= self._flush_every
 
     def get_pending_counts(self, account: str, threads: Iterable[str]) -> Mapping[str, AccessCount]:
-        """The recalls of these threads that the store does not have yet."""
+        """Return the access counts of these threads that are not flushed yet."""
         with self._lock:
             counts = self._pending_counts.get(account, {})
             return {thread: AccessCount(*counts[thread]) for thread in threads if thread in counts}
 
     def count_pending(self, account: str) -> int:
-        """How many recalls the store does not have yet."""
+        """Return the number of accesses that are not flushed yet."""
         with self._lock:
             return sum(count for count, _ in self._pending_counts.get(account, {}).values())
 
     def take_counts(self) -> Mapping[str, Mapping[str, AccessCount]]:
-        """All pending recalls by account, for somebody who writes them down or gives them back."""
+        """Remove and return all pending access counts by account."""
         with self._lock:
             pending, self._pending_counts, self._read_count = self._pending_counts, {}, 0
         return {
@@ -361,16 +354,16 @@ class HotBuffers:
         }
 
     def restore_counts(self, account: str, access_counts: Mapping[str, AccessCount]) -> None:
-        """These could not be written down; they are tried again after as many reads as before."""
+        """Put back counts that could not be written; the flush interval starts over."""
         with self._lock:
             counts = self._pending_counts.setdefault(account, {})
             for thread, access_count in access_counts.items():
                 _add_counts(counts, (thread,), access_count.count, access_count.last)
 
-    # All that is pending
+    # All pending data
 
     def take_all(self) -> Mapping[str, AccessBatch]:
-        """All that is pending by account, for somebody who writes it down or gives it back."""
+        """Remove and return everything pending, by account."""
         counts, cooccurrence, records = (
             self.take_counts(),
             self.take_cooccurrence(),
@@ -386,15 +379,15 @@ class HotBuffers:
         }
 
     def restore_all(self, account: str, batch: AccessBatch) -> None:
-        """What could not be written down."""
+        """Put back a batch that could not be written."""
         self.restore_counts(account, batch.counts)
         self.restore_cooccurrence(account, batch.cooccurrences)
         self.access_buffer.restore_records(account, batch.records)
 
-    # Forgetting
+    # Erasure
 
     def drop_threads(self, account: str, threads: Iterable[str]) -> None:
-        """Forget erased threads, and the name of every scope that is left with nothing."""
+        """Drop erased threads, and every scope whose buffer becomes empty."""
         erased = set(threads)
         self.access_buffer.drop_threads(account, erased)
         with self._lock:
@@ -417,7 +410,7 @@ class HotBuffers:
                     del self._buffers[scope]
 
     def forget_account(self, account: str) -> None:
-        """Forget everything about an account."""
+        """Drop everything about an account."""
         self.access_buffer.forget_account(account)
         with self._lock:
             self._pending_counts.pop(account, None)
@@ -436,7 +429,7 @@ def _add_counts(counts: dict[str, list[int]], threads: Iterable[str], count: int
             existing[1] = max(existing[1], at)
 
 
-# Flows ----------------------------------------------------------------------------------------------------------------
+# Flows
 
 
 def record_read(
@@ -447,15 +440,15 @@ def record_read(
     at: int,
     codes: Mapping[int, bytes] = NO_CODES,
 ) -> Flow[tuple[str, ...]]:
-    """Note what a read selected, and write recalls down when that is due; what went wrong is a warning."""
+    """Record the hits of a read, flush if due, and return warnings."""
     hot_buffers.record_hits(scope.account, scope, hits, at, codes)
     return (yield from flush_accesses(store, hot_buffers)) if hot_buffers.is_flush_due else ()
 
 
 def flush_accesses(store: Store, hot_buffers: HotBuffers) -> Flow[tuple[str, ...]]:
-    """Write pending recalls down; what cannot be written stays pending and is a warning, for no read fails over it.
+    """Write pending accesses; on failure keep them and return a warning.
 
-    It is one effect: a task that is cancelled meanwhile has had it done, or not begun.
+    This is one effect: a cancelled task has either completed it or not started it.
     """
     return (yield from call(run, _write_pending(store, hot_buffers)))
 
@@ -466,14 +459,14 @@ def _write_pending(store: Store, hot_buffers: HotBuffers) -> Flow[tuple[str, ...
         result = yield from catch_failure(call(store.record_accesses, account, batch))
         if isinstance(result, Failure):
             hot_buffers.restore_all(account, batch)
-            warnings.append(f"Recalls could not be written down: {result}")
+            warnings.append(f"The access log could not be written: {result}")
     return tuple(warnings)
 
 
 def load_cooccurrence(
     store: Store, hot_buffers: HotBuffers, account: str, topics: Sequence[str]
 ) -> Flow[Mapping[Pair, AccessCount]]:
-    """How often topics came up with others, with what this process has not written down yet."""
+    """Return co-occurrence counts of topics, stored and pending."""
     stored = (yield from call(store.cooccurrence, account, topics)) if topics else {}
     pending = hot_buffers.get_pending_cooccurrence(account, topics)
     return {
@@ -485,7 +478,7 @@ def load_cooccurrence(
 def load_access_counts(
     store: Store, hot_buffers: HotBuffers, account: str, threads: Sequence[str]
 ) -> Flow[Mapping[str, AccessCount]]:
-    """How often threads were recalled, with what this process has not written down yet."""
+    """Return access counts of threads, stored and pending."""
     stored = yield from call(store.access_counts, account, threads)
     pending = hot_buffers.get_pending_counts(account, threads)
     return {

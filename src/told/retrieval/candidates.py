@@ -1,4 +1,4 @@
-"""Asking the index, and following what links say of the best that it found."""
+"""Query the index and look up links of the best candidates."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from told.text.lexicon import COMMON_WORDS
 from told.text.tokens import extract_query_terms
 
 Guard: TypeAlias = Callable[[Fact], str | None]
-"""Why a memory may not be shown; nothing, if it may."""
+"""Return the reason a fact may not be shown, or None."""
 
 
 def allow_kinds(prefixes: Sequence[str]) -> Guard:
-    """Lets through the kinds that begin with one of these, whole words of a dotted name at a time."""
+    """Return a guard that allows kinds equal to, or nested under, one of the prefixes."""
 
     def deny(fact: Fact) -> str | None:
         is_allowed = any(
@@ -42,7 +42,7 @@ def allow_kinds(prefixes: Sequence[str]) -> Guard:
 
 
 def find_denials(facts: Iterable[Fact], guards: Sequence[Guard]) -> Mapping[int, str]:
-    """Why each of the facts that some guard stops may not be shown, by position."""
+    """Return the denial reason of each fact that some guard rejects, by seq."""
     if not guards:
         return {}
     reasons = (
@@ -53,7 +53,7 @@ def find_denials(facts: Iterable[Fact], guards: Sequence[Guard]) -> Mapping[int,
 
 
 def resolve_thresholds(settings: Settings, embedder: Embedder | None) -> Thresholds:
-    """From which cosines on: as the settings say, else as the embedder does, else as the seed does."""
+    """Return topic thresholds from the settings, else the embedder, else the defaults."""
     defaults = getattr(embedder, "topics", Thresholds())
     overrides = {name.name: getattr(settings, f"topic_{name.name}") for name in fields(Thresholds)}
     return Thresholds(
@@ -61,22 +61,25 @@ def resolve_thresholds(settings: Settings, embedder: Embedder | None) -> Thresho
     )
 
 
-NO_EMBEDDER_WARNING = "No embedder is in use, so memories are found by their words only; `told models install` adds one."
+NO_EMBEDDER_WARNING = (
+    "No embedder is available, so the search uses keywords only; "
+    "run `told models install` to add one."
+)
 OTHER_EMBEDDER_WARNING = (
-    "The store's embedder {} is not available here, so memories are found by their words only."
+    "The store's embedder {} is not available here, so the search uses keywords only."
 )
 MAX_QUERY_TERMS = 64
 _WORD_EDGES = re.compile(r"^\W+|\W+$")
 
 
 def ignore_render(_account: str, _text: str) -> None:
-    """Nobody listens to what is rendered."""
+    """Ignore the rendered context."""
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ReadContext:
-    """What a read works with; `echo` hears the account and the text of every context that is rendered."""
+    """The dependencies of a read; `on_render` receives the account and text of each context."""
 
     store: Store
     settings: Settings
@@ -89,18 +92,21 @@ class ReadContext:
 
     @property
     def sources(self) -> frozenset[str]:
-        """Where candidates may come from beside vectors and words."""
+        """Return the enabled candidate sources besides vectors and words."""
         return _split_names(self.settings.sources)
 
 
 @lru_cache
 def _split_names(text: str) -> frozenset[str]:
-    """The names in a list that a setting is."""
+    """Return the names in a comma- or space-separated setting."""
     return frozenset(text.replace(",", " ").split())
 
 
 def parse_query_words(query: str) -> tuple[QueryWord, ...]:
-    """The words of a query that may name a speaker; the capital of "How" tells nothing of Howard."""
+    """Return the words that may name a speaker.
+
+    A capital on a common word such as "How" says nothing about a Howard.
+    """
     tokens = query.replace("\u2019", "'").replace("'s", " ").split()
     stripped = dict.fromkeys(
         [word if word.isalnum() else _WORD_EDGES.sub("", word) for word in tokens]
@@ -114,7 +120,7 @@ def parse_query_words(query: str) -> tuple[QueryWord, ...]:
 def build_index_query(
     ctx: ReadContext, intent: QueryIntent, fact_query: FactQuery, vector: Vector | None, depth: int
 ) -> IndexQuery:
-    """What to ask the index."""
+    """Build the index query of a search."""
     settings, sources = ctx.settings, ctx.sources
     terms = tuple(dict.fromkeys(extract_query_terms(intent.text)))[:MAX_QUERY_TERMS]
     spans = tuple(
@@ -143,7 +149,7 @@ def build_index_query(
 
 
 def label_hot_seqs(ctx: ReadContext, index_query: IndexQuery) -> dict[int, str]:
-    """What the scope recalled last, by position: hot if it is near enough to the query to answer it, else just warm."""
+    """Label recently recalled facts "hot" if they are near the query, else "warm"."""
     hot_seqs = [
         seq
         for seq in ctx.hot_buffers.get_hot_seqs(index_query.query.scope)
@@ -162,11 +168,11 @@ def label_hot_seqs(ctx: ReadContext, index_query: IndexQuery) -> dict[int, str]:
 def search_index(
     ctx: ReadContext, index_query: IndexQuery
 ) -> Flow[tuple[IndexResult, tuple[str, ...]]]:
-    """What the index offers; by words alone, with a warning, when its vectors are of another model."""
+    """Search the index; fall back to words, with a warning, if the vectors are another model's."""
     try:
         return (yield from call(ctx.store.index.search, index_query)), ()
     except ModelMismatch as mismatch:
-        warning = f"Memories are found by their words only: {mismatch}"
+        warning = f"The search uses keywords only: {mismatch}"
         return (yield from call(ctx.store.index.search, replace(index_query, vector=None))), (
             warning,
         )
@@ -175,7 +181,7 @@ def search_index(
 def load_facts_by_id(
     ctx: ReadContext, fact_query: FactQuery, threads: Iterable[str]
 ) -> Flow[Sequence[Fact]]:
-    """What a read can see of some threads, in one look; the guards are still to be asked."""
+    """Load the facts of some threads that match a query; guards are not applied."""
     condition = combine_all((fact_query.filter, Comparison("id", "in", tuple(sorted(threads)))))
     return (
         yield from call(
@@ -185,7 +191,7 @@ def load_facts_by_id(
 
 
 def embed_query(ctx: ReadContext, query: str) -> Flow[tuple[Vector | None, tuple[str, ...]]]:
-    """The query's vector, or a warning that says why there is none."""
+    """Return the query's vector, or a warning that says why there is none."""
     if ctx.embedder is None:
         bound_model = yield from call(ctx.store.current_model)
         return None, (
@@ -193,7 +199,7 @@ def embed_query(ctx: ReadContext, query: str) -> Flow[tuple[Vector | None, tuple
         )
     vector = yield from catch_failure(_embed(ctx.embedder, query))
     if isinstance(vector, Failure):
-        return None, (f"The embedder failed, so memories are found by their words only: {vector}",)
+        return None, (f"The embedder failed, so the search uses keywords only: {vector}",)
     return vector, ()
 
 
@@ -204,7 +210,7 @@ def _embed(embedder: Embedder, query: str) -> Flow[Vector]:
 
 @dataclass(frozen=True, slots=True)
 class ExpansionEdge:
-    """Where a hit points to: from which thread, how firmly, by which source, and whether only for naming it."""
+    """An edge from a hit to a linked thread; `is_mention` if the hit only names it."""
 
     parent: str
     weight: float
@@ -218,7 +224,7 @@ ExpansionEdges: TypeAlias = dict[str, ExpansionEdge]
 def keep_strongest_edge(
     edges: ExpansionEdges, thread: str, edge: ExpansionEdge, scores: Mapping[str, float]
 ) -> None:
-    """Take a lead unless a stronger one leads there; nothing leads to itself."""
+    """Record an edge unless a stronger one leads to the same thread; ignore self-edges."""
     existing = edges.get(thread)
     if edge.parent != thread and (
         existing is None
@@ -229,12 +235,12 @@ def keep_strongest_edge(
 
 @dataclass(slots=True)
 class LinkCache:
-    """The links that a read has looked up, by the nodes they touch: who led somewhere is met again on the way."""
+    """The links looked up during a read, by node."""
 
     links_by_node: dict[str, list[Link]] = field(default_factory=dict)
 
     def add_links(self, nodes: Iterable[str], links: Iterable[Link]) -> None:
-        """These are all the links of these nodes."""
+        """Store the complete links of some nodes."""
         new_links: dict[str, list[Link]] = {node: [] for node in nodes}
         for link in links:
             for end in {link.src, link.dst} & new_links.keys():
@@ -242,17 +248,22 @@ class LinkCache:
         self.links_by_node |= new_links
 
     def get_links(self, nodes: Iterable[str]) -> list[Link]:
-        """The links that touch any of these nodes, oldest first."""
+        """Return the links that touch any of these nodes, oldest first."""
         links_by_seq = {link.seq: link for node in nodes for link in self.links_by_node[node]}
         return [links_by_seq[seq] for seq in sorted(links_by_seq)]
+
+
+def get_link_seq(fact_query: FactQuery) -> int | None:
+    """Return the position to read links at, or None for the latest."""
+    return None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
 
 
 def load_links(
     ctx: ReadContext, fact_query: FactQuery, nodes: Sequence[str], link_cache: LinkCache
 ) -> Flow[Sequence[Link]]:
-    """The links that touch any of these nodes at the position that is read."""
+    """Return the links that touch any of these nodes at the query's position."""
     if missing := [node for node in nodes if node not in link_cache.links_by_node]:
-        seq = None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
+        seq = get_link_seq(fact_query)
         link_cache.add_links(
             missing, (yield from call(ctx.store.find_links, fact_query.scope.account, missing, seq))
         )

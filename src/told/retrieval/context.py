@@ -1,9 +1,9 @@
-"""A context: what is pinned, what answers the query, what was said last, packed into a budget."""
+"""Build a context of pinned facts, query answers and recent turns within a token budget."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 
 from told.flow import Flow, call
@@ -22,38 +22,29 @@ from told.model.query import (
 from told.retrieval import pipeline, ranking
 from told.retrieval.candidates import ReadContext, find_denials
 from told.retrieval.listing import take_unfaded
-from told.retrieval.render import AssembledContext, ContextItem, Format, assemble
+from told.retrieval.render import AssembledContext, ContextItem, ContextRequest, assemble
 from told.retrieval.state import SearchRequest, SearchState, StageTimer, intent_to_json
 from told.text.tokens import get_piece, normalise_text
 
 CHARS_PER_TOKEN = 4
-"""About how many characters a token has."""
+"""Rough number of characters per token."""
 
 OVERFETCH = 3
-"""How many times the text a budget holds is offered to it."""
+"""Offer this many times the text that fits into the budget."""
 
 CHANGED_SUFFIX = " [changed since]"
-"""What stands behind words of which something no longer holds."""
+"""Suffix of a text whose claims were partly superseded."""
 
 USER_SUBJECT = "user"
-"""What claims call the one whose memory it is, where nothing gives a name."""
+"""Subject of claims about the user when no name is known."""
 
 FADED_NOTE = "only what is asked for is shown once it has faded"
 MIN_LINE_TOKENS = 12
-"""Hardly any line is shorter, so a budget needs no more lines than this allows."""
-
-
-@dataclass(frozen=True, slots=True)
-class ContextRequest:
-    """How a context is wanted: its tokens, its format, and how many of the last turns stand at its end."""
-
-    budget: int
-    format: Format = "text"
-    tail: int = 0
+"""Lower bound for the tokens of a rendered line; limits how many items are loaded."""
 
 
 def estimate_max_items(budget: int) -> int:
-    """How many memories a budget can hold at most."""
+    """Return an upper bound for the number of memories that fit into a budget."""
     return min(max(budget // MIN_LINE_TOKENS, 1), MAX_LIMIT)
 
 
@@ -63,7 +54,7 @@ def build_context(
     fact_query: FactQuery,
     context_request: ContextRequest,
 ) -> Flow[Bundle]:
-    """A block of text for a prompt: what answers the query, or without one what was learned last."""
+    """Build a prompt block from a search, or from the newest facts if there is no query."""
     pinned, faded = yield from _load_pinned(
         ctx, fact_query, request.belief if request else "latest"
     )
@@ -87,6 +78,31 @@ def build_context(
     if faded:
         timer.record_stage("fade", len(pinned) + len(answers), len(faded), lambda: FADED_NOTE)
     items = [*_build_items(pinned, "pinned"), *_build_items(recent, "recent"), *answers]
+    assembled = _assemble_items(ctx, items, context_request, timer)
+    hits = tuple({item.hit.fact.seq: item.hit for item in reversed(assembled.items)}.values())[::-1]
+    warnings = list(state.warnings) if state else []
+    warnings += yield from pipeline.record_access(ctx, fact_query, hits, state)
+    if items and not assembled.items:
+        warnings.append(f"No memory fits a budget of {context_request.budget} tokens.")
+    if assembled.text:
+        ctx.on_render(fact_query.scope.account, assembled.text)
+    context_trace = Trace(
+        request.query if request else "",
+        fact_query.as_of,
+        timer.build_steps(),
+        (*_trace_items(items, assembled), *map(_trace_faded, faded)),
+        intent_to_json(state.intent) if state else {},
+    )
+    return _build_bundle(assembled, context_request.budget, hits, context_trace, warnings)
+
+
+def _assemble_items(
+    ctx: ReadContext,
+    items: Sequence[ContextItem],
+    context_request: ContextRequest,
+    timer: StageTimer,
+) -> AssembledContext:
+    """Render the items within the budget and record the stage."""
     assembled = assemble(
         items,
         context_request.budget,
@@ -99,25 +115,20 @@ def build_context(
     timer.record_stage(
         "assemble", len(assembled.items), len(items) - len(assembled.items), lambda: usage
     )
-    hits = tuple({item.hit.fact.seq: item.hit for item in reversed(assembled.items)}.values())[::-1]
-    warnings = list(state.warnings) if state else []
-    warnings += yield from pipeline.record_access(ctx, fact_query, hits, state)
-    if items and not assembled.items:
-        warnings.append(f"No memory fits a budget of {context_request.budget} tokens.")
-    if assembled.text:
-        ctx.on_render(fact_query.scope.account, assembled.text)
-    query = request.query if request else ""
-    context_trace = Trace(
-        query,
-        fact_query.as_of,
-        timer.build_steps(),
-        (*_trace_items(items, assembled), *map(_trace_faded, faded)),
-        intent_to_json(state.intent) if state else {},
-    )
+    return assembled
+
+
+def _build_bundle(
+    assembled: AssembledContext,
+    budget: int,
+    hits: tuple[Hit, ...],
+    context_trace: Trace,
+    warnings: Sequence[str],
+) -> Bundle:
     return Bundle(
         assembled.text,
         assembled.tokens,
-        context_request.budget,
+        budget,
         hits,
         context_trace,
         tuple(warnings),
@@ -128,9 +139,9 @@ def build_context(
 def _build_answer_items(
     state: SearchState, ctx: ReadContext, context_request: ContextRequest
 ) -> list[ContextItem]:
-    """Each passage that answers, in the words that matched; a memory found by its summary may be shown in full.
+    """Build an item per matching passage; memories matched by a summary may be shown in full.
 
-    It is enough to offer several times what the budget can hold; what is too long for it takes no room.
+    Stop once several times the budget is on offer; texts too long for the budget do not count.
     """
     room, scale = (
         context_request.budget * CHARS_PER_TOKEN * OVERFETCH,
@@ -167,7 +178,7 @@ def _build_answer_items(
 
 
 def _build_variants(fact: Fact, slot: int) -> tuple[str, ...]:
-    """The texts that may stand for a passage, the fullest first."""
+    """Return the texts that may represent a passage, longest first."""
     is_whole = slot in LEVEL_SLOTS or len(fact.text) <= PASSAGE_CHARS
     return (
         fact.text if is_whole else get_piece(fact.text, PASSAGE_CHARS, slot),
@@ -176,7 +187,7 @@ def _build_variants(fact: Fact, slot: int) -> tuple[str, ...]:
 
 
 def _list_shorter_forms(fact: Fact) -> list[tuple[str, str]]:
-    """The shorter forms a fact has, each after its name."""
+    """Return the (level name, text) pairs of a fact's summaries."""
     meta = fact.meta
     return (
         [(name, text) for name in LEVEL_SLOTS.values() if isinstance(text := meta.get(name), str)]
@@ -192,7 +203,7 @@ def _build_items(facts: Sequence[Fact], section: str) -> list[ContextItem]:
 
 
 def _load_nothing() -> Flow[Sequence[Fact]]:
-    """No facts, asked of nobody."""
+    """Return no facts, as a flow."""
     return ()
     yield
 
@@ -200,7 +211,7 @@ def _load_nothing() -> Flow[Sequence[Fact]]:
 def _load_newest_items(
     ctx: ReadContext, fact_query: FactQuery, context_request: ContextRequest
 ) -> Flow[tuple[list[ContextItem], list[Fact]]]:
-    """What was learned last, and what of it has faded."""
+    """Return items for the newest facts, and the facts that have faded."""
     facts = yield from _load_newest(ctx, exclude_unlisted(fact_query))
     kept, faded = yield from take_unfaded(
         ctx,
@@ -212,7 +223,7 @@ def _load_newest_items(
 
 
 def _load_recent_turns(ctx: ReadContext, fact_query: FactQuery, count: int) -> Flow[Sequence[Fact]]:
-    """The last turns, the newest first, as they were said: a claim stands behind the turn it was taken from."""
+    """Return the newest turns verbatim; skip claims extracted from one of them."""
     facts = yield from _load_newest(ctx, fact_query)
     turn_evidence = {fact.evidence for fact in facts if fact.kind == TURN}
     visible = (
@@ -225,7 +236,7 @@ def _load_recent_turns(ctx: ReadContext, fact_query: FactQuery, count: int) -> F
 
 
 def _load_newest(ctx: ReadContext, fact_query: FactQuery) -> Flow[Sequence[Fact]]:
-    """The facts learned last, the newest first."""
+    """Return the visible facts, newest first."""
     facts = yield from call(ctx.store.find_facts, replace(fact_query, limit=None, offset=0))
     denied = find_denials(facts, ctx.guards)
     return [fact for fact in reversed(facts) if fact.seq not in denied]
@@ -234,9 +245,9 @@ def _load_newest(ctx: ReadContext, fact_query: FactQuery) -> Flow[Sequence[Fact]
 def _load_pinned(
     ctx: ReadContext, fact_query: FactQuery, belief: str
 ) -> Flow[tuple[list[Fact], list[Fact]]]:
-    """The facts of pinned kinds that are believed, oldest first, so that they stand in the same place every time.
+    """Return believed facts of the pinned kinds, and the faded ones.
 
-    Beside them, those that have faded.
+    They are sorted oldest first so that the start of a context stays the same.
     """
     kinds = ctx.settings.pinned_kinds.replace(",", " ").split()
     if not kinds:
@@ -255,9 +266,10 @@ def _load_pinned(
 
 
 def _is_lasting(fact: Fact) -> bool:
-    """Whether a fact is worth a place in every context: it is about the user, and the only one of its sort or vital.
+    """Return True if a fact belongs in every context.
 
-    Where the user lives is, and every allergy, but neither the many things the user owns nor where somebody else lives.
+    It must be about the user and either single-valued or safety-relevant: the user's home and every
+    allergy qualify, the things the user owns and other people's homes do not.
     """
     definition = None if fact.predicate is None else lookup_predicate(fact.predicate)
     is_lasting = (
@@ -273,7 +285,7 @@ def _is_lasting(fact: Fact) -> bool:
 
 
 def _trace_faded(fact: Fact) -> TracedCandidate:
-    """What became of a fact that is not shown because it has faded."""
+    """Return the trace entry of a faded fact."""
     return TracedCandidate(fact.id, fact.seq, fact.text, 0.0, {}, "fade", False, "has faded")
 
 

@@ -1,4 +1,4 @@
-"""Whether words that read as a time are one: the words beside them decide, and in doubt they are not."""
+"""Decide by context whether words that read like a time are one; reject them in doubt."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from told.text.dates import Interval, from_us, localise, parse_relative, to_us
 
 @dataclass(frozen=True, slots=True)
 class QueryTime:
-    """A time said from `start` to `end` of a sentence; a loose one names no year and leans on what is around it."""
+    """A time at `start` to `end` of a sentence; a loose one has no year and needs context."""
 
     start: int
     end: int
@@ -28,13 +28,13 @@ class QueryTime:
 
     @property
     def is_loose(self) -> bool:
-        """Whether it comes back every week or year and so needs another time to be placed by."""
+        """Return True if the time recurs every week or year."""
         return bool(self.unit)
 
 
 @dataclass(frozen=True, slots=True)
 class QuerySentence:
-    """A text as it is written and, letter by letter, as the almanac spells it; when it is said, and of which tense."""
+    """A text with its normalised form of equal length, reference time, language and tense."""
 
     text: str
     plain: str
@@ -47,43 +47,43 @@ class QuerySentence:
     def from_text(
         cls, text: str, now: datetime, zone: str | tzinfo | None, language: str
     ) -> QuerySentence:
-        """The sentence in a text of composed letters (NFC)."""
+        """Build a sentence from an NFC text."""
         plain = _mask_quotes(_normalise_text(text))
         is_past = lexicon.PAST_TENSE.search(plain) is not None
         is_future = not is_past and lexicon.FUTURE_TENSE.search(plain) is not None
         return cls(text, plain, localise(now, zone), language, is_past, is_future)
 
     def parse_time(self, words: str, now: datetime | None = None) -> Interval | None:
-        """What the words say, at another time if one is given."""
+        """Parse words as a time relative to `now`, by default the sentence's."""
         reference = now or self.now
         return parse_relative(words, now=reference, zone=reference.tzinfo)
 
     def get_text_before(self, index: int) -> str:
-        """The few words before an index."""
+        """Return a few words before an index."""
         return self.plain[max(0, index - 64) : index]
 
     def to_local(self, us: int) -> datetime:
-        """An instant by the clock of the sentence."""
+        """Convert an instant to the sentence's time zone."""
         return from_us(us).astimezone(self.now.tzinfo)
 
     def build_day_span(self, first: date, end: date) -> Interval | None:
-        """From one day up to another by the clock of the sentence."""
+        """Return the span from one day to another in the sentence's time zone."""
         start, stop = (
             to_us(datetime.combine(day, time(), self.now.tzinfo)) for day in (first, end)
         )
         return Interval(start, stop, "day") if start < stop else None
 
 
-# ------------------------------------------------------------------------------------------------------------- spelling
+# Normalisation
 
 
 def is_han(letter: str) -> bool:
-    """Whether a letter is Chinese; a pattern of so many letters would take milliseconds to compile."""
+    """Return True if a letter is Chinese; a regex for the range is slow to compile."""
     return "\u3400" <= letter[:1] <= "\u9fff"
 
 
 def _normalise_text(text: str) -> str:
-    """The text in the letters of the almanac, each in its place."""
+    """Return the text in the spelling of the date lexicon, character by character."""
     return text.lower() if text.isascii() else "".join(map(_normalise_letter, text))
 
 
@@ -101,7 +101,7 @@ _TITLE: Final = lazy_regex(r"(?<!\w)'[^'\n]{2,80}'(?!\w)")
 
 
 def _mask_quotes(plain: str) -> str:
-    """The text without what it quotes: the "Summer of 69" is no time."""
+    """Mask quoted text: the "Summer of 69" is no time."""
     if not any(quote in plain for quote in "\"“«「『《'"):
         return plain
     return _TITLE.sub(_blank_match, _QUOTED.sub(_blank_match, plain))
@@ -116,13 +116,13 @@ _FINE_UNITS: Final = frozenset(("second", "minute", "hour", "day"))
 
 
 def is_free_standing(sentence: QuerySentence, end: int) -> bool:
-    """Whether what follows is not a noun that the time belongs to: "in 2023", but not "in 2023 dollars"."""
+    """Return True if no noun follows that the time modifies, as in "in 2023 dollars"."""
     is_name = re.match(r" [^\W\d_a-z]", sentence.text[end:]) is not None
     return is_name or lexicon.CLAUSE_BOUNDARY.match(sentence.plain, end) is not None
 
 
 def is_valid_in_language(sentence: QuerySentence, fit: DateMatch) -> bool:
-    """Whether no word of the fit means something else in the language of the sentence."""
+    """Return True if no matched word means something else in the sentence's language."""
     words = (
         fit.slots.get(slot, "")
         for slot in ("unit", "word", "name", "thing", "month", "yearly", "turn", "edge")
@@ -163,7 +163,7 @@ def _may_be_window(sentence: QuerySentence, fit: DateMatch) -> bool:
 
 
 def _is_anchored(sentence: QuerySentence, fit: DateMatch) -> bool:
-    """Whether something follows that the time is counted from or part of: "the last week of school"."""
+    """Return True if the time is relative to what follows, as in "the last week of school"."""
     return lexicon.ANCHOR_WORDS.match(sentence.plain, fit.end) is not None
 
 
@@ -187,7 +187,7 @@ def _may_be_turn(sentence: QuerySentence, fit: DateMatch) -> bool:
 
 
 def _may_be_name(sentence: QuerySentence, fit: DateMatch) -> bool:
-    """A weekday, month or season by itself: only where nothing else could stand."""
+    """Return True if a bare weekday, month or season is unambiguous here."""
     word, start, end = fit.slots["name"], fit.start, fit.end
     if lexicon.HABITUAL_PATTERN.search(sentence.plain) or _is_anchored(sentence, fit):
         return False
@@ -222,7 +222,7 @@ def _may_be_month(sentence: QuerySentence, unit: str, fit: DateMatch) -> bool:
 
 
 def _may_be_yearly(sentence: QuerySentence, fit: DateMatch) -> bool:
-    """A month or season with its year, unless a day stands before it: "31 February 2023" is no time at all."""
+    """Accept a month with its year unless a day precedes it: "31 February 2023" is no time."""
     has_day = re.search(r"\d(?:st|nd|rd|th|\.)?(?: of| de)? $", sentence.get_text_before(fit.start))
     return not has_day and _may_be_year(sentence, fit)
 
@@ -259,7 +259,7 @@ def _accept(_: QuerySentence, __: DateMatch) -> bool:
     return True
 
 
-# The forms of the almanac that are looked for inside a sentence, and what tells whether one is meant.
+# Templates matched inside sentences, with the check of each.
 TIME_CHECKS: Final[Mapping[str, Callable[[QuerySentence, DateMatch], bool]]] = {
     "word": _may_be_word,
     "ago": _may_be_ago,

@@ -1,7 +1,8 @@
-"""From the best hits to what belongs to them: parts of a whole, linked memories, one topic, one piece of evidence.
+"""Expand the best hits to parts, linked memories, and members of the same topic.
 
-A hit is a signpost. What it points to is scored like everything else, and then meets its parent half-way, so that a
-weak match below a strong one comes up. It goes on from what it finds until three rounds in a row change nothing.
+A linked memory is scored like any candidate, then its score is blended with that of its parent, so
+that a weak match next to a strong one rises. Expansion continues from new finds until the top
+results stop changing.
 """
 
 from __future__ import annotations
@@ -51,9 +52,9 @@ from told.retrieval.topics import (
 
 
 def record_topic_cooccurrence(ctx: ReadContext, state: SearchState) -> Flow[None]:
-    """Count that the topics of the best memories came up together, as far as they are near enough to the query.
+    """Record that the topics of the best memories near the query occurred together.
 
-    A read of the past counts nothing, nor does one without a vector, or in an account where no topics were made.
+    Nothing is recorded for reads of the past, without a vector, or in accounts without topics.
     """
     index_query, account = state.index_query, state.index_query.query.scope.account
     embedder, is_past = ctx.embedder, index_query.query.as_of.seq < LATEST
@@ -93,15 +94,15 @@ def record_topic_cooccurrence(ctx: ReadContext, state: SearchState) -> Flow[None
 
 CO_OCCURS, IMPORTANCE, TOPIC_SOURCE = "co_occurs", "importance", "topic"
 MAX_NEWEST_MEMBERS: Final = 40
-"""How many members of a topic are looked at, the newest of them."""
+"""Number of newest members to consider per topic."""
 
 OVERFETCH: Final = 4
-"""How many times as many as are wanted are looked at twice."""
+"""Load links for this many times the wanted members."""
 
 
 @dataclass(slots=True)
 class ExpansionState:
-    """What a read that follows leads knows on its way: links, what was measured, and whether it has been to topics."""
+    """The links and scores of an expansion, and whether topics were visited."""
 
     link_cache: LinkCache
     scored: Sequence[ScoredCandidate] = ()
@@ -115,9 +116,10 @@ def find_member_edges(
     scores: Mapping[str, float],
     expansion: ExpansionState,
 ) -> Flow[ExpansionEdges]:
-    """The best members of the topics that hits are in, and of those that came up with them; what they lead to, no more.
+    """Return edges to the best members of the hits' topics and of co-occurring topics.
 
-    So a read goes to topics once, from its hits.
+    Topics are visited once per read, from its hits; edges from their members are not followed to
+    further topics.
     """
     topic_edges: ExpansionEdges = {}
     if expansion.has_visited_topics:
@@ -160,7 +162,7 @@ def _add_neighbour_topics(
     topic_links: Sequence[Link],
     scores: Mapping[str, float],
 ) -> Flow[None]:
-    """Add the topics that were said to belong to these, and those that came up with them and bear on the query."""
+    """Add linked topics, and co-occurring topics that are near the query."""
     own_edges = dict(topic_edges)
     pairs = [((link.src, link.dst), link.weight) for link in topic_links if link.rel == CO_OCCURS]
     if (
@@ -198,7 +200,7 @@ def _add_neighbour_topics(
 def _drop_retracted_topics(
     ctx: ReadContext, index_query: IndexQuery, links_by_topic: dict[str, list[Link]]
 ) -> Flow[None]:
-    """Leave out topics that were given up; one that nothing was ever said of is just a name."""
+    """Drop topics that were retracted; keep ids that only ever occurred in links."""
     visible_ids = {
         fact.id
         for fact in (
@@ -218,7 +220,7 @@ def _drop_retracted_topics(
 def _drop_hot_topics(
     ctx: ReadContext, index_query: IndexQuery, links_by_topic: dict[str, list[Link]]
 ) -> None:
-    """Leave out topics whose members are all in the hot buffer already, and near enough to the query."""
+    """Drop topics whose members are all in the hot buffer and near the query."""
     if index_query.query.as_of.seq < LATEST:
         return
     query_code = b"" if index_query.vector is None else quantise(index_query.vector)
@@ -239,7 +241,7 @@ def _pick_best_members(
     scores: Mapping[str, float],
     expansion: ExpansionState,
 ) -> Flow[list[Link]]:
-    """Of each topic the members that are nearest, most recent and most important, but for those that led here."""
+    """Return the nearest, newest and most important members of each topic, without the seeds."""
     limit = ctx.settings.topic_members
     new_links = {
         topic: [link for link in links if link.src not in scores][-MAX_NEWEST_MEMBERS:]
@@ -266,24 +268,16 @@ def _pick_best_members(
     member_links = yield from load_links(
         ctx, index_query.query, sorted({link.src for link in shortlist}), expansion.link_cache
     )
+    for link in member_links:
+        if link.rel == IMPORTANCE and (fact := facts.get(link.dst)) is not None:
+            cosine = cosines.get(fact.seq, 0.0)
+            values[fact.id] = _score_member(ctx, index_query, fact, cosine, link.weight)
     current_links = find_current_topic_links(member_links)
-    stated_weights = {
-        link.dst: link.weight
-        for link in member_links
-        if link.rel == IMPORTANCE and link.dst in facts
-    }
-    for thread, weight in stated_weights.items():
-        values[thread] = _score_member(
-            ctx, index_query, facts[thread], cosines.get(facts[thread].seq, 0.0), weight
-        )
     current = [link for link in shortlist if current_links[link.src].dst == link.dst]
-    links_by_current_topic = {
-        topic: [link for link in current if link.dst == topic] for topic in new_links
-    }
     return [
         link
-        for links in links_by_current_topic.values()
-        for link in _take_best(links, values, limit)
+        for topic in new_links
+        for link in _take_best([link for link in current if link.dst == topic], values, limit)
     ]
 
 
@@ -299,7 +293,7 @@ def _score_member(
     cosine: float,
     stated_importance: float | None = None,
 ) -> float:
-    """How a member ranks in its topic."""
+    """Return the score of a member within its topic."""
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     recency_score = compute_recency(
         index_query.query.as_of.at - said_at, ctx.settings.registry_days
@@ -319,7 +313,7 @@ def _load_cosines(
     facts: Iterable[Fact],
     known: Sequence[ScoredCandidate],
 ) -> Flow[dict[int, float]]:
-    """How near facts are to the query, by position: as far as that is known, and else by the index."""
+    """Return the cosine of facts with the query by seq, querying the index where unknown."""
     cosines: dict[int, float] = {}
     known_seqs = {item.candidate.seq for item in known}
     wanted_seqs = {fact.seq for fact in facts}
@@ -337,9 +331,22 @@ def _load_cosines(
 
 
 PART_OF, MENTIONS = "part_of", "mentions"
-NON_NEIGHBOUR_RELATIONS = frozenset({PART_OF, IN_TOPIC, CO_OCCURS, "supports", "supersedes", "contradicts", DERIVED_FROM, DISTINCT_REFERENT,
-                   IN_EXCHANGE, ABSTRACTED_FROM, "importance"})  # fmt: skip
-"""Relations that are no mere neighbourhood."""
+NON_NEIGHBOUR_RELATIONS = frozenset(
+    {
+        PART_OF,
+        IN_TOPIC,
+        CO_OCCURS,
+        "supports",
+        "supersedes",
+        "contradicts",
+        DERIVED_FROM,
+        DISTINCT_REFERENT,
+        IN_EXCHANGE,
+        ABSTRACTED_FROM,
+        "importance",
+    }
+)
+"""Relations that are not followed as graph neighbours."""
 
 SCORE_SCALE = 10.0
 
@@ -356,9 +363,9 @@ def expand_candidates(
     link_cache: LinkCache,
     lens: Lens | None = None,
 ) -> Flow[tuple[list[ScoredCandidate], dict[int, str]]]:
-    """The candidates with what the best of them point to, and by which source each of those came.
+    """Return the candidates with linked facts added, and the source label of each addition.
 
-    With a lens, names that are surely enough one are followed as one, and no others.
+    With a lens, names identified by it are followed as one.
     """
     seeds = _pick_seeds(scored, facts, ctx.settings.expand_from)
     scores = {facts[item.candidate.seq].id: item.score for item in seeds}
@@ -400,7 +407,7 @@ def expand_candidates(
 def _pick_seeds(
     scored: Sequence[ScoredCandidate], facts: Mapping[int, Fact], limit: int
 ) -> list[ScoredCandidate]:
-    """The best memories, and the best nodes of the graph that the query names by a word."""
+    """Return the best memories, and the best graph nodes that match a query word."""
     best = keep_best_per_fact([item for item in scored if item.candidate.seq in facts])
     memories = [item for item in best if facts[item.candidate.seq].kind != NODE]
     nodes = [
@@ -414,18 +421,18 @@ def _get_top_seqs(scored: Sequence[ScoredCandidate], size: int) -> list[int]:
 
 
 def _merge_best(
-    scored: Sequence[ScoredCandidate], found: Iterable[ScoredCandidate]
+    scored: Sequence[ScoredCandidate], additions: Iterable[ScoredCandidate]
 ) -> list[ScoredCandidate]:
-    """All of them, the better of two where a passage is in both."""
+    """Merge two lists, keeping the better score of a passage."""
     best = {(item.candidate.seq, item.candidate.slot): item for item in scored}
-    for item in found:
+    for item in additions:
         existing = best.get((item.candidate.seq, item.candidate.slot))
         if existing is None or item.score > existing.score:
             best[item.candidate.seq, item.candidate.slot] = item
     return sort_by_score(best.values())
 
 
-# Where hits point to --------------------------------------------------------------------------------------------------
+# Finding edges
 
 
 def _find_edges(
@@ -436,9 +443,9 @@ def _find_edges(
     lens: Lens | None,
     expansion: ExpansionState,
 ) -> Flow[ExpansionEdges]:
-    """Where these threads point to; of several that point to one, the strongest leads there.
+    """Return the strongest edge to each thread linked from these threads.
 
-    A node leads to the memories that mention it, and no memory to a node: everything mentions somebody.
+    A node leads to the memories that mention it, but a memory does not lead to nodes.
     """
     links = yield from load_links(ctx, index_query.query, threads, expansion.link_cache)
     edges: ExpansionEdges = {}
@@ -472,7 +479,7 @@ def _find_edges(
 
 
 def _find_hubs(links: Sequence[Link], max_mentions: int) -> set[str]:
-    """Nodes that so many memories mention that it tells nothing of them."""
+    """Return nodes with so many mentions that they say nothing about a memory."""
     mention_counts = Counter(link.dst for link in links if link.rel == MENTIONS)
     return {node for node, count in mention_counts.items() if count > max_mentions}
 
@@ -480,7 +487,7 @@ def _find_hubs(links: Sequence[Link], max_mentions: int) -> set[str]:
 def _iter_directions(
     link: Link, aliases: Mapping[str, str] | None
 ) -> Iterator[tuple[str, str, float]]:
-    """The ways a link of the graph can be followed, and how firmly; `one` tells which names are taken for one."""
+    """Iterate over the directions to follow a link in; `aliases` maps names to identities."""
     weight = link.weight
     if link.rel == SAME_AS and aliases is not None:
         if link.src not in aliases or aliases[link.src] != aliases.get(link.dst):
@@ -491,13 +498,13 @@ def _iter_directions(
     yield link.dst, link.src, weight
 
 
-# Following them -------------------------------------------------------------------------------------------------------
+# Following edges
 
 
 def _load_visible(
     ctx: ReadContext, index_query: IndexQuery, threads: Sequence[str], limit: int
 ) -> Flow[dict[int, Fact]]:
-    """The first so many of these threads that the read can see, by position."""
+    """Return the first `limit` of these threads that the read can see, by seq."""
     facts_by_seq: dict[int, Fact] = {}
     for start in range(0, len(threads), limit):
         batch = threads[start : start + limit]
@@ -520,7 +527,7 @@ def _score_facts(
     edges: ExpansionEdges,
     known: Sequence[ScoredCandidate],
 ) -> Flow[list[ScoredCandidate]]:
-    """Each of these facts as it is known, or else by the index; what the graph only names is taken as it is."""
+    """Score facts from known items or the index; facts that are only mentioned get no score."""
     known_seqs = {item.candidate.seq for item in known}
     unknown = [fact for seq, fact in facts.items() if seq not in known_seqs]
     mentioned = [fact for fact in unknown if fact.kind == NODE or edges[fact.id].is_mention]
@@ -543,7 +550,7 @@ def _follow_edges(
     scores: Mapping[str, float],
     known: Sequence[ScoredCandidate],
 ) -> Flow[list[tuple[ScoredCandidate, str, ExpansionEdge]]]:
-    """What is led to and can be seen, each with a score that lies between its own and that of where it was led from."""
+    """Return the visible targets with scores blended from their own and their parent's."""
     account, as_of = index_query.query.scope.account, index_query.query.as_of
     facts = yield from _load_visible(ctx, index_query, list(edges), ctx.settings.expand_width)
     if not facts:
@@ -573,9 +580,9 @@ def _follow_edges(
 def _get_blend_weights(
     ctx: ReadContext, edge: ExpansionEdge, item: ScoredCandidate
 ) -> tuple[float, float]:
-    """How much of a lead's score is its own, and how much being in use counts for the rest.
+    """Return the weights of the item's own score and of its hotness.
 
-    A member of a topic that has a vector speaks for itself: the topic only says where to look.
+    A topic only says where to look, so a member with a vector keeps most of its own score.
     """
     if edge.source == TOPIC_SOURCE and item.candidate.cosine is not None:
         return ctx.settings.topic_own, 0.0

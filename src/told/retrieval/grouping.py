@@ -1,8 +1,9 @@
-"""A turn and the claims taken from it are one answer, not several.
+"""Merge a turn and the claims extracted from it into one answer.
 
-A search shows the claim, for it is the memory, and names the turn behind it; a context shows the turn, for it has the
-words and the day. A turn whose claim was replaced since is stale where what replaced it answers the query about as well
-as the turn does, and better than anything that is still held of it: then what replaced it goes first.
+A search shows the claim and names its turn; a context shows the turn, which has the exact words and
+the date. A turn is stale if a claim of it was replaced and the replacement answers the query about
+as well as the turn and better than any claim of it that still holds; the replacement then ranks
+first.
 """
 
 from __future__ import annotations
@@ -24,25 +25,25 @@ from told.retrieval.render import HUMAN_AUTHORS
 from told.text.tokens import extract_terms
 
 REPLACEMENT_SLACK: Final = 2.0
-"""So much less than the words it replaced may a claim match a query and still be what is asked for."""
+"""Maximum score deficit at which a replacement still supersedes its turn."""
 
 CLAIM_LABEL: Final = "key"
 
 
 def is_extracted(fact: Fact) -> bool:
-    """Whether a fact is a turn that claims were taken from, or may itself be a claim that was."""
+    """Return True if a fact may be a claim, or a turn claims were extracted from."""
     is_plain = fact.kind == "memory" and fact.predicate is None and fact.author in HUMAN_AUTHORS
     return fact.evidence is not None and not is_plain
 
 
 def is_verbatim(fact: Fact) -> bool:
-    """Whether a fact is what was said, word for word."""
+    """Return True if a fact holds the exact words of a turn."""
     return fact.kind == TURN or not is_extracted(fact)
 
 
 @dataclass(frozen=True, slots=True)
 class EvidenceGroup:
-    """What was said, the claims still held that were taken from it, and those that are not, with what replaced each."""
+    """A turn with its current claims, and its ended claims with the replacement of each."""
 
     utterance: Fact | None = None
     current_claims: tuple[Fact, ...] = ()
@@ -50,14 +51,14 @@ class EvidenceGroup:
 
     @property
     def turn(self) -> Fact | None:
-        """The words, where they stand behind claims and are no memory of their own."""
+        """Return the utterance if it is a turn rather than a memory."""
         return (
             self.utterance if self.utterance is not None and self.utterance.kind == TURN else None
         )
 
     @property
     def is_fully_retracted(self) -> bool:
-        """Whether claims were taken from the words and all of them given up, and none replaced."""
+        """Return True if all claims were retracted and none replaced."""
         return (
             bool(self.ended_claims)
             and not self.current_claims
@@ -68,9 +69,9 @@ class EvidenceGroup:
 def group_by_evidence(
     all_versions: Iterable[Fact], as_of: AsOf, winner_by_thread: Mapping[str, Fact]
 ) -> dict[str, EvidenceGroup]:
-    """What belongs together by its evidence, at a point in time, given all versions of all threads taken from it.
+    """Group facts by evidence as of a point in time, given all versions of their threads.
 
-    `lost` are threads that are held, and what is believed instead.
+    `winner_by_thread` maps threads that lost a contradiction to the fact believed instead.
     """
     threads: dict[str, list[Fact]] = {}
     for fact in all_versions:
@@ -105,7 +106,7 @@ class _GroupBuilder:
 def _add_thread(
     builder: _GroupBuilder, last: Fact, current: Fact | None, winner: Fact | None
 ) -> None:
-    """Put a thread where it belongs: `last` is what it said on this evidence, `now` what it says."""
+    """Add a thread: `last` is its last version on this evidence, `current` the one that holds."""
     is_current = current is not None and current.evidence == last.evidence
     if is_verbatim(last):
         builder.utterance = current if is_current else builder.utterance
@@ -117,23 +118,23 @@ def _add_thread(
         builder.ended_claims.append((last, winner or (None if is_current else current)))
 
 
-# Stale turns ----------------------------------------------------------------------------------------------------------
+# Stale turns
 
 RelevanceLookup: TypeAlias = Callable[[int], float | None]
-"""How well the fact at a position matches the query by itself; nothing, if it is no candidate."""
+"""Return the relevance of the fact at a seq, or None if it is no candidate."""
 
 RETRACTED_REASON: Final = "what was taken from it was given up"
 
 
 @dataclass(frozen=True, slots=True)
 class StaleTurn:
-    """A turn that no longer holds, for what; nothing stands in the place of what was given up."""
+    """A turn that no longer holds, with its replacement; None if it was retracted."""
 
     replacement: Fact | None = None
 
     @property
     def reason(self) -> str:
-        """Why it is not shown as it stands."""
+        """Return the drop reason."""
         return (
             RETRACTED_REASON if self.replacement is None else f"superseded by {self.replacement.id}"
         )
@@ -142,7 +143,7 @@ class StaleTurn:
 def detect_stale_turn(
     group: EvidenceGroup, relevance: RelevanceLookup, query_terms: frozenset[str]
 ) -> StaleTurn | None:
-    """Whether what the query asks of a turn no longer holds; `query` are its terms."""
+    """Return a StaleTurn if what the query asks of a turn no longer holds."""
     if group.turn is None or not group.ended_claims:
         return None
     replacements = [
@@ -176,7 +177,7 @@ def detect_stale_turn(
 
 
 def _has_shared_terms(query_terms: frozenset[str], turn: Fact, replacement: Fact) -> bool:
-    """Whether every word the query has in common with a turn is in what replaced it too."""
+    """Return True if the replacement has every term shared by the query and the turn."""
     shared = query_terms.intersection(extract_terms(turn.text))
     return bool(shared) and shared <= set(extract_terms(replacement.text))
 
@@ -187,7 +188,7 @@ def _is_only_about_retracted(
     retracted: Sequence[Fact],
     current_claims: Sequence[Fact],
 ) -> bool:
-    """Whether the words the query has in common with a turn are those of claims that were given up."""
+    """Return True if the terms shared by query and turn come from retracted claims only."""
     shared = query_terms.intersection(extract_terms(turn.text))
     if not shared:
         return not current_claims
@@ -198,12 +199,12 @@ def _is_only_about_retracted(
     )
 
 
-# Folding --------------------------------------------------------------------------------------------------------------
+# Merging
 
 
 @dataclass(slots=True)
 class GroupingResult:
-    """What is left, what was folded into what by position, and the words that only a claim led to."""
+    """The remaining items, the merges by seq, and utterances reached only through a claim."""
 
     scored: list[ScoredCandidate]
     merged_into: dict[int, int] = field(default_factory=dict)
@@ -219,10 +220,10 @@ def group_turns_and_claims(
     asks_past: bool = False,
     share: float = 0.5,
 ) -> GroupingResult:
-    """The candidates with each turn and its claims as one: by the claim that fits best, or, verbatim, by the turn.
+    """Merge each turn with its claims: into the best claim or, if verbatim, into the turn.
 
-    A claim takes the better of the two scores. Words meet a claim that is better than they are some share of the way.
-    A stale turn stands alone, below what replaced it unless the past is asked for.
+    A claim takes the better of both scores; a turn is raised part of the way to a better claim. A
+    stale turn stays separate, below its replacement unless the query asks about the past.
     """
     best = {item.candidate.seq: item for item in keep_best_per_fact(scored)}
     result = GroupingResult([])
@@ -261,7 +262,7 @@ def _group_turn(
     *,
     verbatim: bool,
 ) -> None:
-    """One turn and its claims, the best of them first."""
+    """Merge one turn with its claims, best claim first."""
     top = claims[0]
     if utterance.kind == TURN and not verbatim:
         if own_item is not None:
@@ -281,7 +282,7 @@ def _group_turn(
 
 
 def score_utterance(utterance: Fact, claim: ScoredCandidate, share: float) -> ScoredCandidate:
-    """Words that a claim leads to, worth a share of what the claim is."""
+    """Return an utterance scored as a share of the claim that leads to it."""
     return ScoredCandidate(
         build_unscored(utterance, claim.candidate),
         share * claim.score,
@@ -302,7 +303,7 @@ def _lower_stale_turns(
     merged_into: Mapping[int, int],
     raised: dict[int, tuple[str, float]],
 ) -> dict[int, float]:
-    """What stale turns sink to: just below what replaced them, which takes their place."""
+    """Return new scores of stale turns: just below their replacement, which takes their place."""
     lowered: dict[int, float] = {}
     for seq, stale_turn in stale_turns.items():
         own_item = best.get(seq)
@@ -329,7 +330,7 @@ def _apply_move(
     raised: Mapping[int, tuple[str, float]],
     lowered: Mapping[int, float],
 ) -> ScoredCandidate:
-    """A passage where it belongs; only the best passage of a fact is raised."""
+    """Apply a raised or lowered score; only the best passage of a fact is raised."""
     seq = item.candidate.seq
     if seq in lowered:
         return item.add_parts(heir=min(lowered[seq] - item.score, 0.0))

@@ -1,4 +1,4 @@
-"""What a query asks for, as far as its words tell: rules only, no model, well under a millisecond."""
+"""Analyse a query with rules only: no model, well under a millisecond."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from told.text.tokens import detect_language
 
 _T = TypeVar("_T")
 
-# Of a longer text only the two ends are looked at: that is where people ask.
+# People ask at the ends of a long text, so only the two ends are analysed.
 _END_CHARS: Final = 1_000
 
 
 class AnswerSource(StrEnum):
-    """Where the answer is kept."""
+    """The type of memory that holds the answer."""
 
     MEMORY = "memory"
     SKILL = "skill"
@@ -32,7 +32,7 @@ class AnswerSource(StrEnum):
 
 
 class AnswerPurpose(StrEnum):
-    """What the answer is for; the first that fits wins, the last is meant when none does."""
+    """The purpose of the answer, in order of precedence; the last member is the default."""
 
     HISTORICAL_DECISIONS = "historical_decisions"
     OPEN_ITEMS = "open_items"
@@ -44,9 +44,9 @@ class AnswerPurpose(StrEnum):
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class QueryIntent:
-    """What a query asks for, as far as its words tell; what only explains an answer is found when somebody wants it.
+    """The analysed query; properties used only by explanations are computed lazily.
 
-    A span that begins or ends with "since", "before", "after" or "until" is open on the other side.
+    A span from "since", "before", "after" or "until" is open at its other end.
     """
 
     text: str
@@ -59,22 +59,22 @@ class QueryIntent:
 
     @property
     def purpose(self) -> AnswerPurpose:
-        """What the answer is for."""
+        """Return the purpose of the answer."""
         return _detect_purpose(_normalise(self.text).strip().lower())
 
     @property
     def language(self) -> str:
-        """The code of its language, if it tells."""
+        """Return the language code of the query, if detected."""
         return detect_language(_normalise(self.text))
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Whom or what it names."""
+        """Return the names mentioned in the query."""
         return _dedupe(_iter_names(_normalise(self.text), self.language, self.time_mentions))
 
 
 def analyse_query(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> QueryIntent:
-    """What the text asks for at a time; `now` decides what "last summer" is."""
+    """Analyse a query; `now` resolves relative dates such as "last summer"."""
     normalised = _normalise(text)
     mentions = find_times(normalised, now=now, zone=zone)
     low = normalised.strip().lower()
@@ -92,7 +92,7 @@ def analyse_query(text: str, *, now: datetime, zone: str | tzinfo | None = None)
 
 
 def _normalise(text: str) -> str:
-    """As much of a text as is looked at, in composed letters (NFC)."""
+    """Return the analysed part of a text in NFC."""
     return unicodedata.normalize("NFC", _truncate_middle(text))
 
 
@@ -128,14 +128,17 @@ def _detect_purpose(low: str) -> AnswerPurpose:
 
 
 def _is_about_past(text: str, mentions: tuple[QueryTime, ...]) -> bool:
-    """Whether it asks how things were; the "before" of "the week before 9 June" does not count."""
+    """Return True if the query asks about a past state.
+
+    Date expressions are masked: the "before" of "the week before 9 June" does not count.
+    """
     for mention in mentions:
         text = text[: mention.start] + "~" * (mention.end - mention.start) + text[mention.end :]
     low = text.strip().lower()
     return lexicon.PAST_CUE.matches(low) and not lexicon.EVER_BEFORE_PATTERN.search(low)
 
 
-# ---------------------------------------------------------------------------------------------------------------- names
+# Names
 
 _QUOTED_NAME: Final = lazy_regex(
     '"([^"\n]{1,120})"|“([^”\n]{1,120})”|„([^“”\n]{1,120})[“”]|«([^»\n]{1,120})»|「([^」\n]{1,120})」|『([^』\n]{1,120})』|'
@@ -152,7 +155,7 @@ _CALENDAR_WORDS: Final = frozenset(date_lexicon.CALENDAR_NAMES) - lexicon.GIVEN_
 
 
 def _iter_names(text: str, lang: str, mentions: tuple[QueryTime, ...]) -> Iterator[str]:
-    """Names in the order of the text: what is quoted, and runs of words that are written as names are."""
+    """Iterate over names in text order: quoted strings and runs of capitalised words."""
     quoted = [
         (m.start(), m.end(), next(filter(None, m.groups())).strip())
         for m in _QUOTED_NAME.finditer(text)
@@ -167,12 +170,12 @@ def _iter_names(text: str, lang: str, mentions: tuple[QueryTime, ...]) -> Iterat
 
 
 def _is_all_caps(text: str) -> bool:
-    """Whether it is all in capitals, which tell nothing then."""
+    """Return True if the text is all capitals, which say nothing about names."""
     return text.isupper() and " " in text.strip()
 
 
 def _find_name_runs(text: str, lang: str, excluded: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Where words that may be names stand; neighbours are one name, and so are those that an "of the" links."""
+    """Return the spans of probable names, joining neighbours and words linked by "of the"."""
     runs: list[tuple[int, int]] = []
     previous = ""
     for word in _WORD.finditer(text):
@@ -188,7 +191,7 @@ def _find_name_runs(text: str, lang: str, excluded: list[tuple[int, int]]) -> li
 
 
 def _looks_like_name(word: re.Match[str], previous: str, lang: str) -> bool:
-    """Whether a word is written as a name is and, where any word may have a capital, is no common one."""
+    """Return True if a word is capitalised and, where any word may be, not a common word."""
     if word[0].islower():
         return False
     name = _POSSESSIVE.sub("", word[0])

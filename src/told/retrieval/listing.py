@@ -1,4 +1,4 @@
-"""What is remembered of somebody: every memory with the sentence it comes from, how strong it is and when it fades."""
+"""List memories with their source quotes and strength, owners, and entity relations."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ from told.model.query import LATEST, AsOf, FactQuery, exclude_unlisted
 from told.model.scope import Scope
 from told.model.validation import suggest_option
 from told.ports import ScopeTally, Store
-from told.retrieval.candidates import ReadContext, find_denials
-from told.retrieval.resolution import get_link_seq
+from told.retrieval.candidates import ReadContext, find_denials, get_link_seq
 from told.text.tokens import format_value, split_sentences
 
 OWNER_TYPES = ("user", "agent", "run")
@@ -31,7 +30,7 @@ OWNER_TYPES = ("user", "agent", "run")
 
 @dataclass(frozen=True, slots=True)
 class OwnerStatistics:
-    """A user, an agent or a run: how many memories are theirs, and when something was first and last written."""
+    """The number of memories of a user, agent or run, and the times of first and last write."""
 
     owner_type: str
     name: str
@@ -41,21 +40,24 @@ class OwnerStatistics:
 
 
 def parse_owner_types(value: Any) -> tuple[str, ...]:
-    """Which of them are asked for: all, unless one sort is named."""
+    """Return the owner types to list; all by default."""
     if value is None:
         return OWNER_TYPES
     if not isinstance(value, str) or value not in OWNER_TYPES:
         hint = (
             isinstance(value, str) and suggest_option(value, OWNER_TYPES)
         ) or f"Use one of {', '.join(OWNER_TYPES)}."
-        raise InvalidInput(f"There is no type {format_value(value)}.", hint=hint)
+        raise InvalidInput(f"Unknown owner type {format_value(value)}.", hint=hint)
     return (value,)
 
 
 def summarise_owners(
     tallies: Iterable[ScopeTally], owner_types: Sequence[str] = OWNER_TYPES
 ) -> list[OwnerStatistics]:
-    """Users, then agents, then runs, each by name; what belongs to several counts for each of them."""
+    """Return statistics of users, then agents, then runs, by name.
+
+    A memory with several owners counts for each of them.
+    """
     tallies_by_owner: dict[tuple[str, str], list[ScopeTally]] = defaultdict(list)
     for tally in tallies:
         for field, name in tally.scope.ids().items():
@@ -78,7 +80,7 @@ def _sum_tallies(owner_type: str, name: str, tallies: Sequence[ScopeTally]) -> O
 
 @dataclass(frozen=True, slots=True)
 class EntityRelation:
-    """How one node bears on another."""
+    """A relation between two entities."""
 
     source: Fact
     relation: str
@@ -87,7 +89,7 @@ class EntityRelation:
 
 
 def list_nodes(store: Store, scope: Scope, now: int) -> Flow[Sequence[Fact]]:
-    """The nodes of a scope, oldest first."""
+    """Return the entity nodes of a scope, oldest first."""
     return (
         yield from call(
             store.find_facts, FactQuery(scope, AsOf(LATEST, now), parse_filter({"kind": NODE}))
@@ -98,15 +100,13 @@ def list_nodes(store: Store, scope: Scope, now: int) -> Flow[Sequence[Fact]]:
 def list_relations(
     store: Store, scope: Scope, name: str, now: int
 ) -> Flow[Sequence[EntityRelation]]:
-    """Every relation that leads to or from the nodes of a name, or `NotFoundError`."""
+    """Return the relations of the entities with a name, or raise NotFoundError."""
     nodes_by_id = {node.id: node for node in (yield from list_nodes(store, scope, now))}
     node_ids = [
         node.id for node in nodes_by_id.values() if node.meta.get("slug") == kind.slugify(name)
     ]
     if not node_ids:
-        raise NotFoundError(
-            f"Nobody here speaks of {name!r}.", hint="List whom they speak of with entities()."
-        )
+        raise NotFoundError(f"There is no entity {name!r} here.", hint="List them with entities().")
     links = yield from call(store.find_links, scope.account, node_ids)
     visible_links = [link for link in links if link.src in nodes_by_id and link.dst in nodes_by_id]
     obsolete = yield from _find_obsolete_links(store, scope, visible_links, nodes_by_id, now)
@@ -120,7 +120,7 @@ def list_relations(
 def _find_obsolete_links(
     store: Store, scope: Scope, links: Sequence[Link], nodes_by_id: Mapping[str, Fact], now: int
 ) -> Flow[Sequence[Link]]:
-    """The relations that were drawn from claims none of which is held any more, whoever made them anew."""
+    """Return relations whose source claims all ended."""
     sources = {link.seq: str(link.meta.get(EVIDENCE_KEY, "")) for link in links}
     claims = yield from call(
         store.find_versions,
@@ -155,21 +155,21 @@ def _relation_key(fact: Fact) -> tuple[str, str]:
 def measure_strengths(
     ctx: ReadContext, facts: Sequence[Fact], query: FactQuery, *, with_pace: bool = False
 ) -> Flow[Mapping[int, Strength]]:
-    """How strong each of these facts is at the point in time of a read, by its position in the ledger.
+    """Return the strength of each fact at the time of a read, by seq.
 
-    When one that fades by turns will have faded is known if the pace of turns is asked for.
+    `with_pace` also predicts when a fact that fades by turns will have faded.
     """
-    sayings_by_seq = yield from load_mentions(
+    mentions_by_seq = yield from load_mentions(
         ctx.store, query.scope.account, facts, get_link_seq(query)
     )
-    return (yield from _measure(ctx, facts, sayings_by_seq, query, with_pace=with_pace))
+    return (yield from _measure(ctx, facts, mentions_by_seq, query, with_pace=with_pace))
 
 
 def find_faded(ctx: ReadContext, facts: Sequence[Fact], query: FactQuery) -> Flow[frozenset[int]]:
-    """The positions of those facts that have faded at the point in time of a read.
+    """Return the seqs of the faded facts at the time of a read.
 
-    What was not changed and has not faded since it was written is no weaker for being said again, so only the others
-    are looked up.
+    Mentions can only strengthen a fact, so they are looked up only for facts that changed or would
+    have faded without them.
     """
     mortal_facts = [
         fact
@@ -192,7 +192,7 @@ def find_faded(ctx: ReadContext, facts: Sequence[Fact], query: FactQuery) -> Flo
 def take_unfaded(
     ctx: ReadContext, facts: Iterable[Fact], query: FactQuery, count: int
 ) -> Flow[tuple[list[Fact], list[Fact]]]:
-    """The first of some facts that have not faded, at most so many, and those before them that have."""
+    """Return the first `count` facts that have not faded, and the faded ones before them."""
     remaining = iter(facts)
     kept: list[Fact] = []
     faded_facts: list[Fact] = []
@@ -206,14 +206,14 @@ def take_unfaded(
 def _measure(
     ctx: ReadContext,
     facts: Sequence[Fact],
-    sayings_by_seq: Mapping[int, Sequence[FactMention]],
+    mentions_by_seq: Mapping[int, Sequence[FactMention]],
     query: FactQuery,
     *,
     with_pace: bool = False,
 ) -> Flow[Mapping[int, Strength]]:
-    """How strong facts are that were said where it says."""
+    """Return the strength of facts given their mentions."""
     clocks_by_home: Mapping[str, ClockReadings] = yield from read_fact_clocks(
-        ctx.store, facts, sayings_by_seq, ctx.kinds, query.as_of, ctx.settings, with_pace=with_pace
+        ctx.store, facts, mentions_by_seq, ctx.kinds, query.as_of, ctx.settings, with_pace=with_pace
     )
     floor = ctx.settings.prune_threshold
     return {
@@ -221,7 +221,7 @@ def _measure(
             fact,
             ctx.kinds.get(fact.kind),
             clocks_by_home[fact.scope.partition_key()],
-            sayings_by_seq[fact.seq],
+            mentions_by_seq[fact.seq],
             floor,
         )
         for fact in facts
@@ -229,14 +229,14 @@ def _measure(
 
 
 PAGE_SIZE: Final = 1000
-"""How many memories are looked at together."""
+"""Number of memories to load at once."""
 MAX_FULL_QUOTE: Final = 200
-"""What was said is quoted whole up to so many characters; of more, the sentences that matter."""
+"""Quote evidence up to this many characters in full, else only the relevant sentences."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryDetail:
-    """A memory, the rules of its kind, how strong it is, and the words it was taken from, as far as they are there."""
+    """A memory with its kind, strength and source quote."""
 
     fact: Fact
     kind: Kind | None
@@ -245,7 +245,7 @@ class MemoryDetail:
 
 
 def list_memory_details(ctx: ReadContext, query: FactQuery) -> Flow[list[MemoryDetail]]:
-    """Every memory of a scope, those of a kind together, the strongest first; the kinds by their strongest."""
+    """Return all memories of a scope grouped by kind, strongest first."""
     details: list[MemoryDetail] = []
     page = replace(exclude_unlisted(query), limit=PAGE_SIZE, offset=0)
     while facts := (yield from call(ctx.store.find_facts, page)):
@@ -279,11 +279,11 @@ def _load_details(
     ]
 
 
-# The words ------------------------------------------------------------------------------------------------------------
+# Quotes
 
 
 def _load_quotes(ctx: ReadContext, account: str, facts: Sequence[Fact]) -> Flow[Mapping[int, str]]:
-    """What each fact was taken from, by its position, as far as no guard stops the turn that says it."""
+    """Return the source quote of each fact by seq, without turns a guard denies."""
     store, evidence_ids = ctx.store, {fact.evidence for fact in facts if fact.evidence is not None}
     if evidence_ids and ctx.guards:
         turns = [
@@ -325,7 +325,7 @@ def _load_verb(store: Store, account: str, seq: int) -> Flow[Verb | None]:
 
 
 def extract_quote(content: str, span: tuple[int, int] | None) -> str:
-    """The sentences of what was said that a span touches; all of it where it is short or nothing is known."""
+    """Return the sentences a span touches, or the whole text if it is short or has no span."""
     if len(content) <= MAX_FULL_QUOTE or span is None:
         return content
     overlapping = [
@@ -337,7 +337,7 @@ def extract_quote(content: str, span: tuple[int, int] | None) -> str:
 
 
 def _iter_sentences(content: str) -> Iterator[tuple[int, str]]:
-    """Each sentence of a text and where it begins."""
+    """Iterate over the sentences of a text with their start offsets."""
     end = 0
     for text in split_sentences(content):
         start = content.index(text, end)

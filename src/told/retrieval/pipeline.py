@@ -1,4 +1,4 @@
-"""plan → gather → fuse → rank → expand → guard → select → assemble → trace."""
+"""Run the read path: plan, gather, fuse, rank, expand, guard, select, assemble, trace."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from told.retrieval.candidates import (
     build_index_query,
     embed_query,
     find_denials,
+    get_link_seq,
     label_hot_seqs,
     search_index,
 )
@@ -29,7 +30,7 @@ from told.retrieval.intent import analyse_query
 from told.retrieval.listing import measure_strengths
 from told.retrieval.ranking import FUSED_METHOD, ScoredCandidate
 from told.retrieval.rerank import apply_tiered_scores, rerank_head
-from told.retrieval.resolution import get_link_seq, load_related, resolve_candidates
+from told.retrieval.resolution import load_related, resolve_candidates
 from told.retrieval.state import (
     KEPT_OUTCOME,
     SearchRequest,
@@ -54,11 +55,11 @@ GUARD_STAGE: Final = "guard"
 GATHER_NOTE: Final = "{} by vector, {} by words, the rest beside them"
 
 
-# Search ---------------------------------------------------------------------------------------------------------------
+# Search
 
 
 def search(ctx: ReadContext, request: SearchRequest) -> Flow[SearchResult]:
-    """The facts that answer a query best, with the reason for each."""
+    """Return the facts that best answer a query."""
     state = yield from retrieve(ctx, request)
     hits, confidence = (
         _build_hits(state, ctx.settings),
@@ -69,7 +70,7 @@ def search(ctx: ReadContext, request: SearchRequest) -> Flow[SearchResult]:
 
 
 def explain(ctx: ReadContext, request: SearchRequest) -> Flow[tuple[SearchResult, Trace]]:
-    """What a search would find, and what became of every candidate it looked at."""
+    """Run a search and trace every candidate it considered."""
     state = yield from retrieve(ctx, request)
     yield from fetch_facts(ctx, state, ranking.list_seqs(state.all_scored))
     state.hot_labels = label_hot_seqs(ctx, state.index_query)
@@ -91,7 +92,7 @@ def explain(ctx: ReadContext, request: SearchRequest) -> Flow[tuple[SearchResult
 
 
 def _build_hits(state: SearchState, settings: Settings) -> tuple[Hit, ...]:
-    """What is left of a read, each fact by its best passage."""
+    """Return a hit per remaining fact, by its best passage."""
     scale = ranking.build_calibration(state.index_result, settings)
     return tuple(
         [
@@ -104,7 +105,7 @@ def _build_hits(state: SearchState, settings: Settings) -> tuple[Hit, ...]:
 def retrieve(
     ctx: ReadContext, request: SearchRequest, extra_seqs: tuple[int, ...] = ()
 ) -> Flow[SearchState]:
-    """Everything up to the selection: the passages that answer, in order, with their facts."""
+    """Run a search up to selection: the matching passages in order, with their facts."""
     timer = StageTimer()
     query = _clean_query(request.query, ctx.settings)
     now = request.now or from_us(request.fact_query.as_of.at)
@@ -138,7 +139,7 @@ def retrieve(
 
 
 def _enrich_and_expand(ctx: ReadContext, state: SearchState, spread: float) -> Flow[None]:
-    """Fetch the facts of the best, add what only facts tell, and follow what they point to."""
+    """Fetch the facts of the best passages, add fact-based scores, and follow their links."""
     settings, request = ctx.settings, state.request
     is_fused = settings.fusion == FUSED_METHOD
     if is_fused:
@@ -185,7 +186,7 @@ def _enrich_and_expand(ctx: ReadContext, state: SearchState, spread: float) -> F
 
 
 def _load_access_counts(ctx: ReadContext, state: SearchState) -> Flow[Mapping[str, AccessCount]]:
-    """How often what was found was recalled before; of the past that is not known."""
+    """Return the access counts of the facts; none for reads of the past."""
     fact_query, threads = state.request.fact_query, [fact.id for fact in state.facts.values()]
     if fact_query.as_of.seq < LATEST:
         return {}
@@ -197,7 +198,7 @@ def _load_access_counts(ctx: ReadContext, state: SearchState) -> Flow[Mapping[st
 
 
 def _load_salience(ctx: ReadContext, state: SearchState) -> Flow[Mapping[int, float]]:
-    """How much what was found weighs by now, by its position."""
+    """Return the current salience of the facts, by seq."""
     strength_by_seq = yield from measure_strengths(
         ctx, list(state.facts.values()), state.request.fact_query
     )
@@ -205,7 +206,7 @@ def _load_salience(ctx: ReadContext, state: SearchState) -> Flow[Mapping[int, fl
 
 
 def _select(ctx: ReadContext, state: SearchState) -> Flow[None]:
-    """Guard, make one of what is one, put the newest first, and keep as many as were asked for."""
+    """Apply guards, merge duplicates, reorder, and keep as many as requested."""
     settings, request, initial_count = ctx.settings, state.request, len(state.scored)
     yield from _resolve_until_enough(ctx, state)
     if state.added_utterances or state.denied:
@@ -237,7 +238,7 @@ def _select(ctx: ReadContext, state: SearchState) -> Flow[None]:
 
 
 def _resolve_until_enough(ctx: ReadContext, state: SearchState) -> Flow[None]:
-    """Settle what was found; where that leaves too little, and there is more to fetch, with more of it."""
+    """Resolve conflicts and duplicates, fetching more until enough answers remain."""
     all_items, reach = state.scored, _count_to_fetch(state, ctx.settings)
     while True:
         yield from load_related(ctx, state, reach)
@@ -258,7 +259,10 @@ def _resolve_until_enough(ctx: ReadContext, state: SearchState) -> Flow[None]:
 def _count_final_answers(
     state: SearchState, all_items: Sequence[ScoredCandidate], reach: int
 ) -> int:
-    """How many answers are left that nothing beyond the reach comes before; a claim that was led to may be such."""
+    """Return how many answers rank before everything that was not fetched yet.
+
+    An utterance added through a claim may rank below unfetched passages.
+    """
     best = ranking.keep_best_per_fact(state.scored)
     beyond = all_items[len(take_first_seqs(all_items, reach)) :] if state.evidence_groups else ()
     if not beyond:
@@ -268,26 +272,26 @@ def _count_final_answers(
 
 
 def _build_denial_note(state: SearchState) -> StageNote:
-    """How many were stopped so far, for each reason."""
+    """Return a note that counts the denials by reason."""
     reasons = tuple(state.denied.values())
     return lambda: "; ".join(f"{number} {reason}" for reason, number in Counter(reasons).items())
 
 
 def _count_required(state: SearchState, settings: Settings) -> int:
-    """How many answers there must be: as many as asked for, and all that a later step looks at."""
+    """Return how many answers are needed for the limit and for every later step."""
     rerank_count = settings.rerank_depth if state.request.rerank else 0
     diversity_count = ranking.DIVERSITY_DEPTH if settings.diversity else 0
     return max(state.request.limit, settings.newest_among, rerank_count, diversity_count)
 
 
 def _count_to_fetch(state: SearchState, settings: Settings) -> int:
-    """How many facts are fetched: some more than needed, for some of them may be one."""
+    """Return how many facts to fetch, with spares for merged duplicates."""
     expand_count = settings.expand_from if state.index_result.has_links else 0
     return max(state.request.limit + settings.spare, _count_required(state, settings), expand_count)
 
 
 def _filter_by_score(state: SearchState, settings: Settings) -> list[ScoredCandidate]:
-    """What scores at least as high as asked for."""
+    """Return the passages that reach the minimum score."""
     min_score, scale = (
         state.request.min_score,
         ranking.build_calibration(state.index_result, settings),
@@ -296,7 +300,7 @@ def _filter_by_score(state: SearchState, settings: Settings) -> list[ScoredCandi
 
 
 def build_hit(item: ScoredCandidate, state: SearchState, score: float) -> Hit:
-    """A passage that was found, as what a reader gets of it."""
+    """Build a hit from a scored passage."""
     fact = state.facts[item.candidate.seq]
     conflicts = state.conflicts.rivals.get(fact.id, ())
     return Hit(
@@ -311,7 +315,7 @@ def build_hit(item: ScoredCandidate, state: SearchState, score: float) -> Hit:
 
 
 def _trace_candidates(state: SearchState, settings: Settings) -> Iterator[TracedCandidate]:
-    """Every fact that was looked at, each by its best passage: those kept first, then the others as they ranked."""
+    """Iterate over trace entries, one per fact: kept ones first, then the others by rank."""
     kept, outcomes = ranking.keep_best_per_fact(state.scored), state.outcome_log.resolve_outcomes()
     scale = ranking.build_calibration(state.index_result, settings)
     for item in ranking.keep_best_per_fact([*kept, *state.all_scored]):
@@ -326,7 +330,7 @@ def _trace_candidates(state: SearchState, settings: Settings) -> Iterator[Traced
 def record_access(
     ctx: ReadContext, fact_query: FactQuery, hits: Sequence[Hit], state: SearchState | None = None
 ) -> Flow[tuple[str, ...]]:
-    """Note what was selected, and which topics came up for it, unless the read was one of the past."""
+    """Log the selected hits and the topics they share, unless the read was of the past."""
     if fact_query.as_of.seq < LATEST:
         return ()
     if state is not None:
@@ -352,9 +356,9 @@ def record_access(
 def list_facts(
     ctx: ReadContext, fact_query: FactQuery, belief: str | None = None
 ) -> Flow[tuple[Sequence[Fact], BeliefConflicts]]:
-    """The facts a scope holds at a point in time, oldest first, as far as every guard lets them through.
+    """Return the visible facts of a scope at a point in time, oldest first.
 
-    With a belief, without those that lost a contradiction.
+    With a belief, leave out those that lost a contradiction.
     """
     if not ctx.guards and belief is None:
         return (yield from call(ctx.store.find_facts, fact_query)), BeliefConflicts()
@@ -378,14 +382,14 @@ def list_facts(
 def _clean_query(query: str, settings: Settings) -> str:
     if not isinstance(query, str) or not query.strip():
         raise InvalidInput(
-            "The query is empty.", hint="Ask for something, or use get_all() to list everything."
+            "The query is empty.", hint="Pass a query, or use get_all() to list everything."
         )
     return validate_text(query, limit=settings.text_limit)
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNot:
-    """What became of one memory in one search: the stage that decided, why, and what it scored if it got that far."""
+    """The outcome of one memory in one search, with its score if it got that far."""
 
     id: str
     found: bool
@@ -398,7 +402,7 @@ class WhyNot:
     sources: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The reason as JSON."""
+        """Return the outcome as JSON."""
         body = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {
             **{name: value for name, value in body.items() if value is not None},
@@ -407,7 +411,7 @@ class WhyNot:
 
 
 def explain_why_not(ctx: ReadContext, request: SearchRequest, thread: str) -> Flow[WhyNot]:
-    """Where a memory stands in a search, or what keeps it out of it."""
+    """Return a memory's rank in a search, or the reason it is not in it."""
     fact_query = request.fact_query
     fact = yield from call(ctx.store.get_fact, fact_query.scope.account, thread, fact_query.as_of)
     if fact is None or not fact_query.scope.covers(fact.scope):
@@ -452,7 +456,7 @@ def explain_why_not(ctx: ReadContext, request: SearchRequest, thread: str) -> Fl
 
 
 def _explain_missing(ctx: ReadContext, fact_query: FactQuery, thread: str) -> Flow[WhyNot]:
-    """Nothing of it counts there and then: it never existed, belongs to others, or is no longer or not yet held."""
+    """Explain why a thread has no fact at this point, or raise NotFoundError."""
     account = fact_query.scope.account
     current = yield from call(ctx.store.get_fact, account, thread)
     entries = yield from call(ctx.store.scan_entries, account, thread=thread)

@@ -1,7 +1,7 @@
-"""Times said inside a sentence: found by the almanac's forms, weighed by the words beside them, and put together.
+"""Find times in a query by the date templates, check them against their context, and combine them.
 
-A wrong time hurts a search more than a missed one, so whatever may be something else (a verb, a duration, a time
-counted from an event the sentence does not date) is left alone.
+A wrong time hurts a search more than a missed one, so anything ambiguous (a verb, a duration, a
+time relative to an undated event) is ignored.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from told.text.date_lexicon import DateMatch
 from told.text.dates import PRECISIONS, Interval, to_us
 from told.text.tokens import detect_language
 
-_MAX_TIMES: Final = 32  # times read in one text; nobody asks for more
+_MAX_TIMES: Final = 32  # times read per text
 _DAY: Final = timedelta(days=1)
 _HOUR_US: Final = 3_600_000_000
 _CYCLE_DAYS: Final = {"day": 7, "weekend": 7, "month": 366, "season": 366}
-# "Last Friday" is counted from now; said beside a date with its year, from that date.
+# "Last Friday" is relative to now; next to a full date it is relative to that date.
 _RELATIVE_FORMS: Final = frozenset(("turn", "ago", "word", "weekday_of_week"))
 _DATED_FORMS: Final = frozenset(("date", "iso", "numbered_date"))
 
@@ -40,9 +40,9 @@ _DATED_FORMS: Final = frozenset(("date", "iso", "numbered_date"))
 def find_times(
     text: str, *, now: datetime, zone: str | tzinfo | None = None
 ) -> tuple[QueryTime, ...]:
-    """The times a text of composed letters (NFC) speaks of, in its order, with the places where it does."""
+    """Return the times mentioned in an NFC text, in order, with their positions."""
     if text.isascii() and not _SLASHED.search(text) and not date_lexicon.count_time_words(text, 1):
-        return ()  # most questions speak of no time, and the forms need not even be compiled for them
+        return ()  # most queries mention no time; skip compiling the templates
     sentence = QuerySentence.from_text(text, now, zone, detect_language(text))
     try:
         return tuple(
@@ -57,11 +57,11 @@ def find_times(
     except (
         ValueError,
         OverflowError,
-    ):  # a step over the edge of the calendar: `now` is in the first or the last years
+    ):  # `now` is at the edge of the calendar
         return ()
 
 
-# -------------------------------------------------------------------------------------------------------------- finding
+# Matching
 
 _WORD: Final = lazy_regex(r"[a-z]+|[0-9]+|[^\x00-\x7f]")
 _TOKEN_START: Final = lazy_regex(r"(?<![a-z0-9])(?:[a-z0-9]|[^\x00-\x7f])")
@@ -93,7 +93,7 @@ def _compile_shape(template: str) -> date_lexicon.DateTemplate:
 
 
 def _iter_times(sentence: QuerySentence) -> Iterator[QueryTime]:
-    """The times in a sentence from left to right, each as long as it can be."""
+    """Iterate over the times in a sentence from left to right, longest match first."""
     end, starters = 0, _build_starters()
     for word in _WORD.finditer(sentence.plain):
         start = word.start()
@@ -120,11 +120,11 @@ def _is_token_end(plain: str, end: int) -> bool:
 
 
 def _match_time(sentence: QuerySentence, start: int, *, has_lead: bool = False) -> QueryTime | None:
-    """The longest time that begins here by a form of the almanac, with the part of the day that may follow."""
+    """Return the longest template match at `start`, including a following part of the day."""
     if (
         mention := _match_day_range(sentence, start)
         or _match_numeric_date(sentence, start)
-        or _match_turned_part(sentence, start)
+        or _match_relative_part(sentence, start)
     ):
         return mention
     text = sentence.plain
@@ -165,7 +165,7 @@ def _resolve_fit(sentence: QuerySentence, form: str, fit: DateMatch) -> QueryTim
 
 
 def _resolve_vague(sentence: QuerySentence, slots: Mapping[str, str]) -> Interval | None:
-    """A few years ago: from the most to the fewest that may be."""
+    """Return the span of a vague count such as "a few years ago"."""
     fewest, most = (
         sentence.parse_time(f"{count} {slots['unit']} ago")
         for count in lexicon.VAGUE_COUNTS[slots["n"]]
@@ -174,7 +174,7 @@ def _resolve_vague(sentence: QuerySentence, slots: Mapping[str, str]) -> Interva
 
 
 def _resolve_ahead(sentence: QuerySentence, form: str, unit: str, words: str) -> Interval | None:
-    """A name or date without year in a sentence about the future: the next one."""
+    """Resolve a name or date without a year to its next occurrence, if the tense is future."""
     if not (sentence.is_future or (unit == "day" and _is_under_way(sentence))):
         return None
     if form == "name":
@@ -192,7 +192,7 @@ def _is_under_way(sentence: QuerySentence) -> bool:
 
 
 def _add_day_part(sentence: QuerySentence, mention: QueryTime | None) -> QueryTime | None:
-    """The time with the part of the day or the clock time that follows it."""
+    """Extend a day by the part of the day or clock time that follows it."""
     if mention is None or mention.span.precision != "day":
         return mention
     for template in lexicon.DAY_PART_TEMPLATES:
@@ -204,13 +204,13 @@ def _add_day_part(sentence: QuerySentence, mention: QueryTime | None) -> QueryTi
     return mention
 
 
-def _match_turned_part(sentence: QuerySentence, start: int) -> QueryTime | None:
+def _match_relative_part(sentence: QuerySentence, start: int) -> QueryTime | None:
     fit = _compile_shape(lexicon.RELATIVE_PART_TEMPLATE).match(sentence.plain, start)
     span = sentence.parse_time(fit.text) if fit and _is_token_end(sentence.plain, fit.end) else None
     return QueryTime(start, fit.end, "part", span) if fit and span else None
 
 
-# ------------------------------------------------------------------------------------------------------ dates in digits
+# Numeric dates
 
 _ISO: Final = lazy_regex(
     r"(\d{4})([-/.])(\d{1,2})(?:\2(\d{1,2})(?:[t ]\d\d:\d\d(?::\d\d)?(?:z|[+-]\d\d:?\d\d)?)?)?"
@@ -220,7 +220,7 @@ _YEAR: Final = lazy_regex(r"\d{4}")
 
 
 def _match_numeric_date(sentence: QuerySentence, start: int) -> QueryTime | None:
-    """A date such as 2023-05-08, 2023/5/8 or 23.5.2023; whether the day or the month comes first must be clear."""
+    """Match dates like 2023-05-08 or 23.5.2023; skip them if day and month are ambiguous."""
     if not sentence.plain[start : start + 1].isdecimal():
         return None
     if (match := _ISO.match(sentence.plain, start)) and _is_token_end(sentence.plain, match.end()):
@@ -243,7 +243,7 @@ def _match_numeric_date(sentence: QuerySentence, start: int) -> QueryTime | None
 
 
 def _match_day_range(sentence: QuerySentence, start: int) -> QueryTime | None:
-    """Several days of one month: "May 8-10, 2023" or "from 8 to 10 May"."""
+    """Match several days of one month: "May 8-10, 2023" or "from 8 to 10 May"."""
     for template in lexicon.DAY_RANGE_TEMPLATES:
         fit = _compile_shape(template).match(sentence.plain, start)
         if fit and _is_token_end(sentence.plain, fit.end):
@@ -258,7 +258,7 @@ def _match_day_range(sentence: QuerySentence, start: int) -> QueryTime | None:
 
 
 def _match_bare_year(sentence: QuerySentence, start: int, *, has_lead: bool) -> QueryTime | None:
-    """Four digits where a year stands, or nothing else beside them."""
+    """Match a year that stands alone or follows a word such as "in"."""
     match = _YEAR.match(sentence.plain, start)
     if (
         not match
@@ -274,11 +274,11 @@ def _match_bare_year(sentence: QuerySentence, start: int, *, has_lead: bool) -> 
     return QueryTime(start, match.end(), "year", span) if span else None
 
 
-# ------------------------------------------------------------------------------------------------- parts of other times
+# Parts of periods
 
 
 def _match_prefixed(sentence: QuerySentence, start: int) -> QueryTime | None:
-    """A part of a period: its edge, its third week, or the week that holds a day."""
+    """Match a part of a period: its edge, its third week, or the week that holds a day."""
     for template, resolve_part in _PART_RESOLVERS.items():
         if fit := _compile_shape(template).match(sentence.plain, start):
             period = _match_time(sentence, fit.end, has_lead=True) or _match_present_unit(
@@ -299,14 +299,14 @@ _UNIT: Final = lazy_regex("(?:week|month|quarter|year|jahres|monats|mes|ano|mois
 
 
 def _match_present_unit(sentence: QuerySentence, start: int) -> QueryTime | None:
-    """The unit now going on: "the end of the year"."""
+    """Match the current unit, as in "the end of the year"."""
     match = _UNIT.match(sentence.plain, start)
     span = sentence.parse_time(f"this {_GENITIVE.get(match[0], match[0])}") if match else None
     return QueryTime(start, match.end(), "turn", span) if match and span else None
 
 
 def _resolve_edge(sentence: QuerySentence, fit: DateMatch, period: QueryTime) -> Interval | None:
-    """The first, middle or last third of a period; of a day or less, all of it."""
+    """Return the first, middle or last third of a period; the whole of a short one."""
     if (
         fit.slots["edge"] in lexicon.EDGES_WITH_OF
         and not fit.slots["of"]
@@ -326,7 +326,7 @@ def _resolve_edge(sentence: QuerySentence, fit: DateMatch, period: QueryTime) ->
 
 
 def _resolve_nth(sentence: QuerySentence, fit: DateMatch, period: QueryTime) -> Interval | None:
-    """The so-manieth week, weekend, weekday, month or half of a longer period."""
+    """Return the nth week, weekend, weekday, month or half of a longer period."""
     if (
         period.span.start is None
         or period.span.end is None
@@ -385,11 +385,11 @@ _PART_RESOLVERS: Final[
 }
 
 
-# ----------------------------------------------------------------------------------------------------- putting together
+# Combining times
 
 
 def _join_spans(first: Interval | None, last: Interval | None) -> Interval | None:
-    """From the beginning of one to the end of the other."""
+    """Return the span from the start of `first` to the end of `last`."""
     if (
         first is None
         or last is None
@@ -404,7 +404,7 @@ def _join_spans(first: Interval | None, last: Interval | None) -> Interval | Non
 
 
 def _merge_nested(sentence: QuerySentence, mentions: list[QueryTime]) -> list[QueryTime]:
-    """A time that leans on the one beside it is placed by it: "in May last year", "Sunday, 8 May 2023"."""
+    """Merge neighbours that qualify each other: "in May last year", "Sunday, 8 May 2023"."""
     kept: list[QueryTime] = []
     for mention in mentions:
         previous = kept[-1] if kept else None
@@ -458,7 +458,10 @@ def _get_length(mention: QueryTime) -> int:
 
 
 def _join_ranges(sentence: QuerySentence, mentions: list[QueryTime]) -> list[QueryTime]:
-    """Two times that are the ends of one: "between March and May 2023"; the first is the last before the second."""
+    """Join the two ends of a range: "between March and May 2023".
+
+    A loose first end is its last occurrence before the second.
+    """
     kept: list[QueryTime] = []
     for mention in mentions:
         previous = kept[-1] if kept else None
@@ -492,7 +495,7 @@ def _match_range(sentence: QuerySentence, first: QueryTime, last: QueryTime) -> 
 
 
 def _apply_prepositions(sentence: QuerySentence, mentions: list[QueryTime]) -> Iterator[QueryTime]:
-    """Each time as the words before or behind it turn it: the week before, since, until, after."""
+    """Apply words around a time, such as "since", "until" or "the week before"."""
     for mention in mentions:
         if mention.form == "range":
             yield mention
@@ -508,7 +511,7 @@ def _apply_prepositions(sentence: QuerySentence, mentions: list[QueryTime]) -> I
 
 
 def _match_trailing_word(plain: str, end: int) -> str:
-    """The word that turns the time before it; those there are have no Latin letters."""
+    """Return a postposition that follows the time; all known ones are non-Latin."""
     match = (
         None if plain[end : end + 1].isascii() else lexicon.POSTPOSITION_PATTERN.match(plain, end)
     )
@@ -516,7 +519,7 @@ def _match_trailing_word(plain: str, end: int) -> str:
 
 
 def _open_span(mention: QueryTime, direction: str) -> QueryTime:
-    """All time before, after, since or until this one."""
+    """Return all time before, after, since or until a mention."""
     start, end, precision = mention.span.start, mention.span.end, mention.span.precision
     match direction:
         case "before" if start is not None:
@@ -533,7 +536,7 @@ def _open_span(mention: QueryTime, direction: str) -> QueryTime:
 def _resolve_offset(
     sentence: QuerySentence, mention: QueryTime, direction: str
 ) -> QueryTime | None:
-    """A time counted from this one: "two weeks before 9 June", "the Sunday after 25 May 2023"."""
+    """Resolve an offset such as "two weeks before 9 June" or "the Sunday after 25 May 2023"."""
     fit = _match_count(sentence.plain[: mention.start])
     if fit is None or mention.span.start is None or mention.span.end is None:
         return None
@@ -555,7 +558,7 @@ def _resolve_offset(
 
 
 def _match_count(left: str) -> DateMatch | None:
-    """What is counted at the end of a text, from the first word on that leads there: "two weeks before "."""
+    """Match the counted unit at the end of a text, as in "two weeks before "."""
     starts = (word.start() for word in _TOKEN_START.finditer(left, max(0, len(left) - 48)))
     fits = (
         _compile_shape(template).match(left, start, full=True)

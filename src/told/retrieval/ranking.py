@@ -1,11 +1,11 @@
-"""Passages into an order: relevance, who is asked about, when, who speaks, whom to believe, and what is newest."""
+"""Rank passages by relevance, speaker, time, trust and recency."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from math import exp, log, sqrt
+from math import exp, exp2, log, log1p, sqrt
 from operator import add, attrgetter
 from typing import NamedTuple, TypeAlias, final, overload
 
@@ -15,7 +15,6 @@ from told.model.kind import Ontology
 from told.model.query import AccessCount, Candidate, Candidates, IndexResult, to_candidates
 from told.model.salience import fuse_scores
 from told.model.scoring import cosine
-from told.retrieval.access_log import compute_hotness
 from told.retrieval.intent import AnswerSource, QueryIntent
 from told.settings import Settings
 from told.text.date_lexicon import count_time_words
@@ -24,24 +23,24 @@ from told.text.tokens import extract_terms
 
 SCORE_SCALE = 10.0
 FUSED_METHOD = "fused"
-"""The way of fusing by which nothing counts but how similar, recent and important something is."""
+"""The fusion method that scores by similarity, recency and importance only."""
 
 BM25_HALF = 4.0
-"""The BM25 score that is half of what any could be worth."""
+"""The BM25 score that maps to half of the maximum."""
 
 RelevanceColumns: TypeAlias = tuple[list[float], list[float]]
-"""What the vectors of the passages offered bring to their relevance, and what their words do."""
+"""The vector part and the word part of each candidate's relevance."""
 
 
 def compute_relevance(
     index_result: IndexResult, settings: Settings, spread: float
 ) -> RelevanceColumns:
-    """How relevant everything offered is, by the way of fusing that the settings name."""
+    """Return the relevance of all candidates, using the configured fusion method."""
     return FUSION_METHODS[settings.fusion](index_result, settings, spread)
 
 
 def fuse_weighted(index_result: IndexResult, settings: Settings, spread: float) -> RelevanceColumns:
-    """How many spreads nearer than the average, and how much of the query is covered."""
+    """Weight the cosine above average, in spreads, and the share of the query covered."""
     dense_weight, cover_weight = settings.rank_dense / spread, settings.rank_cover
     candidates = to_candidates(index_result.candidates)
     dense = [
@@ -51,7 +50,7 @@ def fuse_weighted(index_result: IndexResult, settings: Settings, spread: float) 
 
 
 def fuse_rrf(index_result: IndexResult, settings: Settings, _: float) -> RelevanceColumns:
-    """Reciprocal rank fusion: a place near the top of either list counts, and a place in both counts more."""
+    """Fuse by reciprocal rank: a high rank in either list counts, and in both counts more."""
     k = settings.rrf_k
     max_score = (bool(index_result.by_vector) + bool(index_result.by_terms)) / (k + 1)
 
@@ -65,7 +64,7 @@ def fuse_rrf(index_result: IndexResult, settings: Settings, _: float) -> Relevan
 
 
 def fuse_anchored(index_result: IndexResult, settings: Settings, _: float) -> RelevanceColumns:
-    """The vector leads and the words help: so much of the cosine, and the rest of a BM25 that saturates."""
+    """Combine the cosine with a saturating BM25 score, weighted by `fusion_alpha`."""
     alpha, candidates = settings.fusion_alpha, to_candidates(index_result.candidates)
     dense = [
         SCORE_SCALE * alpha * max(cosine or 0.0, 0.0) for cosine in candidates.get_column("cosine")
@@ -77,7 +76,7 @@ def fuse_anchored(index_result: IndexResult, settings: Settings, _: float) -> Re
 
 
 def fuse_tiered(index_result: IndexResult, _: Settings, __: float) -> RelevanceColumns:
-    """What similarity brings to the score of the tiers: the cosine, or without vectors the share of the query held."""
+    """Return the similarity part of the tiered score: cosine, or query coverage without vectors."""
     full_cover, candidates = sqrt(index_result.total_weight), to_candidates(index_result.candidates)
 
     def score_cover(cover: float) -> float:
@@ -94,44 +93,47 @@ def fuse_tiered(index_result: IndexResult, _: Settings, __: float) -> RelevanceC
 
 
 FUSION_METHODS: Mapping[str, Callable[[IndexResult, Settings, float], RelevanceColumns]] = {
-    "weighted": fuse_weighted, "rrf": fuse_rrf, "anchored": fuse_anchored, FUSED_METHOD: fuse_tiered,
-}  # fmt: skip
+    "weighted": fuse_weighted,
+    "rrf": fuse_rrf,
+    "anchored": fuse_anchored,
+    FUSED_METHOD: fuse_tiered,
+}
 
 
 DAY_US = 86_400_000_000
 ASSISTANT = "assistant"
 SCORE_EPSILON = 1e-4
 REFERENCE_PASSAGES = 1000
-"""How many passages the score that is shown as 0.5 is meant for."""
+"""Number of passages at which the calibration's midpoint score maps to 0.5."""
 
 COVER_WIDTH = 0.15
-"""How fast the shown score rises around half a query covered."""
+"""Width of the calibration curve around half a query covered."""
 
 DIVERSITY_DEPTH = 50
-"""How many of the first passages are kept apart from each other; comparing more takes longer than it helps."""
+"""Number of leading passages to diversify; comparing more costs more than it helps."""
 
 TALK_TOP_TURNS = 3
-"""How many of the best turns of a conversation lend to the others."""
+"""Number of a conversation's best turns that raise the score of the others."""
 
 MAX_TIME_WORDS = 2
-"""So many words of time are as good as any more."""
+"""Number of time words at which their bonus saturates."""
 
 KINDS_BY_SOURCE: Mapping[AnswerSource, tuple[str, ...]] = {
     AnswerSource.SKILL: ("skill", "case", "tool"),
     AnswerSource.RESOURCE: ("document",),
 }
-"""The kinds a query of a sort asks for."""
+"""The kinds a query for an answer source prefers."""
 
 
 class ScoredCandidate(NamedTuple):
-    """A passage with its score and what the score is the sum of."""
+    """A passage with its score and the parts that add up to it."""
 
     candidate: Candidate
     score: float
     parts: Mapping[str, float]
 
     def add_parts(self, **more: float) -> ScoredCandidate:
-        """The same with more parts."""
+        """Return a copy with more score parts."""
         nonzero = {name: value for name, value in more.items() if value}
         return (
             ScoredCandidate(
@@ -143,17 +145,17 @@ class ScoredCandidate(NamedTuple):
 
 
 _make_scored = partial(tuple.__new__, ScoredCandidate)
-"""What makes one of its three parts; by name it takes twice as long."""
+"""Build a ScoredCandidate from a tuple; twice as fast as its constructor."""
 
 ScoreColumn: TypeAlias = Sequence[float | None]
-"""What counts of each passage offered; nothing, where it does not."""
+"""One score part for every candidate; None where it does not apply."""
 
 
 @final
 class RankedCandidates(Sequence[ScoredCandidate]):
-    """Passages offered, best first and the newer of equals before the older; each is made when somebody looks at it.
+    """Candidates in rank order, newest first among equals; items are built on access.
 
-    A search looks at the first few, and of all others only at whose they are.
+    A search looks at the first few items and only needs the seqs of the others.
     """
 
     def __init__(
@@ -171,7 +173,7 @@ class RankedCandidates(Sequence[ScoredCandidate]):
         self._cache: dict[int, ScoredCandidate] = {}
 
     def get_many(self, places: Iterable[int]) -> list[ScoredCandidate]:
-        """Those at some places, in that order."""
+        """Return the items at these places, in that order."""
         positions, cache = list(places), self._cache
         if missing := [position for position in positions if position not in cache]:
             numbers = [self._order[position] for position in missing]
@@ -205,14 +207,14 @@ class RankedCandidates(Sequence[ScoredCandidate]):
 
 
 def list_seqs(scored: Sequence[ScoredCandidate]) -> Sequence[int]:
-    """Which fact each passage belongs to, by its position."""
+    """Return the fact seq of each passage."""
     return (
         scored.seqs if type(scored) is RankedCandidates else [item.candidate.seq for item in scored]
     )
 
 
 def filter_by_seq(scored: Sequence[ScoredCandidate], seqs: Container[int]) -> list[ScoredCandidate]:
-    """The passages of some facts, in the order they come."""
+    """Return the passages of some facts, in order."""
     positions = [position for position, seq in enumerate(list_seqs(scored)) if seq in seqs]
     return (
         scored.get_many(positions)
@@ -222,7 +224,7 @@ def filter_by_seq(scored: Sequence[ScoredCandidate], seqs: Container[int]) -> li
 
 
 def build_unscored(fact: Fact, like: Candidate | None = None) -> Candidate:
-    """A fact that no search offered, as one would mark it; it may be taken to be like another."""
+    """Build a candidate for a fact the index did not return; copy the vector data of `like`."""
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     candidate = Candidate(fact.seq, 0, said_at, fact.seq, fact.role, fact.actor)
     return candidate if like is None else candidate._replace(hub=like.hub, code=like.code)
@@ -231,7 +233,7 @@ def build_unscored(fact: Fact, like: Candidate | None = None) -> Candidate:
 def rank_candidates(
     index_result: IndexResult, intent: QueryIntent, settings: Settings, spread: float
 ) -> Sequence[ScoredCandidate]:
-    """Every passage offered, best first; the newer of equals before the older."""
+    """Return all candidates, best first, newest first among equals."""
     candidates, (dense, cover) = (
         to_candidates(index_result.candidates),
         compute_relevance(index_result, settings, spread),
@@ -267,7 +269,7 @@ def _iter_bonuses(
     settings: Settings,
     roles: Iterable[str | None],
 ) -> Iterator[tuple[str, ScoreColumn]]:
-    """What may count beside relevance: being said by the one person who is named, by an assistant, or at a time."""
+    """Iterate over score columns for the named speaker, assistant turns and time."""
     if len(named) == 1:
         [speaker], bonus = named, settings.rank_speaker
         yield (
@@ -292,7 +294,7 @@ def _iter_bonuses(
 
 
 def _average_talk_scores(talks: Sequence[int], scores: list[float]) -> list[float]:
-    """How relevant the best turns of the conversation of each passage are on the average."""
+    """Return the average score of the best turns in each passage's conversation."""
     distinct_talks = set(talks)
     if len(distinct_talks) == len(talks):
         return scores
@@ -317,10 +319,10 @@ def put_users_first(
     intent: QueryIntent,
     settings: Settings,
 ) -> list[ScoredCandidate]:
-    """What a tool or a document says goes behind all that users said, but for what it matches that much better than.
+    """Rank external sources behind user statements unless they match much better.
 
-    `sources` says where each came from. Only what stands in the way is set back, and no farther than that. A question
-    for a document is left alone.
+    `sources` holds the trust of each item. An item moves back only as far as needed; queries for a
+    document are left alone.
     """
     if not settings.rank_trust or intent.answer_source is AnswerSource.RESOURCE:
         return list(scored)
@@ -346,17 +348,17 @@ def put_users_first(
 
 
 def sort_by_score(scored: Iterable[ScoredCandidate]) -> list[ScoredCandidate]:
-    """Best first; the newer of equals before the older."""
+    """Sort best first, newest first among equals."""
     return sorted(scored, key=_sort_key, reverse=True)
 
 
 def pick_best(scored: Iterable[ScoredCandidate]) -> ScoredCandidate:
-    """The one that would be first in order."""
+    """Return the item that ranks first."""
     return max(scored, key=_sort_key)
 
 
 def is_ranked_before(item: ScoredCandidate, other: ScoredCandidate) -> bool:
-    """Whether one comes before another."""
+    """Return True if `item` ranks before `other`."""
     return bool(_sort_key(item) > _sort_key(other))
 
 
@@ -364,7 +366,7 @@ _sort_key = attrgetter("score", "candidate.seq", "candidate.slot")
 
 
 def keep_best_per_fact(scored: Iterable[ScoredCandidate]) -> list[ScoredCandidate]:
-    """The best passage of each fact, in the order they come."""
+    """Return the first passage of each fact, in order."""
     best_by_seq: dict[int, ScoredCandidate] = {}
     for item in scored:
         if (seq := item.candidate.seq) not in best_by_seq:
@@ -372,7 +374,7 @@ def keep_best_per_fact(scored: Iterable[ScoredCandidate]) -> list[ScoredCandidat
     return list(best_by_seq.values())
 
 
-# ----------------------------------------------------------------------------------------------------------------- time
+# Time
 
 
 def _get_bounds(span: Interval) -> tuple[int, int] | None:
@@ -380,9 +382,9 @@ def _get_bounds(span: Interval) -> tuple[int, int] | None:
 
 
 def score_time_fit(said_at: int, start: int, end: int) -> float:
-    """How well the time something was said fits a time asked about: inside it, or near a single day.
+    """Return how well a time fits a span: inside it, or near a span of at most two days.
 
-    The longer the time asked about, the less it tells to lie inside it.
+    The longer the span, the lower the score.
     """
     length = end - start
     if start <= said_at < end:
@@ -401,11 +403,11 @@ def score_time_fit(said_at: int, start: int, end: int) -> float:
     return 0.5 if distance <= 7 * DAY_US else 0.2 if distance <= 31 * DAY_US else 0.0
 
 
-# ------------------------------------------------------------------------------------------------- what the facts tell
+# Facts
 
 
 def needs_facts(intent: QueryIntent, settings: Settings) -> bool:
-    """Whether any part of the score needs more than the index knows."""
+    """Return True if any enabled score part needs data beyond the index."""
     return any(
         (
             settings.rank_recency,
@@ -429,10 +431,7 @@ def add_fact_scores(
     now: int,
     salience: Mapping[int, float],
 ) -> list[ScoredCandidate]:
-    """The order once what only the facts tell is added: how recent, important, alive, in use, and about whom.
-
-    `alive` is the salience of facts by their positions, where that counts.
-    """
+    """Add the score parts that need facts, such as recency and salience (by seq), and sort."""
     score_parts = list(
         _iter_fact_scores(facts.values(), access_counts, intent, kinds, settings, now, salience)
     )
@@ -455,44 +454,32 @@ def _iter_fact_scores(
     now: int,
     salience: Mapping[int, float],
 ) -> Iterator[tuple[str, Mapping[int, float]]]:
-    """What each part that counts at all is worth, by the position of the fact."""
+    """Iterate over the enabled fact-based parts with their scores by seq."""
 
     def score_all(weight: float, score_fact: Callable[[Fact], float]) -> Mapping[int, float]:
         return {fact.seq: weight * score_fact(fact) for fact in facts}
 
     if settings.rank_recency:
-        yield (
-            "recency",
-            score_all(
-                settings.rank_recency, lambda fact: score_recency(fact, kinds, settings, now)
-            ),
-        )
+        weight = settings.rank_recency
+        yield "recency", score_all(weight, lambda fact: score_recency(fact, kinds, settings, now))
     if settings.rank_importance:
-        yield (
-            "importance",
-            score_all(settings.rank_importance, lambda fact: score_importance(fact, kinds)),
-        )
+        weight = settings.rank_importance
+        yield "importance", score_all(weight, lambda fact: score_importance(fact, kinds))
     if settings.rank_salience:
-        yield (
-            "salience",
-            score_all(settings.rank_salience, lambda fact: salience.get(fact.seq, 0.0)),
-        )
+        weight = settings.rank_salience
+        yield "salience", score_all(weight, lambda fact: salience.get(fact.seq, 0.0))
     if settings.rank_hotness:
+        weight = settings.rank_hotness
         hotness_by_thread = {
             thread: score_hotness(access_count, now, settings)
             for thread, access_count in access_counts.items()
         }
-        yield (
-            "hotness",
-            score_all(settings.rank_hotness, lambda fact: hotness_by_thread.get(fact.id, 0.0)),
-        )
+        yield "hotness", score_all(weight, lambda fact: hotness_by_thread.get(fact.id, 0.0))
     if settings.rank_entity and (
         names := {term for name in intent.names for term in extract_terms(name)}
     ):
-        yield (
-            "entity",
-            score_all(settings.rank_entity, lambda fact: _score_name_overlap(names, fact.text)),
-        )
+        weight = settings.rank_entity
+        yield "entity", score_all(weight, lambda fact: _score_name_overlap(names, fact.text))
     if wanted_kinds := KINDS_BY_SOURCE.get(intent.answer_source):
         yield "kind", score_all(settings.rank_kind, lambda fact: float(fact.kind in wanted_kinds))
     if intent.asks_when and settings.rank_when:
@@ -500,7 +487,7 @@ def _iter_fact_scores(
 
 
 def score_recency(fact: Fact, kinds: Ontology, settings: Settings, now: int) -> float:
-    """1 for what was said just now, half of it after the half-life of its kind."""
+    """Return 1 for a statement made now, halving with the half-life of its kind."""
     kind = kinds.get(fact.kind)
     days = (kind.half_life_days if kind else None) or settings.recency_days
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
@@ -508,7 +495,7 @@ def score_recency(fact: Fact, kinds: Ontology, settings: Settings, now: int) -> 
 
 
 def score_importance(fact: Fact, kinds: Ontology) -> float:
-    """What its metadata says it is worth, else what its kind is worth."""
+    """Return the importance in the metadata, else the weight of the kind."""
     stated = fact.meta.get("importance")
     if isinstance(stated, int | float) and not isinstance(stated, bool) and 0 <= stated <= 1:
         return float(stated)
@@ -517,8 +504,14 @@ def score_importance(fact: Fact, kinds: Ontology) -> float:
 
 
 def score_hotness(access_count: AccessCount, now: int, settings: Settings) -> float:
-    """How much a memory is in use."""
+    """Return how much a memory is in use."""
     return compute_hotness(access_count.count, access_count.last, now, settings.hotness_days)
+
+
+def compute_hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> float:
+    """Return how much a memory is in use, from 0 to 1; it grows with accesses and decays."""
+    volume = log1p(max(count, 0))
+    return volume / (1 + volume) * exp2(-max(now - last, 0) / (half_life_days * DAY_US))
 
 
 def _score_time_words(text: str) -> float:
@@ -529,11 +522,11 @@ def _score_name_overlap(names: set[str], text: str) -> float:
     return len(names.intersection(extract_terms(text))) / len(names)
 
 
-# --------------------------------------------------------------------------------------------- what says the same thing
+# Similarity
 
 
 def measure_similarity(a: Candidate, b: Candidate, mean: float) -> float:
-    """How alike two passages are beside what all of their scope have in common."""
+    """Return the similarity of two passages with the scope's mean vector removed."""
     if not a.code or not b.code:
         return 0.0
     if a.code == b.code:
@@ -550,9 +543,9 @@ def measure_similarity(a: Candidate, b: Candidate, mean: float) -> float:
 def put_newest_first(
     scored: Sequence[ScoredCandidate], intent: QueryIntent, mean: float, settings: Settings
 ) -> list[ScoredCandidate]:
-    """Among the first few, what was said later goes before what the same speaker said alike, and takes its score.
+    """Rank a newer similar statement by the same speaker before the older, among the first few.
 
-    A question about how things were is left alone.
+    Queries about the past are left alone.
     """
     head = list(scored[: settings.newest_among])
     if intent.asks_past or len(head) < 2:
@@ -584,7 +577,7 @@ def _is_newer_statement(later: Candidate, earlier: Candidate) -> bool:
 def diversify(
     scored: Sequence[ScoredCandidate], mean: float, settings: Settings
 ) -> list[ScoredCandidate]:
-    """The same, each passage set back by how alike it is to one chosen before it, if the settings ask for it."""
+    """Lower each passage by its similarity to those chosen before, if enabled."""
     if not settings.diversity:
         return list(scored)
     remaining, chosen = list(scored[:DIVERSITY_DEPTH]), list[ScoredCandidate]()
@@ -600,19 +593,19 @@ def diversify(
     return [*chosen, *scored[len(remaining) :]]
 
 
-# ----------------------------------------------------------------------------------------------------------- how sure
+# Calibration
 
 
 def calibrate_score(score: float, index_result: IndexResult, settings: Settings) -> float:
-    """A score as a number from 0 to 1: about how often a passage with that score is what was asked for."""
+    """Map a score to the probability, from 0 to 1, that the passage is the answer."""
     return build_calibration(index_result, settings)(score)
 
 
 def build_calibration(index_result: IndexResult, settings: Settings) -> Callable[[float], float]:
-    """What makes a number from 0 to 1 of a score.
+    """Return a function that maps scores to 0..1.
 
-    Among more passages more score high by chance, so the same score tells less. Without vectors there is only the query
-    to measure by: half of it covered is shown as 0.5. The fused score is such a number itself.
+    Among more passages more score high by chance, so the same score says less. Without vectors,
+    half of the query covered maps to 0.5. A fused score is already calibrated.
     """
     if settings.fusion == FUSED_METHOD:
         return lambda score: min(max(score / SCORE_SCALE, 0.0), 1.0)
@@ -631,9 +624,9 @@ def _sigmoid(odds: float) -> float:
 def estimate_confidence(
     scored: Sequence[ScoredCandidate], index_result: IndexResult, settings: Settings
 ) -> float:
-    """How sure it is that the answer is here: who said it, how much of the query it covers, and how well it scores.
+    """Estimate the probability that the answer was found.
 
-    Where the query names one speaker, what others said speaks against an answer.
+    If the query names one speaker, passages by others lower it.
     """
     if not scored:
         return 0.0

@@ -1,8 +1,8 @@
-"""Hits into a context that never costs more tokens than its budget.
+"""Render hits into a context that never exceeds its token budget.
 
-What is pinned is packed first, up to its share, then what was just said, then what was recalled; inside each, greedily
-in the order given. What does not fit in full is tried in its shorter forms. Lines are priced in one call of the
-tokenizer; the real count of the whole has the last word.
+Pinned lines are packed first, up to their share, then recent turns, then recalled ones, each
+greedily in the order given. Items that do not fit are tried in their shorter forms. Lines are
+priced in one tokenizer call; the final text is counted again.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ from told.text.echo import CONTEXT_NOTE
 Format = Literal["text", "markdown", "xml", "messages"]
 FORMATS: Final[tuple[Format, ...]] = ("text", "markdown", "xml", "messages")
 SECTIONS: Final = ("pinned", "recalled", "recent")
-"""The parts of a context as they are printed: what stays the same comes first, so that prompt caches hit."""
+"""Sections in print order: stable text first, so that prompt caches hit."""
 
 MESSAGE_TOKENS: Final = 4
-"""What a chat message costs besides its content."""
+"""Tokens a chat message costs besides its content."""
 
 DatedLine: TypeAlias = tuple[str, str]
-"""A line and the year to be written above the first line of that year; empty where lines carry their own."""
+"""The year heading a line belongs under (empty if lines carry their own), and the line."""
 
 
 @dataclass(frozen=True, slots=True)
 class RenderStyle:
-    """One format: its lines, its titles, and the frame around each block."""
+    """An output format: its lines, section titles, and the frame around each block."""
 
     format_line: Callable[[Fact, datetime, str], str]
     opening: str
@@ -49,12 +49,12 @@ class RenderStyle:
     section_ends: Mapping[str, str] = field(default_factory=dict)
     shows_years: bool = False
     omits_first_title: bool = False
-    """Whether recalled lines go without a title where nothing stands above them."""
+    """Leave out the title of recalled lines if they come first."""
     blocks: tuple[tuple[str, ...], ...] = (SECTIONS,)
     overhead: int = 0
 
     def get_title(self, section: str, *, is_first: bool) -> str:
-        """The line above a section, if it has one."""
+        """Return the title of a section, if any."""
         return (
             ""
             if self.omits_first_title and is_first and section == "recalled"
@@ -62,7 +62,7 @@ class RenderStyle:
         )
 
     def render_block(self, sections: Mapping[str, Sequence[DatedLine]]) -> str:
-        """The sections one below the other in a frame whose mark occurs in none of them."""
+        """Render sections in a frame whose mark does not occur in them."""
         lines: list[str] = []
         for section, rows in sections.items():
             title = self.get_title(section, is_first=not lines)
@@ -76,13 +76,13 @@ class RenderStyle:
         return "\n".join((first, body, last) if last else (first, body))
 
     def render_frame(self, body: str = "") -> tuple[str, str]:
-        """What stands above and below a body."""
+        """Return the opening and closing of a frame around a body."""
         mark = _choose_mark(body)
         return self.opening.format(mark=mark), self.closing.format(mark=mark)
 
 
 def _insert_years(rows: Sequence[DatedLine]) -> Iterator[str]:
-    """The lines, with the year on a line of its own wherever it changes."""
+    """Iterate over the lines, inserting a year heading wherever it changes."""
     previous_year = ""
     for year, line in rows:
         if year != previous_year:
@@ -91,15 +91,15 @@ def _insert_years(rows: Sequence[DatedLine]) -> Iterator[str]:
         previous_year = year
 
 
-# ------------------------------------------------------------------------------------------------------------ the fence
+# Frame
 
 _SHORT_MARKS: Final = 256
 
 
 def _choose_mark(body: str) -> str:
-    """The first mark that the body does not say: four digits, and eight for one that says many of them.
+    """Return the first mark that does not occur in the body.
 
-    The marks come in one fixed order, so that two contexts begin alike; saying a mark is what changes it.
+    Marks come in a fixed order so that two contexts begin alike.
     """
     normalised = unicodedata.normalize("NFKC", body).lower()
     return next(mark for mark in _iter_marks() if mark not in normalised)
@@ -110,17 +110,20 @@ def _iter_marks() -> Iterator[str]:
         yield sha256(b"told fence", str(number).encode()).hex()[: 4 if number < _SHORT_MARKS else 8]
 
 
-# ------------------------------------------------------------------------------------------------------- harmless texts
+# Sanitising
 
-_INVISIBLE: Final = r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
-# Joiners shape emoji and several scripts; behind a Latin letter or a digit they only hide something.
+_INVISIBLE: Final = (
+    r"\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f"
+    r"\ufeff\ufff9-\ufffb\U000e0000-\U000e007f"
+)
+# Joiners shape emoji and several scripts; after an ASCII character they only hide text.
 _INVISIBLE_RUN: Final = lazy_regex(rf"(?<=[!-~])[\u200c\u200d{_INVISIBLE}]+|[{_INVISIBLE}]+")
 _CONTROL: Final = lazy_regex(r"[\x00-\x1f\x7f-\x9f]")
 _SURROGATE: Final = lazy_regex(r"[\ud800-\udfff]")
 
 
 def flatten_text(text: str) -> str:
-    """The text on one line: white space and controls folded to single spaces, nothing invisible."""
+    """Return the text on one line, without control or invisible characters."""
     folded = " ".join(text.split())
     if folded.isprintable():
         return folded
@@ -129,7 +132,7 @@ def flatten_text(text: str) -> str:
 
 
 def format_speaker(fact: Fact) -> str:
-    """Who said it; what is no user is called what it is, whatever name it goes by."""
+    """Return the speaker's label; anyone but a user is labelled by role, whatever their name."""
     names = (fact.actor, fact.role) if fact.role in (None, "user") else (fact.role, fact.actor)
     for name in (*names, fact.author):
         if name and (label := flatten_text(name)):
@@ -138,11 +141,11 @@ def format_speaker(fact: Fact) -> str:
 
 
 HUMAN_AUTHORS: Final = ("user", Caller().name)
-"""Whoever writes by another name is a model."""
+"""Author names of humans; any other author is a model."""
 
 
 def get_trust_label(fact: Fact) -> str:
-    """How a text got here: a model made it, something reported it, or the user stated it."""
+    """Return the origin of a text: "model", "reported" or "stated"."""
     if fact.role == "assistant" or fact.author not in HUMAN_AUTHORS:
         return "model"
     return "reported" if fact.source or trust_of_source(fact) in EXTERNAL_SOURCES else "stated"
@@ -176,14 +179,14 @@ def _format_day(day: datetime) -> str:
     return f"{day.day} {_MONTHS[day.month - 1]}"
 
 
-# ---------------------------------------------------------------------------------------------------------- the formats
+# Formats
 
 
 def _format_plain_line(fact: Fact, day: datetime, text: str) -> str:
     return f"{_format_day(day)} {format_speaker(fact)}: {text}{_format_origin(fact)}"
 
 
-# A backslash, code, a tag, an entity, a link or bold letters; an asterisk or a bracket alone is left as it is.
+# Backslash, code, tag, entity, link or bold; a single asterisk or bracket is harmless.
 _MARKUP: Final = lazy_regex(r"[\\`<]|&(?=#?\w+;)|(?<=\])\(|_{2,}|\*{2,}")
 _MARKUP_IN_BOLD: Final = lazy_regex(_MARKUP.pattern + r"|\*")
 
@@ -194,7 +197,8 @@ def _escape_markup(match: re.Match[str]) -> str:
 
 def _format_bullet(fact: Fact, day: datetime, text: str) -> str:
     name = _MARKUP_IN_BOLD.sub(_escape_markup, format_speaker(fact))
-    return f"- **{_format_day(day)} {day.year}, {name}:** {_MARKUP.sub(_escape_markup, text + _format_origin(fact))}"
+    escaped = _MARKUP.sub(_escape_markup, text + _format_origin(fact))
+    return f"- **{_format_day(day)} {day.year}, {name}:** {escaped}"
 
 
 _XML_ESCAPES: Final = str.maketrans(
@@ -222,41 +226,52 @@ _OPENING: Final = f"<memory {{mark}}>\n{CONTEXT_NOTE}"
 _CLOSING: Final = "</memory {mark}>"
 
 STYLES: Final[Mapping[str, RenderStyle]] = {
-    "text": RenderStyle(_format_plain_line, _OPENING, _CLOSING, _TITLES, shows_years=True, omits_first_title=True),
+    "text": RenderStyle(
+        _format_plain_line, _OPENING, _CLOSING, _TITLES, shows_years=True, omits_first_title=True
+    ),
     "markdown": RenderStyle(
-        _format_bullet, f"## What is remembered\n*{CONTEXT_NOTE}*", "",
+        _format_bullet,
+        f"## What is remembered\n*{CONTEXT_NOTE}*",
+        "",
         {"pinned": "### Profile", "recalled": "### Retrieved memories", "recent": "### Recent"},
     ),
     "xml": RenderStyle(
-        _format_element, f'<memories note="{CONTEXT_NOTE[:-1]}">', "</memories>",
-        {"pinned": "<pinned>", "recent": "<recent>"}, {"pinned": "</pinned>", "recent": "</recent>"},
+        _format_element,
+        f'<memories note="{CONTEXT_NOTE[:-1]}">',
+        "</memories>",
+        {"pinned": "<pinned>", "recent": "<recent>"},
+        {"pinned": "</pinned>", "recent": "</recent>"},
     ),
-    # Two blocks, so that the part that stays the same can stand above the conversation and the rest below it.
+    # Two blocks: the stable one goes above the conversation, the volatile one below it.
     "messages": RenderStyle(
-        _format_plain_line, _OPENING, _CLOSING, _TITLES, shows_years=True, omits_first_title=True,
-        blocks=(("pinned",), ("recalled", "recent")), overhead=MESSAGE_TOKENS,
+        _format_plain_line,
+        _OPENING,
+        _CLOSING,
+        _TITLES,
+        shows_years=True,
+        omits_first_title=True,
+        blocks=(("pinned",), ("recalled", "recent")),
+        overhead=MESSAGE_TOKENS,
     ),
-}  # fmt: skip
+}
 
 
 def count_tokens_batch(texts: Sequence[str], encoding: str) -> list[int]:
-    """How many tokens each text costs."""
+    """Return the number of tokens of each text."""
     import toktok
 
     try:
         return list(toktok.batch_count(texts, encoding, threads=1))
     except KeyError as error:
         raise ConfigError(
-            f"There is no tokenizer {encoding!r}.", hint="Use o200k_base or cl100k_base."
+            f"Unknown tokenizer {encoding!r}.", hint="Use o200k_base or cl100k_base."
         ) from error
 
 
 def count_tokens(text: str, encoding: str) -> int:
-    """How many tokens a text costs."""
+    """Return the number of tokens of a text."""
     return count_tokens_batch([text], encoding)[0] if text else 0
 
-
-__all__ = ["FORMATS", "AssembledContext", "Format", "ContextItem", "assemble"]
 
 PACKING_ORDER: Final = ("pinned", "recent", "recalled")
 
@@ -265,10 +280,19 @@ PassageKey: TypeAlias = tuple[int, int]
 PrintPosition: TypeAlias = tuple[int, int, int]
 
 
+@dataclass(frozen=True, slots=True)
+class ContextRequest:
+    """The shape of a context: token budget, format, and number of recent turns to append."""
+
+    budget: int
+    format: Format = "text"
+    tail: int = 0
+
+
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ContextItem:
-    """One hit and the texts that may stand for it, the fullest first."""
+    """A hit and the texts that may represent it, longest first."""
 
     hit: Hit
     variants: tuple[str, ...]
@@ -277,9 +301,9 @@ class ContextItem:
 
 @dataclass(frozen=True, slots=True)
 class AssembledContext:
-    """A context, its cost, the items inside in the order given, and which form of each (0 is the fullest) is printed.
+    """A rendered context with its cost and items, and the level printed of each (0 is full).
 
-    A context of messages costs four tokens for each of them besides their contents.
+    With the messages format, each message costs four tokens besides its content.
     """
 
     text: str
@@ -292,7 +316,7 @@ class AssembledContext:
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class _ContextDraft:
-    """An item as it could be printed: where in its section, under which year, and the line for each of its forms."""
+    """An item with its print position, year and the line of each variant."""
 
     index: int
     item: ContextItem
@@ -302,14 +326,14 @@ class _ContextDraft:
 
     @property
     def passage_key(self) -> PassageKey:
-        """The fact and the slot of it that the item stands for; each is printed once."""
+        """Return the (seq, slot) of the item; each is printed once."""
         return self.item.hit.fact.seq, self.item.hit.slot
 
 
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class _PickedLine:
-    """A draft that was taken, in one of its forms, and what that added to the cost."""
+    """A draft chosen at one level, with the tokens it added."""
 
     draft: _ContextDraft
     level: int
@@ -326,11 +350,12 @@ def assemble(
     pinned_share: float = 0.3,
     zone: str | tzinfo | None = None,
 ) -> AssembledContext:
-    """The best of the items that fit, printed from stable to volatile, in time order; dates are UTC without a zone."""
+    """Render the best items that fit, stable sections first, each in time order.
+
+    Dates are in UTC unless a zone is given.
+    """
     if format not in STYLES:
-        raise InvalidInput(
-            f"There is no format {format!r}.", hint=f"Use one of {', '.join(FORMATS)}."
-        )
+        raise InvalidInput(f"Unknown format {format!r}.", hint=f"Use one of {', '.join(FORMATS)}.")
     style = STYLES[format]
     drafts = [_build_draft(index, item, style, zone) for index, item in enumerate(items)]
     costs = _count_line_tokens(style, drafts, encoding)
@@ -344,7 +369,7 @@ def _build_draft(
 ) -> _ContextDraft:
     if item.section not in SECTIONS:
         raise InvalidInput(
-            f"There is no section {item.section!r}.", hint=f"Use one of {', '.join(SECTIONS)}."
+            f"Unknown section {item.section!r}.", hint=f"Use one of {', '.join(SECTIONS)}."
         )
     fact = item.hit.fact
     at = fact.updated_at if fact.said_at is None else fact.said_at
@@ -364,13 +389,16 @@ def _build_draft(
     )
 
 
-# ------------------------------------------------------------------------------------------------------------- packing
+# Packing
 
 
 def _count_line_tokens(
     style: RenderStyle, drafts: Sequence[_ContextDraft], encoding: str
 ) -> TokenCosts:
-    """What every line that may be printed costs with its end; no line begins like one, so the costs add up."""
+    """Return the cost of every line that may be printed, including its newline.
+
+    No line starts with a newline, so the costs add up.
+    """
     frame_lines = (
         "",
         *style.render_frame(),
@@ -392,7 +420,7 @@ def _pack_sections(
     budget: int,
     pinned_share: float,
 ) -> list[_PickedLine]:
-    """The drafts to print; the first to give up stands last."""
+    """Return the lines to print; the last ones are dropped first if the text is too long."""
     picks: list[_PickedLine] = []
     opened: set[str] = set()
     remaining = budget
@@ -413,7 +441,7 @@ def _pack_sections(
 def _count_section_overhead(
     section: str, opened: Collection[str], style: RenderStyle, costs: TokenCosts
 ) -> tuple[int, int]:
-    """What a section costs besides its lines: the frame if its block has none yet, and its title and end."""
+    """Return the cost of a section's frame, if its block has none yet, and of its title."""
     block = next(block for block in style.blocks if section in block)
     frame = (
         0
@@ -429,7 +457,7 @@ def _count_section_overhead(
 def _fit_drafts(
     drafts: Sequence[_ContextDraft], room: int, costs: TokenCosts, included: Collection[PassageKey]
 ) -> Iterator[_PickedLine]:
-    """In the order given, each in the fullest form that fits; a long one that does not fit stops no short one."""
+    """Pick drafts in order, each in the longest variant that fits; skip those that do not."""
     shortest = min((costs[line] for draft in drafts for _, line in draft.lines), default=0)
     placed: list[tuple[PrintPosition, str]] = []
     seen = {*included}
@@ -455,7 +483,7 @@ def _count_year_lines(
     line_position: tuple[PrintPosition, str],
     costs: TokenCosts,
 ) -> int:
-    """What the lines with years cost more once there is a line at this spot."""
+    """Return the extra cost of year headings if a line is added at this position."""
     index, year = bisect(placed, line_position), line_position[1]
     before = placed[index - 1][1] if index else ""
     after = placed[index][1] if index < len(placed) else ""
@@ -464,13 +492,13 @@ def _count_year_lines(
     return costs[year] + (costs[after] if before == after else 0)
 
 
-# ------------------------------------------------------------------------------------------------------------ printing
+# Printing
 
 
 def _print_within_budget(
     picks: Sequence[_PickedLine], style: RenderStyle, budget: int, encoding: str
 ) -> AssembledContext:
-    """The picks in print; as long as the whole costs too much, the last ones are given up."""
+    """Render the picks, dropping the last ones while the text is over budget."""
     while picks:
         blocks = _render_blocks(picks, style)
         tokens = sum(count_tokens_batch(blocks, encoding)) + style.overhead * len(blocks)
@@ -481,7 +509,7 @@ def _print_within_budget(
 
 
 def _drop_last(picks: Sequence[_PickedLine], excess: int) -> Sequence[_PickedLine]:
-    """The picks without the last ones that together cost at least the excess."""
+    """Return the picks without the last ones that cost at least the excess."""
     keep = len(picks)
     while keep and excess > 0:
         keep -= 1
@@ -490,7 +518,7 @@ def _drop_last(picks: Sequence[_PickedLine], excess: int) -> Sequence[_PickedLin
 
 
 def _render_blocks(picks: Sequence[_PickedLine], style: RenderStyle) -> list[str]:
-    """The blocks that have something in them."""
+    """Render the blocks that have lines."""
     ordered = sorted(picks, key=lambda pick: pick.draft.position)
     rows = {
         name: [(pick.draft.year, pick.line) for pick in ordered if pick.draft.item.section == name]

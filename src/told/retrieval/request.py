@@ -1,4 +1,4 @@
-"""What a read asks for: a scope, a point on both time axes, a filter and a size, all checked."""
+"""Parse and validate read arguments: scope, as-of point, filters and sizes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from told.model.scope import Scope, validate_identifier
 from told.model.validation import suggest_option
 from told.ports import Store
 from told.retrieval.candidates import ReadContext, find_denials
-from told.retrieval.context import ContextRequest
-from told.retrieval.render import FORMATS
+from told.retrieval.render import FORMATS, ContextRequest
 from told.settings import Settings
 from told.text.dates import from_us, parse_instant, parse_moment
 from told.text.tokens import format_value, validate_label
 
-UNKNOWN_KIND_READ_WARNING = "No kind is called {}: it is not declared, and no memory here has it.{}"
+UNKNOWN_KIND_READ_WARNING = "Unknown kind {}: it is not declared, and no memory here has it.{}"
 UNKNOWN_KIND_WRITE_WARNING = (
-    "No kind is called {}: what was said is kept under that name, by no rules of its own.{}"
+    "Unknown kind {}: the memory is stored under that name, without rules of its own.{}"
 )
 
 
 def extract_kind_names(condition: Filter) -> tuple[str, ...]:
-    """The kinds that a filter asks for by their names."""
+    """Return the kind names a filter asks for."""
     match condition:
         case Comparison("kind", "eq", str(name)):
             return (name,)
@@ -43,7 +42,7 @@ def extract_kind_names(condition: Filter) -> tuple[str, ...]:
 
 
 def warn_unknown_kinds(ctx: ReadContext, query: FactQuery) -> Flow[tuple[str, ...]]:
-    """A warning for every unknown kind a read asks for, as of the moment it asks about."""
+    """Return a warning for each unknown kind a read filters by, as of the time it reads."""
     return (
         yield from _build_warnings(
             ctx,
@@ -56,7 +55,7 @@ def warn_unknown_kinds(ctx: ReadContext, query: FactQuery) -> Flow[tuple[str, ..
 
 
 def warn_new_kind(ctx: ReadContext, scope: Scope, now: AsOf, kind: str) -> Flow[tuple[str, ...]]:
-    """A warning if something is about to be kept under an unknown kind."""
+    """Return a warning if a write uses an unknown kind."""
     return (yield from _build_warnings(ctx, scope, now, (kind,), UNKNOWN_KIND_WRITE_WARNING))
 
 
@@ -90,7 +89,7 @@ def _build_warnings(
 def _find_existing_kinds(
     ctx: ReadContext, query: FactQuery, condition: Filter, limit: int
 ) -> Flow[frozenset[str]]:
-    """The kinds of memories that a read finds and no guard stops."""
+    """Return the kinds of the visible facts matching a condition."""
     facts = yield from call(ctx.store.find_facts, replace(query, filter=condition, limit=limit))
     denied = find_denials(facts, ctx.guards)
     return frozenset(fact.kind for fact in facts if fact.seq not in denied)
@@ -105,7 +104,7 @@ MAX_CHANGES = 10 * MAX_LIMIT
 def resolve_scope_and_filter(
     ids: Mapping[str, Any], filters: Any, account: str
 ) -> tuple[Scope, Any]:
-    """The scope named by arguments or inside the filters, and what is left of the filters."""
+    """Return the scope from the arguments and the filters, and the remaining filters."""
     filter_ids, rest = split_scope(filters)
     if not filter_ids:
         return Scope.create(**ids, account=account), rest
@@ -115,7 +114,8 @@ def resolve_scope_and_filter(
     for name in filter_ids.keys() & argument_ids.keys():
         if filter_ids[name] != argument_ids[name]:
             raise InvalidInput(
-                f"{name} is {argument_ids[name]!r} in the call and {filter_ids[name]!r} in its filters."
+                f"{name} is {argument_ids[name]!r} in the call, "
+                f"but {filter_ids[name]!r} in its filters."
             )
     return Scope.create(
         **filter_ids,
@@ -133,7 +133,7 @@ def resolve_as_of(
     as_of: Any = None,
     valid_at: Any = None,
 ) -> Flow[AsOf]:
-    """A point on both axes; `as_of` is a time or a ledger position such as `#12`."""
+    """Resolve `as_of` (a time or a ledger position such as `#12`) and `valid_at`."""
     now = id_generator.now()
     valid_instant = None if valid_at is None else _parse_instant(valid_at, now, settings)
     if as_of is None:
@@ -168,18 +168,18 @@ def _parse_instant(value: Any, now: int, settings: Settings) -> int:
 
 
 def parse_limit(limit: Any, top_k: Any, settings: Settings) -> int:
-    """How many results are wanted, by either name."""
+    """Return the number of results from `limit` or its alias `top_k`."""
     given = {"limit": limit, "top_k": top_k}
     values = {
         parse_int(value, name, 1, MAX_LIMIT) for name, value in given.items() if value is not None
     }
     if len(values) > 1:
-        raise InvalidInput("limit and top_k are two names of one thing; give one of them.")
+        raise InvalidInput("limit and top_k are the same option; pass only one of them.")
     return values.pop() if values else settings.limit
 
 
 def parse_int(value: Any, name: str, minimum: int, maximum: int) -> int:
-    """A whole number between two others."""
+    """Return an integer within bounds, or raise InvalidInput."""
     if isinstance(value, bool) or not isinstance(value, int) or not minimum <= value <= maximum:
         raise InvalidInput(
             f"{name} must be a whole number from {minimum} to {maximum}, not {format_value(value)}."
@@ -188,7 +188,7 @@ def parse_int(value: Any, name: str, minimum: int, maximum: int) -> int:
 
 
 def parse_flag(value: Any, name: str) -> bool:
-    """A truth value; what merely counts as one is refused, for it may have been meant otherwise."""
+    """Return a bool; reject merely truthy values, which may be mistakes."""
     if not isinstance(value, bool):
         raise InvalidInput(f"{name} must be True or False, not {format_value(value)}.")
     return value
@@ -203,7 +203,7 @@ def build_fact_query(
     offset: Any = 0,
     show_expired: Any = False,
 ) -> FactQuery:
-    """A read of facts."""
+    """Build a fact query from checked and unchecked arguments."""
     include_expired, skip = (
         parse_flag(show_expired, "show_expired"),
         parse_int(offset, "offset", 0, MAX_OFFSET),
@@ -212,7 +212,7 @@ def build_fact_query(
 
 
 def restrict_to_kinds(query: FactQuery, kinds: Any) -> FactQuery:
-    """The same read of some kinds only."""
+    """Return the query restricted to some kinds."""
     if kinds is None:
         return query
     names = [kinds] if isinstance(kinds, str) else kinds
@@ -229,11 +229,11 @@ def restrict_to_kinds(query: FactQuery, kinds: Any) -> FactQuery:
 
 
 def parse_min_score(threshold: Any, min_score: Any) -> float:
-    """The lowest score a hit may have, by either name."""
+    """Return the minimum score from `threshold` or its alias `min_score`."""
     given = {"threshold": threshold, "min_score": min_score}
     values = {_parse_share(value, name) for name, value in given.items() if value is not None}
     if len(values) > 1:
-        raise InvalidInput("threshold and min_score are two names of one thing; give one of them.")
+        raise InvalidInput("threshold and min_score are the same option; pass only one of them.")
     return values.pop() if values else 0.0
 
 
@@ -244,41 +244,41 @@ def _parse_share(value: Any, name: str) -> float:
 
 
 def parse_belief(value: Any) -> str:
-    """Which side of a contradiction is shown; the latest, unless told otherwise."""
+    """Return which side of a contradiction to show; "latest" by default."""
     if value is not None and not (isinstance(value, str) and value in BELIEFS):
         raise InvalidInput(
-            f"There is no belief {format_value(value)}.", hint=f"Use one of {', '.join(BELIEFS)}."
+            f"Unknown belief {format_value(value)}.", hint=f"Use one of {', '.join(BELIEFS)}."
         )
     return value or "latest"
 
 
 def parse_lens(value: Any) -> Lens | None:
-    """Which names are taken for one; each for itself, unless told otherwise."""
+    """Return the identity lens with this name, if any."""
     return None if value is None else get_lens(validate_label(value, "lens", limit=64))
 
 
 def parse_reference_date(value: Any, as_of: AsOf, settings: Settings) -> datetime | None:
-    """The moment a question is asked from, which decides what "last week" is."""
+    """Return the time relative dates such as "last week" refer to."""
     return None if value is None else from_us(_parse_instant(value, as_of.at, settings))
 
 
 def parse_context_request(
     budget: Any, format: Any, tail: Any, settings: Settings
 ) -> ContextRequest:
-    """How a context is wanted."""
+    """Build a context request from raw arguments."""
     tokens = settings.budget if budget is None else parse_int(budget, "budget", 1, MAX_BUDGET)
     turns = settings.tail if tail is None else parse_int(tail, "tail", 0, MAX_LIMIT)
     if format is not None and not (isinstance(format, str) and format in FORMATS):
         raise InvalidInput(
-            f"There is no format {format_value(format)}.", hint=f"Use one of {', '.join(FORMATS)}."
+            f"Unknown format {format_value(format)}.", hint=f"Use one of {', '.join(FORMATS)}."
         )
     return ContextRequest(tokens, format or "text", turns)
 
 
 def drop_query_options(options: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of a context that asks nothing; those that only a query gives a meaning are refused."""
+    """Return the options of a context without a query; reject those that need one."""
     query_only = ("threshold", "min_score", "rerank", "reference_date", "belief", "lens")
     for name in query_only:
         if options.get(name) is not None and options[name] is not False:
-            raise InvalidInput(f"{name} needs a query.", hint="Ask for something, or leave it out.")
+            raise InvalidInput(f"{name} needs a query.", hint="Pass a query, or leave it out.")
     return {name: value for name, value in options.items() if name not in query_only}

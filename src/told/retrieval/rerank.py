@@ -1,4 +1,4 @@
-"""The fused score of the tiers: 0.6 similarity + 0.3 recency + 0.1 importance, of everything that was found."""
+"""Rerank with a model, and compute the tiered score of similarity, recency and importance."""
 
 from __future__ import annotations
 
@@ -21,18 +21,19 @@ from told.text.importance import score_importance, stated_importance
 from told.text.tokens import parse_lenient_json
 
 SCORES_SCHEMA = {
-    "type": "object", "required": ["scores"],
+    "type": "object",
+    "required": ["scores"],
     "properties": {"scores": {"type": "array", "items": {"type": "number"}}},
-}  # fmt: skip
+}
 NO_RERANKER_WARNING = (
-    "rerank had no effect: no reranker is in use; give one with Memory(reranker=...)."
+    "rerank had no effect: no reranker is configured; pass one as Memory(reranker=...)."
 )
 
 
 def rerank_head(
     ctx: ReadContext, query: str, scored: Sequence[ScoredCandidate], facts: Mapping[int, Fact]
 ) -> Flow[tuple[list[ScoredCandidate], tuple[str, ...]]]:
-    """The first few in the order a reranker gives them, each keeping the score of the place it takes."""
+    """Reorder the first few by a reranker; each takes the score of its new place."""
     if ctx.reranker is None:
         return list(scored), (NO_RERANKER_WARNING,)
     head = list(scored[: ctx.settings.rerank_depth])
@@ -40,12 +41,12 @@ def rerank_head(
     reply = yield from catch_failure(_request_scores(ctx.reranker, query, texts))
     if isinstance(reply, Failure):
         return list(scored), (
-            f"The reranker {ctx.reranker.model} failed, so the order is told's own: {reply}",
+            f"The reranker {ctx.reranker.model} failed, so the default order is used: {reply}",
         )
     scores = _parse_scores(reply, len(head))
     if scores is None:
         return list(scored), (
-            f"The reranker {ctx.reranker.model} did not answer with {len(head)} numbers.",
+            f"The reranker {ctx.reranker.model} did not return {len(head)} numbers.",
         )
     order = sorted(range(len(head)), key=lambda index: (-scores[index], index))
     places = zip(order, head, strict=True)
@@ -56,7 +57,7 @@ def rerank_head(
 
 
 def _parse_scores(reply: Any, count: int) -> list[float] | None:
-    """What a reranker gave, in a list or an array, if it is as many finite numbers as were asked for."""
+    """Return the reranker's scores if they are `count` finite numbers."""
     listed = reply.tolist() if hasattr(reply, "tolist") else reply
     if not isinstance(listed, list | tuple) or len(listed) != count:
         return None
@@ -80,7 +81,7 @@ IMPORTANCE = "importance"
 
 
 def apply_tiered_scores(ctx: ReadContext, state: SearchState) -> Flow[None]:
-    """Add to what was found how recent and important it is, of all of it, and put it into that order."""
+    """Add recency and importance to all candidates and sort them."""
     yield from fetch_facts(ctx, state, list_seqs(state.scored))
     threads = sorted({fact.id for fact in state.facts.values()})
     links = (
@@ -103,7 +104,7 @@ def apply_tiered_scores(ctx: ReadContext, state: SearchState) -> Flow[None]:
 
 
 def collect_importance(links: Sequence[Link]) -> dict[str, float]:
-    """What threads were last said to be worth."""
+    """Return the latest importance of each thread."""
     sorted_links = sorted(
         (link for link in links if link.rel == IMPORTANCE), key=lambda link: link.seq
     )
@@ -117,7 +118,7 @@ def _compute_tier_parts(
     is_filed: bool,
     importance_by_thread: Mapping[str, float],
 ) -> dict[str, float]:
-    """What recency and importance bring; what is filed under an exchange ages as the registry does."""
+    """Return the recency and importance parts; facts filed under an exchange age more slowly."""
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     recency_score = compute_recency(
         now - said_at, settings.registry_days if is_filed else settings.index_days
@@ -135,7 +136,7 @@ def _compute_tier_parts(
 
 
 def _replace_parts(item: ScoredCandidate, parts: Mapping[str, float]) -> ScoredCandidate:
-    """The same with these parts, in the place of those of the same names."""
+    """Return a copy with these parts replaced."""
     replaced_sum = sum(item.parts.get(name, 0.0) for name in parts)
     return (
         ScoredCandidate(

@@ -1,7 +1,7 @@
-"""From candidates to answers: one side of each contradiction, and a turn and its claims as one.
+"""Resolve candidates into answers: settle contradictions and merge turns with their claims.
 
-What was found is looked up in two places at most: the links of the facts, where the account has any, and the threads
-that were taken from the same evidence, where a fact was extracted at all.
+This needs at most two lookups: the links of the facts, if the account has any, and the threads
+extracted from the same evidence, if a fact was extracted.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from told.flow import Flow, call
 from told.model.beliefs import CONTRADICTS, SUPERSEDES, find_belief_conflicts
 from told.model.fact import NODE, PASSAGE_CHARS, Fact
 from told.model.filter import has_field, matches_filter, to_record
-from told.model.query import LATEST, FactQuery
+from told.model.query import FactQuery
 from told.retrieval.candidates import ReadContext, find_denials, load_facts_by_id, load_links
 from told.retrieval.grouping import (
     EvidenceGroup,
@@ -38,11 +38,11 @@ EMPTY_GROUP: Final = EvidenceGroup()
 NODE_REASON: Final = "it leads to memories and is none"
 
 
-# What belongs to what was found ---------------------------------------------------------------------------------------
+# Related facts
 
 
 def load_related(ctx: ReadContext, state: SearchState, reach: int) -> Flow[None]:
-    """Look up which of the first facts contradict each other, and what else was taken from the same evidence."""
+    """Load contradictions of the first facts, and other facts from the same evidence."""
     state.visible_seqs |= state.facts.keys() & take_first_seqs(state.scored, reach)
     if state.index_result.has_links:
         yield from _load_conflicts(ctx, state)
@@ -54,7 +54,7 @@ def load_related(ctx: ReadContext, state: SearchState, reach: int) -> Flow[None]
 
 
 def _list_missing_evidence(state: SearchState) -> list[str]:
-    """The evidence of what may be shown that was not looked up yet; what replaced a claim brings its own."""
+    """Return the evidence of visible facts that was not looked up yet."""
     facts = [state.facts[seq] for seq in state.visible_seqs]
     return sorted(
         {fact.evidence for fact in facts if is_extracted(fact) and fact.evidence}
@@ -63,28 +63,23 @@ def _list_missing_evidence(state: SearchState) -> list[str]:
 
 
 def _load_conflicts(ctx: ReadContext, state: SearchState) -> Flow[None]:
-    """The contradictions of what was found, with the other side of each, wherever it stands."""
+    """Load the contradictions of the visible facts, with the other side of each."""
     fact_query = state.request.fact_query
     known = {fact.id: fact for fact in (state.facts[seq] for seq in state.visible_seqs)}
     links = yield from load_links(ctx, fact_query, list(known), state.link_cache)
     disputes = [link for link in links if link.rel in (CONTRADICTS, SUPERSEDES)]
     unseen = {end for link in disputes for end in (link.src, link.dst)} - known.keys()
-    found = (yield from load_facts_by_id(ctx, fact_query, unseen)) if unseen else ()
-    denied = find_denials(found, ctx.guards)
-    others = [fact for fact in found if fact.seq not in denied]
+    loaded = (yield from load_facts_by_id(ctx, fact_query, unseen)) if unseen else ()
+    denied = find_denials(loaded, ctx.guards)
+    others = [fact for fact in loaded if fact.seq not in denied]
     state.add_visible(others)
     state.conflicts = find_belief_conflicts([*known.values(), *others], links, state.request.belief)
-
-
-def get_link_seq(fact_query: FactQuery) -> int | None:
-    """The position links are read at; nothing for now."""
-    return None if fact_query.as_of.seq >= LATEST else fact_query.as_of.seq
 
 
 def _add_evidence_groups(
     ctx: ReadContext, state: SearchState, evidence_ids: Sequence[str], versions: Sequence[Fact]
 ) -> None:
-    """Take in what was said and what is held of it, as far as this read may see it; of other evidence that is half."""
+    """Add groups for complete evidence, restricted to what this read may see."""
     fact_query = state.request.fact_query
     denied = find_denials(versions, ctx.guards)
     visible = [
@@ -118,11 +113,11 @@ def _is_visible(fact: Fact, fact_query: FactQuery) -> bool:
     return is_fresh and matches_filter(fact_query.filter, to_record(fact))
 
 
-# What is left ---------------------------------------------------------------------------------------------------------
+# Resolution
 
 
 def resolve_candidates(state: SearchState, settings: Settings) -> None:
-    """Keep one of each that says the same, drop what is not believed, and make one of each turn and its claims."""
+    """Remove duplicates, drop facts that lost a contradiction, and merge turns with claims."""
     visible_seqs = state.visible_seqs & state.facts.keys()
     state.keep_only(filter_by_seq(state.scored, visible_seqs), "select", "after the limit")
     if not has_field(state.request.fact_query.filter, "kind"):
@@ -137,7 +132,7 @@ def resolve_candidates(state: SearchState, settings: Settings) -> None:
 
 
 def _dedupe_texts(state: SearchState) -> list[ScoredCandidate]:
-    """One of those that say the same thing by the same speaker; it remembers the others."""
+    """Keep one of several equal texts by a speaker and record the others as merged."""
     seq_by_text: dict[tuple[str | None, str], int] = {}
     kept: list[ScoredCandidate] = []
     for item in state.scored:
@@ -152,7 +147,7 @@ def _dedupe_texts(state: SearchState) -> list[ScoredCandidate]:
 
 
 def _resolve_conflicts(state: SearchState) -> None:
-    """Who lost a contradiction makes room for who won it, if that was found too; else it only says so."""
+    """Replace the loser of a contradiction by its winner, if that was found too; else mark it."""
     threads = {fact.id: fact for fact in state.facts.values()}
     best = {item.candidate.seq: item for item in keep_best_per_fact(state.scored)}
     reasons: dict[int, str] = {}
@@ -176,7 +171,7 @@ def _resolve_conflicts(state: SearchState) -> None:
 
 
 def _merge_turns_and_claims(state: SearchState, share: float) -> None:
-    """A turn and its claims as one; a turn that no longer holds makes room for what replaced it."""
+    """Merge each turn with its claims; a stale turn yields to its replacement."""
     relevance = {
         item.candidate.seq: _get_relevance(item) for item in keep_best_per_fact(state.scored)
     }
@@ -221,5 +216,5 @@ def _merge_turns_and_claims(state: SearchState, share: float) -> None:
 
 
 def _get_relevance(item: ScoredCandidate) -> float:
-    """How well a passage matches by itself, whoever said it and when."""
+    """Return the relevance of a passage without speaker and time bonuses."""
     return item.parts.get("dense", 0.0) + item.parts.get("cover", 0.0)

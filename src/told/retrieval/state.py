@@ -1,4 +1,4 @@
-"""A read on its way: what is wanted, what was found so far, and what became of the rest."""
+"""The request, intermediate state and result of a search."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from told.runtime import fast_frozen_init
 from told.text.dates import format_iso
 
 StageNote: TypeAlias = Callable[[], str]
-"""What there is to say of a stage, put into words only for who wants to know."""
+"""A callable that returns a stage's note; called only for traces."""
 
 
 @dataclass(slots=True)
 class StageTimer:
-    """The stages of a read as they happen."""
+    """Records the stages of a read with their durations."""
 
     stages: list[tuple[str, int, int, float, StageNote]] = field(default_factory=list)
     last_ns: int = field(default_factory=perf_counter_ns)
 
     def record_stage(self, stage: str, kept: int, dropped: int = 0, note: StageNote = str) -> None:
-        """A stage ended just now."""
+        """Record a stage that ends now."""
         now = perf_counter_ns()
         self.stages.append((stage, kept, dropped, (now - self.last_ns) / 1000, note))
         self.last_ns = now
 
     def update_stage(self, stage: str, kept: int, dropped: int, note: StageNote) -> None:
-        """More went through a stage later on."""
+        """Replace the counts and note of a recorded stage."""
         self.stages = [
             (s[0], kept, dropped, s[3], note) if s[0] == stage else s for s in self.stages
         ]
 
     def build_steps(self) -> tuple[TraceStep, ...]:
-        """The steps of a trace."""
+        """Return the stages as trace steps."""
         return tuple(
             TraceStep(stage, kept, dropped, micros, note())
             for stage, kept, dropped, micros, note in self.stages
@@ -59,7 +59,7 @@ class StageTimer:
 
 
 def intent_to_json(intent: QueryIntent) -> dict[str, Any]:
-    """What was read out of a query, as JSON."""
+    """Return a query intent as JSON."""
     spans = [
         {
             "from": None if span.start is None else format_iso(span.start),
@@ -84,7 +84,7 @@ def list_sources(
     expansion_labels: Mapping[int, str],
     hot_labels: Mapping[int, str],
 ) -> tuple[str, ...]:
-    """The lists a passage came from, with its place in those that have places."""
+    """Return labels of the sources a passage came from, with its rank where there is one."""
     labels = [f"vector #{candidate.near}"] if candidate.near else []
     labels += [f"words #{candidate.words}"] if candidate.words else []
     if any(start <= candidate.said_at < end for start, end in index_query.time_spans):
@@ -97,7 +97,7 @@ def list_sources(
 
 
 def build_score_parts(item: ScoredCandidate) -> dict[str, float | None]:
-    """What a score is made of, after what the index measured."""
+    """Return the components of a score, including the index's own measures."""
     candidate = item.candidate
     return {
         "cosine": candidate.cosine,
@@ -110,19 +110,19 @@ def build_score_parts(item: ScoredCandidate) -> dict[str, float | None]:
 
 
 def get_level(candidate: Candidate) -> str:
-    """Which form of a memory a passage is."""
+    """Return the level name of a passage."""
     return LEVEL_SLOTS.get(candidate.slot, "content")
 
 
 StageOutcome: TypeAlias = tuple[str, str]
-"""The stage at which a candidate ended, and why; without a reason it did not."""
+"""The last stage of a candidate and the reason it was dropped; kept if the reason is empty."""
 
 KEPT_OUTCOME: Final[StageOutcome] = ("select", "")
 
 
 @dataclass(slots=True)
 class OutcomeLog:
-    """Who went on from each stage; what became of each candidate is told only when somebody asks."""
+    """Records candidates before and after each stage; outcomes are computed on demand."""
 
     stages: list[
         tuple[Sequence[ScoredCandidate], Sequence[ScoredCandidate], str, str | Mapping[int, str]]
@@ -135,11 +135,11 @@ class OutcomeLog:
         stage: str,
         reason: str | Mapping[int, str],
     ) -> None:
-        """Of those before only those after went on; the others ended for one reason, or each for its own."""
+        """Record a stage with one drop reason for all, or one per fact."""
         self.stages.append((before, after, stage, reason))
 
     def resolve_outcomes(self) -> dict[tuple[int, int], StageOutcome]:
-        """What became of those that ended, by position and slot; the first end counts."""
+        """Return the first drop outcome of each dropped passage, by (seq, slot)."""
         outcomes: dict[tuple[int, int], StageOutcome] = {}
         for before, after, stage, reason in self.stages:
             dropped = {_candidate_key(item): item.candidate.seq for item in before}
@@ -159,7 +159,7 @@ def _candidate_key(item: ScoredCandidate) -> tuple[int, int]:
 def build_traced_candidate(
     item: ScoredCandidate, fact: Fact, score: float, sources: tuple[str, ...], outcome: StageOutcome
 ) -> TracedCandidate:
-    """A candidate with what became of it."""
+    """Build a candidate's trace entry."""
     stage, reason = outcome
     return TracedCandidate(
         fact.id,
@@ -178,10 +178,10 @@ def build_traced_candidate(
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
-    """What a read is asked for; a deep one looks at as many candidates as there can be results.
+    """The parameters of a search.
 
-    A verbatim one wants the words that claims were taken from. `belief` says which side of a contradiction is shown,
-    and `lens` which names are taken for one.
+    `deep` looks at as many candidates as there can be results; `verbatim` prefers source turns to
+    claims; `belief` selects a side of contradictions; `lens` merges names of one entity.
     """
 
     query: str
@@ -199,7 +199,7 @@ class SearchRequest:
 @fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """The hits of a search, what was not as it should be, and how sure it is."""
+    """The hits of a search, its warnings and its confidence."""
 
     hits: tuple[Hit, ...]
     warnings: tuple[str, ...] = ()
@@ -208,11 +208,10 @@ class SearchResult:
 
 @dataclass(slots=True)
 class SearchState:
-    """A read on its way: what was understood, what was found, what is left of it, and what became of the rest.
+    """The mutable state of a search in progress.
 
-    `shown` are the positions that may come to be shown; `sides` are the contradictions among them, `kins` the turns
-    with what was taken from them, by evidence; `led` are words that only a claim led to; `heat` is what is at hand;
-    `web` are the links that were looked up.
+    `visible_seqs` may be shown; `conflicts` holds their contradictions; `evidence_groups` maps
+    evidence to a turn and its claims; `added_utterances` are turns reached only through a claim.
     """
 
     request: SearchRequest
@@ -237,7 +236,7 @@ class SearchState:
     link_cache: LinkCache = field(default_factory=LinkCache)
 
     def restart(self, scored: Sequence[ScoredCandidate]) -> None:
-        """Forget what became of these candidates: more of them are here now."""
+        """Reset the outcomes after more candidates were fetched."""
         self.scored, self.outcome_log, self.merged_threads, self.added_utterances = (
             scored,
             OutcomeLog(),
@@ -246,25 +245,25 @@ class SearchState:
         )
 
     def keep_only(self, kept: Sequence[ScoredCandidate], stage: str, reason: str) -> None:
-        """Go on with these; the others end here."""
+        """Keep these candidates and drop the others for one reason."""
         if len(kept) < len(self.scored):
             self.outcome_log.record_stage(self.scored, kept, stage, reason)
         self.scored = kept
 
     def drop_facts(self, reasons: Mapping[int, str], stage: str) -> None:
-        """Some facts end here, each for its own reason."""
+        """Drop facts by seq, each for its own reason."""
         if reasons:
             kept = [item for item in self.scored if item.candidate.seq not in reasons]
             self.outcome_log.record_stage(self.scored, kept, stage, reasons)
             self.scored = kept
 
     def add_merged_thread(self, seq: int, thread: str) -> None:
-        """The fact at a position also stands for another memory."""
+        """Record that a fact also represents another memory."""
         if thread not in self.merged_threads.get(seq, ()):
             self.merged_threads[seq] = (*self.merged_threads.get(seq, ()), thread)
 
     def add_visible(self, facts: Sequence[Fact]) -> None:
-        """Facts that every guard lets through came in, and may come to be shown."""
+        """Add facts that passed every guard and may be shown."""
         self.facts |= {fact.seq: fact for fact in facts}
         self.visible_seqs.update(fact.seq for fact in facts)
 
@@ -272,13 +271,13 @@ class SearchState:
 def take_first_facts(
     scored: Sequence[ScoredCandidate], fact_count: int
 ) -> Sequence[ScoredCandidate]:
-    """The passages up to so many different facts."""
+    """Return the leading passages that belong to the first `fact_count` facts."""
     count = len(take_first_seqs(scored, fact_count))
     return scored if count == len(scored) else scored[:count]
 
 
 def take_first_seqs(scored: Sequence[ScoredCandidate], fact_count: int) -> Sequence[int]:
-    """The positions of the passages up to so many different facts."""
+    """Return the seqs of the leading passages that belong to the first `fact_count` facts."""
     seqs = list_seqs(scored)
     seen, end = set(seqs[:fact_count]), fact_count
     while end < len(seqs) and (len(seen) < fact_count or seqs[end] in seen):
@@ -288,7 +287,7 @@ def take_first_seqs(scored: Sequence[ScoredCandidate], fact_count: int) -> Seque
 
 
 def fetch_distinct(ctx: ReadContext, state: SearchState, wanted: int) -> Flow[None]:
-    """Fetch the facts of the best until as many as wanted may be seen that say different things, or no more."""
+    """Fetch facts of the best passages until `wanted` distinct ones are visible or none is left."""
     reach = wanted
     while True:
         head = take_first_seqs(state.scored, reach)
@@ -299,7 +298,7 @@ def fetch_distinct(ctx: ReadContext, state: SearchState, wanted: int) -> Flow[No
 
 
 def count_distinct(facts: Iterable[Fact]) -> int:
-    """How many answers there are at least among facts: a turn and what was taken from it are one."""
+    """Return a lower bound for the distinct answers; a turn and its claims count as one."""
     memories = [fact for fact in facts if fact.kind != NODE]
     texts = {(fact.actor, fact.md5) for fact in memories}
     sources = {fact.evidence if is_extracted(fact) else fact.id for fact in memories}
@@ -307,7 +306,7 @@ def count_distinct(facts: Iterable[Fact]) -> int:
 
 
 def fetch_facts(ctx: ReadContext, state: SearchState, seqs: Iterable[int]) -> Flow[None]:
-    """Fetch the facts at these positions that are not here yet; only what every guard lets through comes in."""
+    """Fetch the missing facts at these seqs and keep those that pass every guard."""
     facts, denied = state.facts, state.denied
     if missing := [seq for seq in dict.fromkeys(seqs) if seq not in facts and seq not in denied]:
         versions = yield from call(

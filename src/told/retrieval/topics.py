@@ -1,4 +1,4 @@
-"""What reads know of topics: which counts, how near they are, who came up with whom, and how they are listed."""
+"""Read topics: current membership, distance to a query, co-occurrence and listing."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ from told.retrieval.grouping import group_by_evidence
 
 CONSUMER: Final = "topics"
 DEFAULT_AUTHOR: Final = "told"
-"""Who names topics, unless somebody else does."""
+"""Author of topic names that nobody chose."""
 
 PAGE_SIZE: Final = 256
 CooccurrenceLoader: TypeAlias = Callable[
     [Store, str, Sequence[str]], Flow[Mapping[tuple[str, str], AccessCount]]
 ]
-"""What tells how often topics came up together, with what is not written down yet."""
+"""Load co-occurrence counts, including those not flushed yet."""
 
 
 def find_current_topic_links(links: Iterable[Link]) -> dict[str, Link]:
-    """The link that puts each thread into its topic: of several the latest counts."""
+    """Return the latest topic link of each thread."""
     link_by_thread: dict[str, Link] = {}
     for link in links:
         if link.rel == IN_TOPIC and (
@@ -50,7 +50,7 @@ def find_current_topic_links(links: Iterable[Link]) -> dict[str, Link]:
 def load_topic_cosines(
     store: Store, account: str, topics: Sequence[str], code: bytes, model: str
 ) -> Flow[dict[str, float]]:
-    """How near topics are to a vector, as far as their means are noted under its model."""
+    """Return the cosine of topics with a vector, for topics with a centroid of that model."""
     notes = (yield from call(store.read_notes, account, CONSUMER, topics)) if topics else {}
     centres = {topic: unpack_centroid(note, model) for topic, note in notes.items()}
     return {
@@ -61,17 +61,17 @@ def load_topic_cosines(
 
 
 def score_cooccurrence(access_count: AccessCount) -> float:
-    """How firmly topics that came up together so often belong together: a half after once, and ever nearer to 1."""
+    """Map a co-occurrence count to a weight: 0.5 for one, approaching 1."""
     return access_count.count / (access_count.count + 1.0)
 
 
-# Turns that count -----------------------------------------------------------------------------------------------------
+# Current turns
 
 
 def load_current_turns(
     store: Store, scope: Scope, at: AsOf, threads: Iterable[str]
 ) -> Flow[dict[str, Fact]]:
-    """What a scope holds of some turns at a point in time, but for those of which all that was taken was given up."""
+    """Return the current facts of some turns, without turns whose claims were all retracted."""
     facts: dict[str, Fact] = {}
     for thread in threads:
         fact = yield from call(store.get_fact, scope.account, thread, at)
@@ -94,12 +94,12 @@ def load_current_turns(
 
 
 def pick_opening_turn(turns: Sequence[Fact]) -> Fact:
-    """The turn of an exchange that a topic is named after: the user's, if there is one."""
+    """Return the turn an exchange's topic is named after: the user's first, if any."""
     return next((turn for turn in turns if turn.role == "user"), turns[0])
 
 
 def find_naming_turns(links: Iterable[Link]) -> dict[str, str]:
-    """The turn that each topic was named after last."""
+    """Return the latest naming turn of each topic."""
     ordered = sorted(
         (link for link in links if link.rel == DERIVED_FROM), key=lambda link: link.seq
     )
@@ -107,20 +107,20 @@ def find_naming_turns(links: Iterable[Link]) -> dict[str, str]:
 
 
 def is_named_by(topic: Fact, turn: Fact | None) -> bool:
-    """Whether a topic has the name that its turn gives it; one that somebody else named keeps that name."""
+    """Return True if a topic still has the label of its turn, or somebody else named it."""
     return topic.author != DEFAULT_AUTHOR or (
         turn is not None and make_label(turn.text) == topic.text
     )
 
 
-# Listing --------------------------------------------------------------------------------------------------------------
+# Listing
 
 
 @dataclass(frozen=True, slots=True)
 class TopicListing:
-    """A topic with the exchanges in it, whom it came up with, what it is made of and what it is part of.
+    """A topic with its exchanges, co-occurring topics, parts and super-topics.
 
-    Its fact has the label that is shown, which is that of a turn still held.
+    The label of `fact` is the one to show; it comes from a turn that is still current.
     """
 
     fact: Fact
@@ -130,7 +130,7 @@ class TopicListing:
     super_topics: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The topic as JSON."""
+        """Return the topic as JSON."""
         neighbours = [
             {
                 "id": fact.id,
@@ -156,7 +156,10 @@ class TopicListing:
 def list_topics(
     store: Store, query: FactQuery, load_cooccurrence: CooccurrenceLoader | None = None
 ) -> Flow[list[TopicListing]]:
-    """The topics a read can see in which anything is held, oldest first; a read of the past knows no meetings."""
+    """Return the visible topics with current turns, oldest first.
+
+    Reads of the past have no co-occurrence data.
+    """
     topic_query = replace(
         query, filter=combine_all((query.filter, Comparison("kind", "eq", TOPIC)))
     )
@@ -198,7 +201,7 @@ def list_topics(
 def _load_exchanges(
     store: Store, query: FactQuery, topics_by_id: Mapping[str, Fact], links: Sequence[Link]
 ) -> Flow[tuple[dict[str, tuple[tuple[Fact, ...], ...]], dict[str, Fact]]]:
-    """The exchanges of each topic as far as they are held, and the topics that have any, with the names they go by."""
+    """Return the current exchanges of each topic, and the topics that have any, relabelled."""
     naming_turns = {
         topic: turn for topic, turn in find_naming_turns(links).items() if topic in topics_by_id
     }
@@ -235,7 +238,7 @@ def _load_exchanges(
 def _name_super_topics(
     topics_by_id: Mapping[str, Fact], facts: dict[str, Fact], part_pairs: Iterable[tuple[str, str]]
 ) -> None:
-    """Add the topics of topics of which any part is left; one whose parts have other names by now goes by those."""
+    """Add super-topics with remaining parts; rename those whose parts were renamed."""
     parts: dict[str, list[str]] = {}
     for super_topic, part in part_pairs:
         if part in topics_by_id:
@@ -254,7 +257,7 @@ def _name_super_topics(
 
 
 def is_name_current(super_topic: Fact, parts: Iterable[Fact], remaining: Sequence[Fact]) -> bool:
-    """Whether a topic of topics was named after its parts as they are shown now."""
+    """Return True if a super-topic's label matches its parts as shown now."""
     text_by_id = {part.id: part.text for part in remaining}
     is_same_name = all(
         part.seq < super_topic.seq and text_by_id.get(part.id) == part.text for part in parts
@@ -263,14 +266,14 @@ def is_name_current(super_topic: Fact, parts: Iterable[Fact], remaining: Sequenc
 
 
 def build_shared_name(labels: Sequence[str]) -> str:
-    """The words that labels share, and else the first label."""
+    """Return the words the labels share, else the first label."""
     return extract_common_words(labels) or make_label(labels[0])
 
 
 def _list_neighbours(
     topic: str, pairs: Mapping[tuple[str, str], AccessCount], facts: Mapping[str, Fact]
 ) -> list[tuple[Fact, AccessCount]]:
-    """Whom a topic came up with, the most often first."""
+    """Return the topics that co-occur with a topic, most frequent first."""
     others = [
         (b if a == topic else a, access_count)
         for (a, b), access_count in pairs.items()

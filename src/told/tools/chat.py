@@ -10,7 +10,7 @@ from functools import cache
 from importlib import resources
 from typing import Any, Final
 
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.api.serialize import bundle_to_dict
 from told.errors import InvalidInput, LLMError, NotFoundError, ToldError
 from told.extraction.prompting import ask_llm, fence_as_data

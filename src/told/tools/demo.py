@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from told.api import serialize
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.errors import InvalidInput
 from told.ids import IdGenerator
 from told.text.dates import parse_instant

@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, Literal, TypeAlias
 
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.errors import ConfigError, StoreVersion, TimeError, ToldError
 from told.flow import call, run
 from told.ledger import verify

@@ -1,4 +1,4 @@
-"""The memory of a declared ontology, for agents that run their own loop: extract, upsert, tick, inject."""
+"""Facts of a declared ontology that fade over turns, for agents that run their own loop."""
 
 from told.api.ontology.extraction import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
 from told.api.ontology.fact import DECAY, PRUNE_THRESHOLD, Fact

@@ -1,4 +1,4 @@
-"""The closed-world extractor for agents that run their own loop: a function, a catalogue and a prompt."""
+"""The closed-world extractor as a function, with its concept catalogue and prompt."""
 
 from __future__ import annotations
 
@@ -36,16 +36,16 @@ from told.text.tokens import format_value, split_sentences
 
 LOCAL_MODEL: Final = "local"
 NO_MODEL_WARNING: Final = (
-    'No language model is configured: rules read what they can. Say model="local" if that is meant.'
+    'No language model is configured, so rules are used. Pass model="local" to silence this.'
 )
 OntologyInput: TypeAlias = "Ontology | Mapping[str, Any]"
 
 EXTRACTOR_SYSTEM: str = closed_world.build_prompt_template()
-"""The extractor's system prompt; `EXTRACTOR_SYSTEM.format(catalog=build_concept_catalog(ontology))` fills it."""
+"""The system prompt; fill it with `.format(catalog=build_concept_catalog(ontology))`."""
 
 
 def build_concept_catalog(ontology: OntologyInput) -> str:
-    """The concepts of an ontology, given as kinds or as its JSON, one to a line with label and examples."""
+    """Return the concepts of an ontology, one per line with label and examples."""
     return render_catalogue(_parse_concepts(ontology))
 
 
@@ -58,15 +58,15 @@ def extract_facts(
     replies: bool = False,
     dropped: list[dict[str, str]] | None = None,
 ) -> list[dict[str, str]]:
-    """What a message says within an ontology: `[{"concept", "value", "polarity", "evidence"}]`.
+    """Extract the values of concepts: `[{"concept", "value", "polarity", "evidence"}]`.
 
-    `bot_msg` is what the assistant said before, so that a "yes" can be understood; with `replies` its own words are
-    read too, in a second pass: what it settles or confirms about the user. `model` is whatever `Memory(llm=…)` takes:
-    a name such as `openai:gpt-4o-mini`, a function, a client, an object with `ask`; a name such as
-    `openai/gpt-4o-mini` is a model of OpenRouter's. `local` alone is no model: rules and the examples of the ontology
-    do what they can. So they do, with a warning, if no model is given and none is configured. What has no concept, no
-    value, no polarity or no evidence in the messages is left out, as is an answer that cannot be read; a list given as
-    `dropped` gets it, with the reasons.
+    `bot_msg` is the assistant's previous message, so that a "yes" can be resolved; with
+    `replies`, a second pass also extracts what the assistant itself confirms about the user.
+    `model` is anything `Memory(llm=…)` takes; a name such as `openai/gpt-4o-mini` is a model of
+    OpenRouter. `local` uses rules and the examples of the ontology instead of a model, which is
+    also the fallback, with a warning, if no model is configured. Values without a concept, a
+    polarity or evidence in the messages, and unreadable answers, are left out; a list passed as
+    `dropped` gets them with the reasons.
     """
     if ontology is None:
         raise InvalidInput(
@@ -74,7 +74,8 @@ def extract_facts(
         )
     if not isinstance(user_msg, str) or not isinstance(bot_msg, str | None):
         raise InvalidInput(
-            f"A message is a text, not {format_value(bot_msg if isinstance(user_msg, str) else user_msg)}."
+            "A message is a text, not "
+            f"{format_value(bot_msg if isinstance(user_msg, str) else user_msg)}."
         )
     llm = _open_model(model)
     concepts = _parse_concepts(ontology)
@@ -111,7 +112,7 @@ def _extract_with_model(
     *,
     replies: bool,
 ) -> list[ConceptValue]:
-    """The form as a model fills it in, from the user's words or from the assistant's."""
+    """Extract with a model, from the user's message or from the assistant's."""
     lines = [f"{turn.evidence.role.upper()}: {turn.evidence.content}" for turn in turns]
     system = EXTRACTOR_SYSTEM.format(catalog=render_catalogue(concepts)) + (
         f"\n\n{load_prompt('replies')}" if replies else ""
@@ -130,7 +131,7 @@ def _extract_with_rules(
     *,
     replies: bool,
 ) -> list[ConceptValue]:
-    """The form as rules fill it in; the sentence that says so is the evidence."""
+    """Extract with rules; the evidence is the sentence of a value."""
     kinds = Ontology(tuple(_concept_to_kind(item) for item in concepts))
     extraction_input = ExtractionInput(
         tuple(turns), wall_clock_us(), Scope("reading", user_id="reading"), kinds
@@ -166,7 +167,7 @@ def _claim_to_filled(extracted: ExtractedClaim, content: str) -> ConceptValue:
 
 
 def _open_model(model: Any) -> LLM | None:
-    """The model somebody names or gives; None where rules are to do."""
+    """Open a model, or return None to use rules."""
     if model == LOCAL_MODEL:
         return None
     settings = load_settings().settings

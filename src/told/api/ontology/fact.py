@@ -1,4 +1,4 @@
-"""When two values are one: by their wording, by a function of somebody's own, or by the vectors of an embedder."""
+"""Facts of a MemoryStore, and matchers that decide when two values are the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from told.errors import ConfigError, InvalidInput
 from told.flow import call, run
@@ -23,7 +23,7 @@ from told.text.tokens import format_value
 
 THRESHOLD_VARIABLE: Final = "PRUNE_THRESHOLD"
 DECAY: dict[str, float] = {tier.value: tier.decay for tier in Tier}
-"""What is left of a fact's salience after one turn, by its persistence class; change it and every store follows."""
+"""The share of salience left after one turn by persistence class; stores read it live."""
 
 
 def _read_threshold(environment: Mapping[str, str]) -> float:
@@ -41,14 +41,14 @@ def _read_threshold(environment: Mapping[str, str]) -> float:
 
 
 PRUNE_THRESHOLD: float = _read_threshold(os.environ)
-"""The salience below which a fact that is not permanent is dropped; the variable of this name sets it."""
+"""The salience below which a fact fades; the environment variable of this name sets it."""
 
 
 @dataclass
-class Fact:
-    """One remembered value of a concept, with the sentence it was last said in and what it weighs now.
+class ConceptFact:
+    """A remembered value of a concept, with its last quote and its current salience.
 
-    Turns are those of the store's clock; instants are ISO 8601 in UTC.
+    Turns count on the store's clock; times are ISO 8601 in UTC.
     """
 
     id: str
@@ -65,8 +65,12 @@ class Fact:
     last_at: str = ""
 
 
+Fact: TypeAlias = ConceptFact
+"""The public name of `ConceptFact`."""
+
+
 def _refreshing(name: str) -> Any:
-    """A dict's way of looking, after the facts were brought up to date."""
+    """Return a read method of dict that refreshes the facts first."""
     method = getattr(dict, name)
 
     def wrapper(self: FactDict, *args: Any) -> Any:
@@ -77,10 +81,10 @@ def _refreshing(name: str) -> Any:
 
 
 class FactDict(dict[str, Fact]):
-    """The facts of a store by id: a dict that is brought up to date whenever it is looked at.
+    """The facts of a store by id: a dict that refreshes itself on every read.
 
-    What somebody puts in is held from then on with the salience it has; what is taken out is held no more. The store
-    itself uses `hold` and `let_go`.
+    Setting an item stores the fact with its salience, deleting one forgets it. The store itself
+    uses `set_fact` and `remove_fact`.
     """
 
     def __init__(
@@ -120,7 +124,7 @@ class FactDict(dict[str, Fact]):
     setdefault: Any = MutableMapping.setdefault
 
     def pop(self, id: str, *default: Any) -> Any:
-        """Take a fact out, or give the default if it is not there."""
+        """Remove and return a fact, or return the default."""
         fact = self.get(id)
         if fact is None and default:
             return default[0]
@@ -128,40 +132,40 @@ class FactDict(dict[str, Fact]):
         return fact
 
     def set_fact(self, fact: Fact) -> None:
-        """Hold a fact."""
+        """Set a fact without notifying the store."""
         super().__setitem__(fact.id, fact)
 
     def remove_fact(self, id: str) -> Fact | None:
-        """Hold a fact no more; the fact, if it was held."""
+        """Remove a fact without notifying the store; return it, if any."""
         return super().pop(id, None)
 
     def replace_all(self, facts: Iterable[Fact]) -> None:
-        """Hold these facts and no others; who is just going through them goes on with those that stay."""
+        """Replace all facts; an iteration in progress continues over those that stay."""
         new_facts = {fact.id: fact for fact in facts}
         for removed_id in super().keys() - new_facts.keys():
             super().pop(removed_id, None)
         super().update(new_facts)
 
     def peek(self, id: str) -> Fact:
-        """A fact as it was last looked at."""
+        """Return a fact without refreshing."""
         return super().__getitem__(id)
 
     def peek_all(self) -> list[Fact]:
-        """What is held as it was last looked at."""
+        """Return all facts without refreshing."""
         return list(super().values())
 
 
 MAX_CACHED_VECTORS: Final = 4096
-"""Of how many texts the vectors are kept."""
+"""The number of texts whose vectors are cached."""
 MIN_SPREADS: Final = 6.0
-"""How many times the usual spread a text must be nearer to a question than texts usually are."""
+"""The number of standard deviations above the usual similarity that an answer needs."""
 SIMILARITY_HINT: Final = (
     'A function (a, b) -> float, or an embedder: "local", a name, an object with embed().'
 )
 
 
 class TextVectors:
-    """The vectors of texts by an embedder, which is asked once for each of those used last."""
+    """A cache of text vectors by an embedder."""
 
     def __init__(self, embedder: Embedder) -> None:
         self.embedder = embedder
@@ -169,12 +173,12 @@ class TextVectors:
         self._lock = reset_on_fork(threading.Lock())
 
     def cosine_similarity(self, text: str, other_text: str) -> float:
-        """How near two texts are, from 0 to 1."""
+        """Return the cosine similarity of two texts, from 0 to 1."""
         vectors = self._get_vectors([text, other_text])
         return _compute_cosine(vectors[text], vectors[other_text])
 
     def score_answers(self, question: str, texts: Sequence[str]) -> list[float]:
-        """How well each of some texts answers a question, from 0 to 1; no more than texts usually do is not at all."""
+        """Score how well texts answer a question, from 0 to 1; usual similarity counts as 0."""
         [query_vector] = self._embed([question], "query")
         vectors = self._get_vectors(texts)
         baseline = getattr(self.embedder, "usual", 0.0) + MIN_SPREADS * getattr(
@@ -212,7 +216,7 @@ def _compute_cosine(vector: Vector, other_vector: Vector) -> float:
 
 
 def open_vectors(choice: Any) -> TextVectors | None:
-    """The vectors that a choice of likeness goes by, if it names or is an embedder."""
+    """Return a vector cache if the choice names or is an embedder."""
     if isinstance(choice, Embedder | str | Mapping):
         embedder = open_embedder(choice, open_store(load_settings(store="ram://").settings))
         return None if embedder is None else TextVectors(embedder)
@@ -220,7 +224,7 @@ def open_vectors(choice: Any) -> TextVectors | None:
 
 
 def build_matcher(threshold: Any, choice: Any, vectors: TextVectors | None) -> ValueMatcher:
-    """When two values are one, checked."""
+    """Check the arguments and return a matcher of values."""
     if (
         isinstance(threshold, bool)
         or not isinstance(threshold, int | float)
@@ -245,7 +249,7 @@ def _check_similarity_fn(function: Callable[[str, str], float]) -> SimilarityFun
             return float(score)
         except (TypeError, ValueError):
             raise InvalidInput(
-                f"similarity_fn answered {format_value(score)}.", hint="It gives a number."
+                f"similarity_fn returned {format_value(score)}.", hint="It must return a number."
             ) from None
 
     return similarity

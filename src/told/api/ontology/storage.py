@@ -1,7 +1,7 @@
-"""Facts kept in this process: plain objects, one counter for the clock, and nothing that ticks.
+"""Backends of a MemoryStore: a ledger, or this process.
 
-A turn moves the counter. What a fact weighs follows from when it was last said, so it is worked out when somebody
-looks, and what has faded by then goes to the archive, which keeps the newest.
+In this process a turn only moves a counter. Salience is computed on reads from when a fact was
+last said; faded facts move to an archive of limited size.
 """
 
 from __future__ import annotations
@@ -10,11 +10,9 @@ import threading
 import warnings
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from told.api.client import Memory
 from told.api.ontology.fact import Fact, FactDict
-from told.engine import Engine
 from told.errors import InvalidInput, ScopeError
 from told.flow import run
 from told.ids import IdGenerator
@@ -37,9 +35,13 @@ from told.runtime import acquire_on_fork
 from told.text.dates import format_iso
 from told.text.tokens import format_value
 
+if TYPE_CHECKING:
+    from told.api.memory import Memory
+    from told.engine import Engine
+
 
 class LedgerFacts:
-    """Keeps facts in a ledger: what lasts under the user, what passes under the run that is the session."""
+    """A backend that keeps facts in a ledger: lasting ones by user, others by session."""
 
     def __init__(
         self, rules: ConceptRules, memory: Memory, user_id: Any, agent_id: Any, run_id: Any
@@ -52,8 +54,8 @@ class LedgerFacts:
 
     @property
     def turn(self) -> int:
-        """How many turns have passed for the user, in this session and before."""
-        return run(self.memory.engine.turns(self.scopes.lasting.ids()))
+        """Return the number of the user's turns, in this session and before."""
+        return run(self.memory.engine.count_turns(self.scopes.lasting.ids()))
 
     @turn.setter
     def turn(self, turn: int) -> None:
@@ -62,60 +64,60 @@ class LedgerFacts:
         )
 
     def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
-        """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
+        """Store, reinforce or retract a value; return its fact, if any."""
         engine = self.memory.engine
         receipt = run(
-            engine.upsert(
+            engine.upsert_value(
                 self.scopes, self.rules, ConceptStatement(kind, value, polarity, evidence)
             )
         )
         for warning in receipt.warnings:
             warnings.warn(warning, UserWarning, stacklevel=4)
         held_ids = [event.id for event in receipt.events if event.event in ("ADD", "NONE")]
-        beliefs = run(engine.beliefs(self.scopes, self.rules, [kind.name])) if held_ids else ()
+        beliefs = run(engine.list_beliefs(self.scopes, self.rules, [kind.name])) if held_ids else ()
         return next(
             (self._to_fact(belief) for belief in beliefs if belief.fact.id in held_ids), None
         )
 
     def tick(self, turns: int, tokens: int | None) -> None:
-        """Let some turns pass."""
-        run(self.memory.engine.tick(self.scopes.session.ids(), turns=turns, tokens=tokens))
+        """Advance the turn clock."""
+        run(self.memory.engine.record_turns(self.scopes.session.ids(), turns=turns, tokens=tokens))
 
     def list_faded(self) -> Sequence[Fact]:
-        """What was held once and has faded."""
+        """Return the faded facts."""
         engine = self.memory.engine
         faded_beliefs = [
             belief
-            for belief in run(engine.beliefs(self.scopes, self.rules))
+            for belief in run(engine.list_beliefs(self.scopes, self.rules))
             if belief.strength.is_faded
         ]
         return [
             self._to_fact(belief)
             for belief in (
-                *run(engine.beliefs(self.scopes, self.rules, archived=True)),
+                *run(engine.list_beliefs(self.scopes, self.rules, archived=True)),
                 *faded_beliefs,
             )
         ]
 
     def forget(self, ids: Collection[str], *, erase: bool) -> None:
-        """Give up facts, held or faded, so that nothing recalls them; the past keeps them unless it is erased."""
+        """Forget facts, faded or not; history keeps them unless they are erased."""
         engine = self.memory.engine
         if ids:
-            run(engine.let_go(self.scopes, list(ids)))
+            run(engine.forget_beliefs(self.scopes, list(ids)))
         for fact_id in ids if erase else ():
-            run(engine.erase(fact_id, {}, source=None, why=FORGOTTEN))
+            run(engine.erase(fact_id, {}, why=FORGOTTEN))
 
     def _refresh(self) -> None:
-        """Read what is held by now."""
+        """Load the current facts."""
         alive = [
             b
-            for b in run(self.memory.engine.beliefs(self.scopes, self.rules))
+            for b in run(self.memory.engine.list_beliefs(self.scopes, self.rules))
             if not b.strength.is_faded
         ]
         self.facts.replace_all(self._to_fact(belief) for belief in alive)
 
     def _put_fact(self, fact: Fact) -> None:
-        """Hold a fact that was kept elsewhere, from now on."""
+        """Store a fact that came from elsewhere."""
         kind = self.rules.ontology.get_kind(fact.concept)
         self.upsert(kind, fact.value, ASSERTED, fact.evidence)
 
@@ -138,7 +140,7 @@ class LedgerFacts:
 
 
 def _resolve_scopes(engine: Engine, user_id: Any, agent_id: Any, run_id: Any) -> ConceptScopes:
-    """Where the facts of a user are held; a session that nobody names is a new one."""
+    """Return the scopes of a user's facts; without a run id the session is new."""
     if user_id is None and agent_id is None:
         raise ScopeError(
             "A store over a memory needs a user_id.",
@@ -155,12 +157,12 @@ def _resolve_scopes(engine: Engine, user_id: Any, agent_id: Any, run_id: Any) ->
 DAY_MICROSECONDS: Final = 86_400_000_000
 SECOND_MICROSECONDS: Final = 1_000_000
 MAX_ARCHIVED: Final = 1_000
-"""How many facts that have faded are kept for `recall`; those that faded first go first."""
+"""The number of faded facts kept for `recall`; the oldest are dropped first."""
 
 
 @dataclass(slots=True)
 class SalienceAnchor:
-    """Since when a fact weighs what: its weight at a reading of its clock, and its place among all that was said."""
+    """A fact's weight at a reading of its clock, and its position among all mentions."""
 
     weight: float
     reading: float
@@ -171,7 +173,7 @@ class SalienceAnchor:
 
 @dataclass(slots=True)
 class ConversationClock:
-    """The clocks of a conversation: its turns, its tokens counted as turns of usual size, and days."""
+    """The clocks of a conversation: turns, tokens in units of a usual turn, and days."""
 
     now: Callable[[], int]
     turn_events: float
@@ -180,20 +182,20 @@ class ConversationClock:
     tokens: float = 0.0
 
     def read(self, clock: DecayClock) -> float:
-        """What a clock reads now."""
+        """Return the reading of a clock."""
         if clock is DecayClock.TIME:
             return self.now() / DAY_MICROSECONDS
         return self.turns if clock is DecayClock.TURNS else self.tokens
 
     def advance(self, turns: int, tokens: int | None) -> None:
-        """Let turns pass, of so many tokens together; of the usual size if nobody says."""
+        """Advance the clocks by turns with a number of tokens, or of usual size."""
         self.turns += turns / self.turn_events
         self.tokens += turns if tokens is None else tokens / self.turn_tokens
 
 
 @dataclass(slots=True)
 class InProcessFacts:
-    """Keeps facts in this process; threads may share it."""
+    """A backend that keeps facts in this process; threads may share it."""
 
     rules: ConceptRules
     id_generator: IdGenerator
@@ -213,10 +215,8 @@ class InProcessFacts:
     def __post_init__(self) -> None:
         self.facts = FactDict(self._refresh, self._put_fact, self._remove_fact)
 
-    # Saying -----------------------------------------------------------------------------------------------------------
-
     def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
-        """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
+        """Store, reinforce or retract a value; return its fact, if any."""
         with self._lock:
             rivals = self._find_rivals(kind, value)
             match = self.rules.matcher.find_match(value, rivals)
@@ -266,12 +266,10 @@ class InProcessFacts:
         return fact
 
     def tick(self, turns: int, tokens: int | None) -> None:
-        """Let some turns pass."""
+        """Advance the turn clock."""
         with self._lock:
             self.turn += turns
             self.clock.advance(turns, tokens)
-
-    # Holding ----------------------------------------------------------------------------------------------------------
 
     def _put_fact(self, fact: Fact) -> None:
         with self._lock:
@@ -283,7 +281,7 @@ class InProcessFacts:
             self._set_anchor(fact)
 
     def _set_anchor(self, fact: Fact) -> None:
-        """From now on a fact weighs what it says, and nothing was said later."""
+        """Anchor a fact at its current salience as the latest mention."""
         self._sequence += 1
         reading = self.clock.read(self.rules.decay_clock(fact.concept))
         value_key = fact.concept, normalise_value(fact.value)
@@ -303,16 +301,14 @@ class InProcessFacts:
             return fact
 
     def forget(self, ids: Collection[str], *, erase: bool) -> None:
-        """Give up facts, held or faded, so that nothing recalls them."""
+        """Forget facts, faded or not."""
         with self._lock:
             for fact_id in ids:
                 self._remove_fact(fact_id)
                 self._archive.pop(fact_id, None)
 
-    # Looking ----------------------------------------------------------------------------------------------------------
-
     def list_faded(self) -> Sequence[Fact]:
-        """What was held once and has faded."""
+        """Return the faded facts."""
         with self._lock:
             self._refresh()
             for fact, anchor in self._archive.values():
@@ -320,7 +316,7 @@ class InProcessFacts:
             return [fact for fact, _ in self._archive.values()]
 
     def _refresh(self) -> None:
-        """Work out what every fact weighs by now; what has faded goes to the archive."""
+        """Compute the salience of every fact and archive the faded ones."""
         with self._lock:
             reading = (
                 self.clock.turns,
@@ -337,9 +333,9 @@ class InProcessFacts:
         return any(self.rules.decay_clock(name) is DecayClock.TIME for name in self.rules.ontology)
 
     def _find_rivals(self, kind: Kind, value: str) -> list[WeightedValue]:
-        """What a value meets under its concept and what that weighs, oldest first, once what has faded is gone.
+        """Return the facts that a value competes with, oldest first.
 
-        Where there is room for all and nothing is alike but the same, that is the same value alone.
+        Without a cardinality and with exact matching, only an equal value competes.
         """
         same_id = self._id_by_value.get((kind.name, normalise_value(value)))
         only_same = kind.cardinality is None and self.rules.matcher.threshold >= 1.0
@@ -355,9 +351,9 @@ class InProcessFacts:
         return WeightedValue(fact.id, fact.value, fact.salience, self._anchors[fact.id].position)
 
     def _refresh_fact(self, fact: Fact) -> bool:
-        """Work out what a fact weighs by now; whether it is still held.
+        """Compute a fact's salience, archive it if it has faded, and return whether it is current.
 
-        What somebody wrote into its salience since it was last looked at counts.
+        A salience that the caller has assigned meanwhile is the new starting point.
         """
         anchor = self._anchors[fact.id]
         if fact.salience != anchor.last_salience:
@@ -374,7 +370,7 @@ class InProcessFacts:
         return False
 
     def _apply_decay(self, fact: Fact, anchor: SalienceAnchor) -> DecayCurve:
-        """Work out what a fact weighs by now, along its curve."""
+        """Compute a fact's salience along its curve."""
         curve, now = (
             self._get_curve(fact.concept, fact.persistence_class),
             self.clock.read(self.rules.decay_clock(fact.concept)),
@@ -386,7 +382,7 @@ class InProcessFacts:
         return curve
 
     def _get_curve(self, concept: str, tier: str) -> DecayCurve:
-        """The curve of a concept, which is the same as long as nobody tunes it."""
+        """Return a concept's curve, cached until the decay settings change."""
         curve_settings = (self.rules.min_salience(), *self.rules.decay.values())
         if curve_settings != self._curve_settings:
             self._curve_settings, self._curves = curve_settings, {}

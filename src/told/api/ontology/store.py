@@ -1,4 +1,4 @@
-"""The store of an ontology's facts, for agents that run their own loop: extract, upsert, tick, inject."""
+"""The MemoryStore: facts of an ontology for agents that run their own loop."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from told.api.client import Memory
 from told.api.ontology import fact as tuning
 from told.api.ontology.fact import DECAY, Fact, FactDict, TextVectors, build_matcher, open_vectors
 from told.api.ontology.storage import ConversationClock, InProcessFacts, LedgerFacts
@@ -23,61 +22,64 @@ from told.settings import load_settings
 from told.text.similarity import value_similarity
 from told.text.tokens import extract_query_terms, extract_terms, format_value
 
+if TYPE_CHECKING:
+    from told.api.memory import Memory
+
 
 @dataclass(frozen=True, slots=True)
 class RemainingLife:
-    """How long a fact will last by its clock, in turns or in days; None if it never fades."""
+    """The time until a fact fades by its clock, in turns or days; None if it never does."""
 
     duration: float | None
     clock: DecayClock
 
     @classmethod
     def from_curve(cls, curve: DecayCurve, weight: float, clock: DecayClock) -> RemainingLife:
-        """What is left to a fact of this weight."""
+        """Compute the remaining life of a fact of a weight."""
         start = DecayCurve(weight, curve.decay, curve.is_permanent, curve.floor)
         return cls(find_fade_time(start, (0.0,), 0.0), clock)
 
 
 class FactBackend(Protocol):
-    """Keeps facts and counts turns."""
+    """A backend that stores facts and counts turns."""
 
     facts: FactDict
     rules: ConceptRules
 
     @property
     def turn(self) -> int:
-        """How many turns have passed."""
+        """Return the number of turns that have passed."""
 
     @turn.setter
     def turn(self, turn: int) -> None:
-        """Count on from a turn, without letting any pass."""
+        """Set the turn counter."""
 
     def upsert(self, kind: Kind, value: str, polarity: str, evidence: str) -> Fact | None:
-        """Hold a value, hold it more firmly, or give it up; the fact that now holds it."""
+        """Store, reinforce or retract a value; return its fact, if any."""
 
     def tick(self, turns: int, tokens: int | None) -> None:
-        """Let some turns pass."""
+        """Advance the turn clock."""
 
     def list_faded(self) -> Sequence[Fact]:
-        """What was held once and has faded."""
+        """Return the faded facts."""
 
     def forget(self, ids: Collection[str], *, erase: bool) -> None:
-        """Give up facts, held or faded, so that nothing recalls them."""
+        """Forget facts, faded or not."""
 
 
 _PRONOUNS: Final = lazy_regex(
     r"\b(?:one|ones|it|its|that|this|those|these|them|there)\b", re.IGNORECASE
 )
-"""Words that stand for what was spoken of last."""
+"""Pronouns that refer to the last topic."""
 MIN_WORD_SIMILARITY: Final = 0.8
-"""From here on two words are the same but for an ending or a slip."""
+"""The similarity from which on two words differ only by an ending or a typo."""
 
 
 def rank_facts(query: str, facts: Sequence[Fact], vectors: TextVectors | None) -> list[Fact]:
-    """The facts that bear on a query, the best first.
+    """Return the facts that match a query, best first.
 
-    By the words of value, label and sentence, and by vectors if there are any. A question that names nothing but
-    points back ("where can I get one?") is about what was said last.
+    Facts match by the words of value, label and quote, and by vectors if there are any. A
+    question that matches nothing but refers back ("where can I get one?") gets the latest facts.
     """
     scores = _score_facts(query, facts, vectors)
     scored = [(score, fact) for score, fact in zip(scores, facts, strict=True) if score > 0.0]
@@ -104,7 +106,7 @@ def _score_facts(query: str, facts: Sequence[Fact], vectors: TextVectors | None)
 
 
 def _score_words(query_words: set[str], fact: Fact) -> float:
-    """The share of the sought words that a fact has; those of its value count twice those of its sentence."""
+    """Return the share of query words in a fact; words of its label and quote count half."""
     value_words, context_words = (
         set(extract_terms(fact.value)),
         set(extract_terms(f"{fact.label} {fact.evidence}")),
@@ -119,13 +121,13 @@ def _score_words(query_words: set[str], fact: Fact) -> float:
 
 
 def _best_word_similarity(term: str, words: Iterable[str]) -> float:
-    """How much a word is like the likest of others, if it is like any."""
+    """Return the similarity of the most similar word, or 0 if none is similar enough."""
     best_score = max((value_similarity(term, word) for word in words), default=0.0)
     return best_score if best_score >= MIN_WORD_SIMILARITY else 0.0
 
 
 def fact_to_row(fact: Fact, remaining: RemainingLife) -> dict[str, Any]:
-    """What can be said of a fact: what, since when, from which sentence, how strong, and how long yet."""
+    """Serialise a fact with its quote, salience and remaining life."""
     unit = "days" if remaining.clock is DecayClock.TIME else "turns"
     return {
         "id": fact.id,
@@ -145,20 +147,20 @@ def fact_to_row(fact: Fact, remaining: RemainingLife) -> dict[str, Any]:
 
 
 class HasFacts(Protocol):
-    """Whatever holds facts."""
+    """An object that has facts."""
 
     @property
     def facts(self) -> FactDict:
-        """The facts by id."""
+        """Return the facts by id."""
 
 
 def sort_by_salience(facts: Iterable[Fact]) -> list[Fact]:
-    """Facts in the order they are shown: the strongest first, of equals what was said last."""
+    """Sort facts by salience, then by last turn, highest first."""
     return sorted(facts, key=lambda fact: (fact.salience, fact.last_turn), reverse=True)
 
 
 def format_block(facts: Iterable[Fact]) -> str:
-    """Facts for a prompt, each on a line of its own with the label of its concept."""
+    """Format facts for a prompt, one per line with the concept's label."""
     return "\n".join(
         f"- {flatten_text(fact.label or fact.concept)}: {flatten_text(fact.value)}"
         for fact in sort_by_salience(facts)
@@ -166,7 +168,7 @@ def format_block(facts: Iterable[Fact]) -> str:
 
 
 def format_dump(facts: Sequence[Fact], turn: int) -> str:
-    """Facts for a person, with what they weigh and where they come from."""
+    """Format facts for people, with salience and quotes."""
     return "\n".join(
         (f"(turn {turn}) {len(facts)} fact(s):", *map(_format_line, sort_by_salience(facts)))
     )
@@ -174,7 +176,8 @@ def format_dump(facts: Sequence[Fact], turn: int) -> str:
 
 def _format_line(fact: Fact) -> str:
     weight = f"(sal={fact.salience:.2f}, {fact.persistence_class})"
-    return f'• [{fact.concept}] {flatten_text(fact.value)} {weight} [from: "{flatten_text(fact.evidence)}"]'
+    quote = flatten_text(fact.evidence)
+    return f'• [{fact.concept}] {flatten_text(fact.value)} {weight} [from: "{quote}"]'
 
 
 def filtered_block(
@@ -182,9 +185,9 @@ def filtered_block(
     concept_prefixes: Iterable[str] | str | None = None,
     classes: Iterable[str] | str | None = None,
 ) -> str:
-    """What one agent is told: the facts whose concept begins with one of the prefixes and whose class is listed.
+    """Format the facts whose concept has one of the prefixes and whose class is listed.
 
-    What is left out does not filter. `SpecialNeed.` and `SpecialNeed.*` are one prefix.
+    An argument that is left out does not filter. `SpecialNeed.` and `SpecialNeed.*` are equal.
     """
     prefixes = (
         None
@@ -213,12 +216,12 @@ def _to_names(value: Any) -> list[str]:
 
 
 class MemoryStore:
-    """What is known of a user within an ontology: facts that fade, turn by turn, each as its concept says.
+    """The facts about a user within an ontology; each fades by the rules of its concept.
 
-    In this process unless a `memory` is given. With one the facts live in its ledger, for a `user_id`: any number of
-    threads and processes may share them. Facts that are permanent or long_term belong to the user (and the agent, if
-    one is named); those of a session belong to its `run_id`, so a store opened without one begins a new session, which
-    neither shows them nor lets them come back.
+    Facts are kept in this process unless a `memory` is given. Then they live in its ledger for
+    a `user_id`, and threads and processes may share them. Permanent and long_term facts belong
+    to the user (and the agent, if one is named), those of a session to its `run_id`; a store
+    opened without a `run_id` starts a new session and never returns facts of earlier sessions.
     """
 
     def __init__(
@@ -235,11 +238,11 @@ class MemoryStore:
         prune_threshold: float | None = None,
         now: Callable[[], int] | None = None,
     ) -> None:
-        """Open a store over an ontology: its kinds, its JSON, or the path of that.
+        """Open a store for an ontology: its kinds, its JSON, or the path of that.
 
-        Below a threshold of 1 values that are alike are one: by their wording, by a function (a, b) -> float, or by
-        the vectors of an embedder such as "local". `clock` is what makes facts fade: turns, tokens or time; `now`
-        gives microseconds since 1970 to it.
+        With a threshold below 1, similar values are the same: by their text, by a function
+        (a, b) -> float, or by the vectors of an embedder such as "local". `clock` makes facts
+        fade: turns, tokens or time. `now` returns microseconds since 1970.
         """
         kinds = ontology if isinstance(ontology, Ontology) else load_ontology(ontology)
         vectors = open_vectors(similarity_fn)
@@ -259,14 +262,12 @@ class MemoryStore:
             vectors if embedder is None or vectors is not None else TextVectors(embedder)
         )
 
-    # The loop ---------------------------------------------------------------------------------------------------------
-
     def upsert(
         self, concept: str, value: str, polarity: str = ASSERTED, evidence: str = ""
     ) -> Fact | None:
-        """Hold a value of a concept, hold it more firmly if it is held, or give it up if it is negated.
+        """Store a value of a concept, reinforce it if it is known, or retract it if negated.
 
-        Gives the fact that now holds the value; None if it was negated, or is weaker than all there is room for.
+        Return its fact, or None if it was negated or evicted by stronger facts.
         """
         kind = self.ontology.get_kind(_require_text(concept, "concept"))
         if polarity not in (ASSERTED, NEGATED):
@@ -281,28 +282,28 @@ class MemoryStore:
         return self._backend.upsert(kind, _require_text(value, "value").strip(), polarity, sentence)
 
     def tick(self, turns: int = 1, *, tokens: int | None = None) -> None:
-        """Let a turn pass, or several; `tokens` says how long they were, where facts fade by tokens."""
+        """Advance the clock by turns; `tokens` is their length, for facts that fade by tokens."""
         for name, count in (("turns", turns), ("tokens", tokens)):
             if count is not None and (type(count) is not int or count < 0):
                 raise InvalidInput(f"{name} must be a whole number, not {format_value(count)}.")
         self._backend.tick(turns, tokens)
 
     def context_block(self) -> str:
-        """Everything that has not faded, for a prompt; the strongest first."""
+        """Format the current facts for a prompt, strongest first."""
         return format_block(self.facts.values())
 
     def dump(self) -> str:
-        """Everything that has not faded, for a person, with what it weighs and where it comes from."""
+        """Format the current facts for people, with salience and quotes."""
         return format_dump(list(self.facts.values()), self.turn)
 
     @property
     def facts(self) -> FactDict:
-        """The facts that have not faded, by id: a dict."""
+        """Return the current facts by id."""
         return self._backend.facts
 
     @property
     def turn(self) -> int:
-        """How many turns have passed."""
+        """Return the number of turns that have passed."""
         return self._backend.turn
 
     @turn.setter
@@ -311,10 +312,8 @@ class MemoryStore:
             raise InvalidInput(f"A turn is a whole number, not {format_value(turn)}.")
         self._backend.turn = turn
 
-    # Looking back -----------------------------------------------------------------------------------------------------
-
     def recall(self, query: str, limit: int = 5) -> list[Fact]:
-        """The facts that bear on a query, the best first; those that have faded are found too, with what they weigh."""
+        """Return the facts that match a query, best first, faded ones included."""
         if type(limit) is not int or limit < 1:
             raise InvalidInput(f"limit must be a whole number from 1, not {format_value(limit)}.")
         facts = [*self.facts.values(), *self._backend.list_faded()]
@@ -323,9 +322,9 @@ class MemoryStore:
     def forget(
         self, concept: str | None = None, value: str | None = None, *, erase: bool = False
     ) -> list[Fact]:
-        """Give up what is known, held or faded: all of it, that of a concept or prefix, or a value; what it was.
+        """Forget facts, faded or not, by concept or prefix and by value; return them.
 
-        In a ledger the past keeps it, unless it is to be erased.
+        Without arguments, forget all. A ledger keeps their history unless `erase` is set.
         """
         facts = [*self.facts.values(), *self._backend.list_faded()]
         forgotten = [fact for fact in facts if self._matches(fact, concept, value)]
@@ -333,7 +332,7 @@ class MemoryStore:
         return forgotten
 
     def about(self) -> list[dict[str, Any]]:
-        """What is remembered: each fact with when and in which sentence it was said, how strong it is, how long yet."""
+        """Return the current facts with their quotes, times, salience and remaining life."""
         rules = self._backend.rules
         rows = []
         for fact in sort_by_salience(self.facts.values()):
@@ -357,7 +356,7 @@ class MemoryStore:
 def _open_backend(
     rules: ConceptRules, memory: Any, ids: Mapping[str, Any], now: Callable[[], int] | None
 ) -> FactBackend:
-    """What keeps the facts: this process, or the ledger of a memory."""
+    """Open a backend in this process or in the ledger of a memory."""
     if memory is None:
         if given_ids := [name for name, value in ids.items() if value is not None]:
             raise ConfigError(
@@ -373,8 +372,10 @@ def _open_backend(
         )
     if now is not None:
         raise ConfigError(
-            "A memory has a clock of its own.", hint="Open it with Memory(mint=Mint(clock))."
+            "A memory has its own clock.", hint="Open it with Memory(mint=Mint(clock))."
         )
+    from told.api.memory import Memory
+
     if not isinstance(memory, Memory):
         raise ConfigError(f"memory must be a told.Memory, not {format_value(memory)}.")
     return LedgerFacts(rules, memory, **ids)
@@ -389,7 +390,7 @@ def _parse_clock(clock: Any) -> DecayClock:
 
 
 def _threshold_getter(value: Any) -> Callable[[], float]:
-    """The salience below which a fact has faded: the store's own, else `PRUNE_THRESHOLD`, whatever that is by now."""
+    """Return a getter of the store's threshold, or of `PRUNE_THRESHOLD`, which may change."""
     if value is not None and (
         isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1
     ):

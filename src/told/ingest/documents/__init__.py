@@ -1,4 +1,4 @@
-"""Documents: read into text with sections, kept as evidence nobody vouches for, revised when their content changes."""
+"""Read documents into text with sections, and store and revise them as untrusted evidence."""
 
 from __future__ import annotations
 

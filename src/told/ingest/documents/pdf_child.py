@@ -1,4 +1,4 @@
-"""The program that reads a PDF from its standard input and prints its pages as JSON; it imports nothing of told."""
+"""Read a PDF from standard input and print its pages as JSON; imports nothing from told."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_PAGES = 20_000
 
 
 def limit_resources(seconds: int) -> None:
-    """Give up memory and time beyond what a document needs, where the system lets a process do so."""
+    """Limit the memory and CPU time of this process, where supported."""
     try:
         import resource
     except ImportError:
@@ -22,7 +22,7 @@ def limit_resources(seconds: int) -> None:
 
 
 def extract_pages(data: bytes, limit: int) -> dict[str, object]:
-    """The title and the text of each page, up to a number of characters in all."""
+    """Return the title and page texts, up to `limit` characters."""
     from pypdf import PdfReader
 
     logging.disable()
@@ -39,7 +39,7 @@ def extract_pages(data: bytes, limit: int) -> dict[str, object]:
 
 
 def main(limit: int, seconds: int) -> dict[str, object]:
-    """What there is to say about the PDF, an error included: pypdf raises its own errors and many of Python's."""
+    """Return the pages, or an error: pypdf raises its own errors and many of Python's."""
     from pypdf.errors import PyPdfError
 
     data = sys.stdin.buffer.read()

@@ -1,8 +1,8 @@
-"""A document as memories: its text as evidence, its parts as facts below one that stands for the whole.
+"""Store documents: the text as evidence, its parts as facts under a root fact.
 
-What tells one document from another is its source and its scope. The same content again changes nothing; other content
-is a revision: parts that stayed keep their threads, parts that changed supersede those before them, and what is no
-longer in it is retracted as revised.
+A document is identified by its source and scope. Unchanged content writes nothing; changed content
+is a revision: unchanged parts keep their threads, changed ones supersede their predecessors, and
+removed ones are retracted as revised.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ from told.ingest.image_parts import Image, read_image_header
 from told.ingest.images import ImageContext, read_image
 from told.ingest.messages import DOCUMENT, NAME_LIMIT, SOURCE_LIMIT
 from told.ledger.commit import commit_batch, retry_on_conflict
-from told.ledger.consumer import drain_consumer
 from told.ledger.history import load_threads_from_evidence
 from told.model.entry import (
     BLOBS_KEY,
@@ -66,14 +65,14 @@ PART_OF: Final = "part_of"
 SUPERSEDES: Final = "supersedes"
 REVISED: Final = "revised"
 OUTLINE_LIMIT: Final = 4000
-"""The most characters of the fact that stands for a document of many parts: its title and its headings."""
+"""Maximum length of the root fact of a document with several parts."""
 
-UNCHANGED_WARNING: Final = "The document has not changed; it keeps the metadata it has."
+UNCHANGED_WARNING: Final = "The document is unchanged; its metadata was not updated."
 
 
 @dataclass(frozen=True, slots=True)
 class IncomingDocument:
-    """A document on its way in: what it is, where it comes from, its bytes, and what the caller says of it."""
+    """A document to ingest, with its source, bytes and caller metadata."""
 
     document: Document
     source: str
@@ -84,7 +83,7 @@ class IncomingDocument:
     expires: int | None = None
 
     def build_evidence(self) -> Evidence:
-        """The document as it was read, verbatim."""
+        """Return the document text as evidence."""
         meta = {
             "title": self.document.title,
             "media_type": self.document.media_type,
@@ -100,7 +99,7 @@ class IncomingDocument:
         about: Mapping[str, Any],
         span: tuple[int, int] | None = None,
     ) -> Claim:
-        """Something the document says, told by the document itself."""
+        """Return a claim made by the document itself."""
         return Claim(
             text,
             DOCUMENT,
@@ -118,7 +117,7 @@ class IncomingDocument:
 
 @dataclass(frozen=True, slots=True)
 class StoredDocument:
-    """What is held of a document already: the fact that stands for it, and its parts."""
+    """The stored root fact of a document and its parts."""
 
     root: Fact | None = None
     parts: tuple[Fact, ...] = ()
@@ -126,7 +125,7 @@ class StoredDocument:
 
 @dataclass(slots=True)
 class IngestPlan:
-    """What an ingestion will commit."""
+    """The drafts and guards of an ingestion."""
 
     drafts: list[Draft]
     guards: list[Guard]
@@ -144,7 +143,7 @@ def ingest_document(
     valid: Interval = ALWAYS,
     expires: int | None = None,
 ) -> Flow[Receipt]:
-    """Remember a document: add it, revise the one of the same source, or do nothing if that is the same."""
+    """Add a document, revise the one with the same source, or do nothing if unchanged."""
     blob = Blob.from_bytes(data, document.media_type)
     display_name = make_snippet(name or source, NAME_LIMIT)
     incoming = IncomingDocument(document, source, blob, display_name, metadata, valid, expires)
@@ -162,11 +161,15 @@ def ingest_document(
         return (yield from _commit_revision(ctx, scope, incoming, stored))
 
     receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
-    return (yield from _embed_after_commit(ctx, scope.account, receipt))
+    return (
+        yield from embedding.embed_after_commit(
+            ctx.store, ctx.embedder, scope.account, receipt, ctx.settings
+        )
+    )
 
 
 def _load_stored(ctx: WriteContext, scope: Scope, source: str) -> Flow[StoredDocument]:
-    """What exactly this scope holds of a source's document."""
+    """Return what exactly this scope has stored for a source."""
     evidence_rows = yield from call(
         ctx.store.evidence_rows, scope.account, scope=scope, source=source
     )
@@ -189,7 +192,7 @@ def _load_stored(ctx: WriteContext, scope: Scope, source: str) -> Flow[StoredDoc
 
 
 def _get_document_meta(fact: Fact) -> Mapping[str, Any]:
-    """What told itself noted of a document's fact."""
+    """Return the metadata told keeps on a document fact."""
     meta = fact.meta.get(DOCUMENT)
     return meta if isinstance(meta, dict) else NO_META
 
@@ -197,7 +200,7 @@ def _get_document_meta(fact: Fact) -> Mapping[str, Any]:
 def _commit_revision(
     ctx: WriteContext, scope: Scope, incoming: IncomingDocument, stored: StoredDocument
 ) -> Flow[Receipt]:
-    """Commit a document that is new, or whose content is."""
+    """Commit a new or changed document."""
     document_evidence = incoming.build_evidence()
     existing = yield from call(
         ctx.store.lookup_existing, scope, (), (document_evidence.digest(),), None
@@ -247,7 +250,7 @@ def _commit_revision(
 
 
 def _build_outline(incoming: IncomingDocument, parts: Sequence[Section]) -> str:
-    """The fact that stands for a document of many parts: what it is called and what it speaks of."""
+    """Return the root fact of a document with several parts: its title and headings."""
     sections = incoming.document.sections or parts
     titles = dict.fromkeys(section.title for section in sections if section.title)
     return "\n".join(
@@ -264,7 +267,7 @@ def _draft_parts(
     parts: Sequence[Section],
     root_and_evidence: tuple[str, str],
 ) -> None:
-    """The drafts for a document's parts: what stayed is left alone, what is new is asserted, what is gone goes."""
+    """Plan the parts: keep unchanged ones, assert new ones, retract removed ones."""
     root, evidence = root_and_evidence
     removed = {fact.text: fact for fact in stored.parts}
     texts = {incoming.document.text[part.start : part.end].strip(): part for part in parts}
@@ -298,52 +301,54 @@ def _build_event(
     return Event(event, thread, text, previous_text, DOCUMENT, incoming.name)
 
 
-def _embed_after_commit(ctx: WriteContext, account: str, receipt: Receipt) -> Flow[Receipt]:
-    """Let a remote embedder see what was just committed; if it cannot, the words are already searchable."""
-    if ctx.embedder is None or ctx.embedder.local or receipt.tx is None:
-        return receipt
-    failure = yield from drain_consumer(
-        ctx.store,
-        account,
-        embedding.make_embedding_consumer(ctx.store, ctx.embedder, account),
-        batch=ctx.settings.consumer_batch,
-        attempts=ctx.settings.consumer_attempts,
-    )
-    if failure is None:
-        return receipt
-    return replace(
-        receipt, warnings=(*receipt.warnings, f"Not embedded yet, found by words only: {failure}")
-    )
-
-
 PDF, DOCX = (
     "application/pdf",
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
 )
 MEDIA_TYPES_BY_SUFFIX: Final[Mapping[str, str]] = {
-    ".txt": "text/plain", ".text": "text/plain", ".log": "text/plain", ".rst": "text/plain", ".csv": "text/plain",
-    ".tsv": "text/plain", ".json": "text/plain", ".jsonl": "text/plain", ".yaml": "text/plain", ".yml": "text/plain",
-    ".toml": "text/plain", ".md": "text/markdown", ".markdown": "text/markdown", ".html": "text/html",
-    ".htm": "text/html", ".xhtml": "text/html", ".pdf": PDF, ".docx": DOCX,
-}  # fmt: skip
-"""The type of a file by the end of its name; what is not listed is looked at."""
+    ".txt": "text/plain",
+    ".text": "text/plain",
+    ".log": "text/plain",
+    ".rst": "text/plain",
+    ".csv": "text/plain",
+    ".tsv": "text/plain",
+    ".json": "text/plain",
+    ".jsonl": "text/plain",
+    ".yaml": "text/plain",
+    ".yml": "text/plain",
+    ".toml": "text/plain",
+    ".md": "text/markdown",
+    ".markdown": "text/markdown",
+    ".html": "text/html",
+    ".htm": "text/html",
+    ".xhtml": "text/html",
+    ".pdf": PDF,
+    ".docx": DOCX,
+}
+"""Media type by file name suffix; other files are detected by content."""
 
 ACCEPTED_TYPES: Final = (
-    "text/", "image/", PDF, DOCX, "application/xhtml+xml", "application/json", "application/octet-stream",
-)  # fmt: skip
-"""How the types begin that a URL may give."""
+    "text/",
+    "image/",
+    PDF,
+    DOCX,
+    "application/xhtml+xml",
+    "application/json",
+    "application/octet-stream",
+)
+"""Prefixes of the media types accepted from URLs."""
 
 TITLE_LIMIT: Final = 256
 _HTML_START: Final = lazy_regex(
     rb"\s*(?:<!--.*?-->\s*)*(?:<!doctype\s+html|<html[\s>])", re.IGNORECASE | re.DOTALL
 )
-SUPPORTED_HINT: Final = "Text, Markdown, HTML, PDF and DOCX are read; so are images."
+SUPPORTED_HINT: Final = "Supported formats: text, Markdown, HTML, PDF, DOCX and images."
 
 
 def read_document(
     content: Path | bytes, name: str = "", media_type: str = "", *, settings: Settings | None = None
 ) -> Document:
-    """The document in a file or in bytes; a name or a type helps where the bytes do not say what they are."""
+    """Read a document from a file or bytes; `name` and `media_type` help to detect its format."""
     settings = settings or Settings()
     data = (
         read_file_bytes(content, settings.document_limit)
@@ -357,14 +362,15 @@ def read_document(
     parsed = _list_readers(settings)[kind](data, settings.document_limit)
     if len(parsed.text) > settings.document_text:
         raise TooLarge(
-            f"The document has {len(parsed.text):,} characters; at most {settings.document_text:,} are kept.",
+            f"The document has {len(parsed.text):,} characters; "
+            f"the limit is {settings.document_text:,}.",
             hint="Split it, or raise document_text.",
         )
     return build_document(parsed, data, kind, name)
 
 
 def build_document(parsed: ParsedDocument, data: bytes, kind: str, name: str) -> Document:
-    """A document out of what its reader found; without a title of its own it has that of its file."""
+    """Build a document from a reader's result; the title defaults to the file name."""
     title = (
         make_snippet(
             strip_unstorable(parsed.title or find_first_title(parsed.sections)), TITLE_LIMIT
@@ -375,15 +381,15 @@ def build_document(parsed: ParsedDocument, data: bytes, kind: str, name: str) ->
     text = strip_unstorable(parsed.text)
     sections = (
         parsed.sections if text == parsed.text else ()
-    )  # what was taken out has moved the rest
+    )  # removed characters shift the offsets
     return Document(title, text, sections, kind, hash_content(data), parsed.warnings)
 
 
 def read_file_bytes(path: Path, limit: int) -> bytes:
-    """The bytes of a plain file that is not too large."""
+    """Return the bytes of a regular file within the size limit."""
     try:
         if path.is_dir():
-            hint = "`told blob sync FOLDER` remembers every document in a folder."
+            hint = "Use `told blob sync FOLDER` to store every document in a folder."
             raise MediaError(f"{make_snippet(str(path), 200)} is a folder.", hint=hint)
         if not path.is_file():
             raise MediaError(
@@ -400,14 +406,14 @@ def read_file_bytes(path: Path, limit: int) -> bytes:
 
 
 def detect_media_type(data: bytes, name: str, media_type: str) -> str:
-    """The type of a document: what its first bytes say, else what it was called."""
+    """Return the media type by the first bytes, else by the given type or name."""
     if data[:1024].lstrip().startswith(b"%PDF-"):
         return PDF
     if data.startswith(b"PK\x03\x04"):
         if is_docx(data):
             return DOCX
         raise Unsupported(
-            f"{name or 'This'} is an archive, but no DOCX document.", hint=SUPPORTED_HINT
+            f"{name or 'This'} is an archive, but not a DOCX document.", hint=SUPPORTED_HINT
         )
     given_type = media_type.partition(";")[0].strip().lower()
     named_type = MEDIA_TYPES_BY_SUFFIX.get(PurePosixPath(name.lower()).suffix, "")
@@ -422,7 +428,7 @@ def detect_media_type(data: bytes, name: str, media_type: str) -> str:
         b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
     ):
         subject = f"{name} is" if name else "It is"
-        raise Unsupported(f"{subject} no document that can be read here.", hint=SUPPORTED_HINT)
+        raise Unsupported(f"{subject} not a supported document.", hint=SUPPORTED_HINT)
     return kind or ("text/html" if _HTML_START.match(data[:4096]) else "text/plain")
 
 
@@ -438,7 +444,7 @@ def _list_readers(settings: Settings) -> Mapping[str, Callable[[bytes, int], Par
 
 def _make_too_large_error(size: int, limit: int) -> TooLarge:
     return TooLarge(
-        f"The document has {size:,} bytes; at most {limit:,} are accepted.",
+        f"The document has {size:,} bytes; the limit is {limit:,}.",
         hint="Split it, or raise document_limit.",
     )
 
@@ -448,9 +454,9 @@ KEEP, REJECT = "keep", "reject"
 
 
 def screen_document(document: Document, data: bytes, policy: str) -> tuple[Document, bytes]:
-    """A document and its bytes as they may be kept; one that is to be rejected is an error.
+    """Return a document and its bytes with secrets handled; raise if they are rejected.
 
-    What is redacted in the text is in the bytes too, so the text takes their place.
+    If text is redacted, the text replaces the original bytes.
     """
     secret_kinds = secrets.list_secret_kinds(
         secrets.find_secrets(f"{document.text}\n{document.title}")
@@ -460,13 +466,13 @@ def screen_document(document: Document, data: bytes, policy: str) -> tuple[Docum
     kinds_text = ", ".join(secret_kinds)
     if policy == REJECT:
         raise InvalidInput(
-            f"The document holds a secret: {kinds_text}.",
-            hint="Take it out, or keep it in a vault.",
+            f"The document contains a secret: {kinds_text}.",
+            hint="Remove it, or keep it in a vault.",
         )
     if policy == KEEP:
-        warning = f"Secrets were kept as they are, unencrypted: {kinds_text}."
+        warning = f"Secrets were kept unencrypted: {kinds_text}."
         return replace(document, warnings=(*document.warnings, warning)), data
-    warning = f"Secrets were redacted, and the text is kept instead of the file: {kinds_text}."
+    warning = f"Secrets were redacted and the text was stored instead of the file: {kinds_text}."
     redacted = _redact_document(document)
     return replace(
         redacted, media_type=PLAIN_TEXT, warnings=(*document.warnings, warning)
@@ -474,7 +480,7 @@ def screen_document(document: Document, data: bytes, policy: str) -> tuple[Docum
 
 
 def _redact_document(document: Document) -> Document:
-    """The same with a note in the place of each secret, its sections where they are now."""
+    """Return the document with secrets redacted and section offsets adjusted."""
     shifts = [
         (item.end, len(secrets.format_redaction(item, "")) - item.end + item.start)
         for item in secrets.find_secrets(document.text)
@@ -495,14 +501,12 @@ def _redact_document(document: Document) -> Document:
     )
 
 
-FETCH_DISABLED_HINT = (
-    "Set fetch_urls to let told fetch it, or fetch it yourself and give the bytes."
-)
+FETCH_DISABLED_HINT = "Set fetch_urls to let told fetch it, or download it and pass the bytes."
 
 
 @dataclass(frozen=True, slots=True)
 class UploadedContent:
-    """What was handed in: the bytes, what they are called, where they come from, and what they are said to be."""
+    """Uploaded bytes with their name, source and media type."""
 
     data: bytes
     name: str = ""
@@ -523,7 +527,7 @@ def upload_document(
     valid: Interval = ALWAYS,
     expires: int | None = None,
 ) -> Flow[tuple[Receipt, Document]]:
-    """Remember a file, bytes, or what a URL names."""
+    """Store a file, bytes, or the content of a URL."""
     loaded = yield from _load_content(content, image_ctx)
     display_name = loaded.name if name is None else validate_label(name, "name", limit=NAME_LIMIT)
     default_source = loaded.source or display_name or hash_content(loaded.data)
@@ -554,16 +558,18 @@ def upload_document(
 
 
 def _load_content(content: Any, image_ctx: ImageContext) -> Flow[UploadedContent]:
-    """The bytes that were handed in, wherever they are."""
+    """Return the bytes of the upload."""
     if isinstance(content, bytes | bytearray | memoryview):
         return UploadedContent(bytes(content))
     if isinstance(content, Path):
         data = yield from call(read_file_bytes, content, image_ctx.settings.document_limit)
         return UploadedContent(data, content.name, content.as_posix())
     if not isinstance(content, str) or not content.lower().startswith(("http://", "https://")):
-        raise InvalidInput(f"A document is a path, bytes or a URL, not {format_value(content)}.")
+        raise InvalidInput(
+            f"A document must be a path, bytes or a URL, not {format_value(content)}."
+        )
     if image_ctx.fetch is None:
-        raise Unsupported("URLs are not fetched.", hint=FETCH_DISABLED_HINT)
+        raise Unsupported("Fetching URLs is disabled.", hint=FETCH_DISABLED_HINT)
     fetched = yield from call(image_ctx.fetch, content, ACCEPTED_TYPES)
     return UploadedContent(
         fetched.data, urlsplit(fetched.url).path.rpartition("/")[2], content, fetched.media_type
@@ -571,7 +577,7 @@ def _load_content(content: Any, image_ctx: ImageContext) -> Flow[UploadedContent
 
 
 def _read_content(uploaded: UploadedContent, image_ctx: ImageContext) -> Flow[Document]:
-    """The document in the bytes; an image is a document of what it says."""
+    """Read the document; an image is read as text."""
     image_header = read_image_header(uploaded.data)
     if image_header is None:
         settings = image_ctx.settings
@@ -582,9 +588,7 @@ def _read_content(uploaded: UploadedContent, image_ctx: ImageContext) -> Flow[Do
         )
     if len(uploaded.data) > image_ctx.settings.image_limit:
         max_bytes = image_ctx.settings.image_limit
-        raise MediaError(
-            f"The image has {len(uploaded.data):,} bytes; at most {max_bytes:,} are accepted."
-        )
+        raise MediaError(f"The image has {len(uploaded.data):,} bytes; the limit is {max_bytes:,}.")
     reading = yield from read_image(Image(1, uploaded.data), image_ctx)
     if reading.blob is None:
         raise MediaError(reading.problems[0])

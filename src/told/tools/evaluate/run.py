@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any, Protocol, TypeAlias
 
-from told.api.client import Memory
+from told.api.memory import Memory
 from told.errors import ConfigError, InvalidInput
 from told.flow import call, run
 from told.model.topics import Thresholds

@@ -1,0 +1,274 @@
+"""The graph: nodes, relations and mentions; and which names may mean the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from curating import World, world
+from told import Memory
+from told.curation.decisions import PlanContext
+from told.curation.graph import (
+    NameReference,
+    build_identity_edges,
+    find_identity_edges,
+    plan_graph,
+    score_name_match,
+)
+from told.errors import InvalidInput
+from told.flow import run
+from told.ingest.types import Entity, Relation
+from told.ledger.views import fold_all
+from told.model.beliefs import LENSES, Lens, get_lens, resolve_identities
+from told.model.entry import Draft
+from told.model.fact import NODE, Link
+from told.ports import Batch
+from told.testing import HashingEmbedder
+
+ALICE = Entity("Alice", "person")
+GOOGLE = Entity("Google", "organization", "a search company")
+WORKS = Relation("Alice", "works_at", "Google", 0.9)
+
+
+@pytest.fixture(params=["ram", "sqlite"])
+def here(request: pytest.FixtureRequest) -> Iterator[World]:
+    with world(request.param) as made:
+        yield made
+
+
+def draw(
+    here: World,
+    entities: Sequence[Entity],
+    relations: Sequence[Relation] = (),
+    claims: Sequence[tuple[str, str]] = (),
+    role: str = "user",
+) -> int:
+    """Draw into the graph; how many entries that took."""
+    here.clock.tick()
+    place = PlanContext(
+        here.scope, "local", here.store.get_head("default").seq, here.clock.now, here.store.mint
+    )
+    drawn = run(plan_graph(here.store, place, entities, relations, claims, ["evidence"], role))
+    if drawn.drafts:
+        here.store.commit(Batch("default", drawn.drafts, drawn.guards), fold_all)
+    return len(drawn.drafts)
+
+
+def drawn(here: World) -> list[tuple[str, str, str]]:
+    names = {fact.id: fact.meta.get("name", fact.id) for fact in here.facts()}
+    links = {link.seq: link for link in here.store.find_links("default", list(names))}
+    return [(names.get(x.src, x.src), x.rel, names.get(x.dst, x.dst)) for x in links.values()]
+
+
+def test_entities_are_nodes_and_relations_are_links(here: World) -> None:
+    assert draw(here, [ALICE, GOOGLE], [WORKS]) == 3
+    assert [(fact.text, fact.kind) for fact in here.facts()] == [
+        ("Alice (person)", NODE),
+        ("Google (organization): a search company", NODE),
+    ]
+    assert drawn(here) == [("Alice", "works_at", "Google")]
+
+
+def test_nothing_is_drawn_twice(here: World) -> None:
+    draw(here, [ALICE, GOOGLE], [WORKS, WORKS])
+    assert (
+        draw(here, [Entity("alice", "person"), GOOGLE], [Relation("ALICE", "works_at", "google")])
+        == 0
+    )
+    assert len(here.facts()) == 2
+
+
+def test_a_mention_is_not_drawn_twice(here: World) -> None:
+    claims = [("thread", "Alice works at Google")]
+    assert draw(here, [ALICE, GOOGLE], claims=claims) == 4
+    assert draw(here, [ALICE, GOOGLE], claims=claims) == 0
+
+
+def test_whoever_speaks_of_much_costs_no_more_to_draw(
+    here: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The links of somebody who has many are not read to find out whether one more is there."""
+    liked = [Relation("Alice", "likes", f"thing {number}") for number in range(20)]
+    draw(here, [ALICE], liked)
+    read: list[Link] = []
+    links = here.store.find_links
+
+    def counted(account: str, threads: Sequence[str]) -> Sequence[Link]:
+        read.extend(found := links(account, threads))
+        return found
+
+    monkeypatch.setattr(here.store, "find_links", counted)
+    draw(
+        here,
+        [ALICE],
+        [Relation("Alice", "likes", "tea"), liked[3]],
+        [("thread", "Alice likes tea and thing 3")],
+    )
+    assert [link.rel for link in read] == ["likes"]
+
+
+def test_a_node_learns_more(here: World) -> None:
+    draw(here, [Entity("Google")])
+    assert draw(here, [GOOGLE]) == 1
+    assert draw(here, [Entity("Google", "organization", "a company in Mountain View")]) == 1
+    [node] = here.facts()
+    assert node.text == "Google (organization): a search company; a company in Mountain View"
+    assert draw(here, [Entity("Google", "organization", "a company")]) == 0
+
+
+def test_a_document_does_not_rewrite_a_node(here: World) -> None:
+    draw(here, [GOOGLE])
+    assert draw(here, [Entity("Google", "organization", "a fraud")], role="tool") == 0
+
+
+def test_whom_only_a_relation_names_is_a_node_too(here: World) -> None:
+    assert draw(here, [], [WORKS]) == 3
+    assert sorted(fact.text for fact in here.facts()) == ["Alice (thing)", "Google (thing)"]
+
+
+def test_claims_are_bound_to_whom_they_mention_as_whole_words(here: World) -> None:
+    claims = [("c1", "Alice works at Google"), ("c2", "Googlers like Malice")]
+    draw(here, [ALICE, GOOGLE], [], claims)
+    assert drawn(here) == [("c1", "mentions", "Alice"), ("c1", "mentions", "Google")]
+    assert draw(here, [ALICE], [], claims) == 0
+
+
+# Names
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "lens"),
+    [
+        ("Google", "google", "strict"),
+        ("I.B.M.", "IBM", "strict"),
+        ("Acme Inc.", "ACME", "strict"),
+        ("José", "Jose", "strict"),
+        ("Annie Davis", "Annie Mary Davis", "likely"),
+        ("A. Davis", "Annie Davis", "exploratory"),
+        ("Annie", "Annie Davis", "exploratory"),
+        ("IBM", "International Business Machines", "exploratory"),
+        ("Microsoft", "Mircosoft", "exploratory"),
+    ],
+)
+def test_names_that_may_be_one_are_seen_as_one_by_a_lens(one: str, other: str, lens: str) -> None:
+    weight = score_name_match(one, other)
+    assert weight == score_name_match(other, one)
+    assert weight >= LENSES[lens].same
+    stricter = [each.same for each in LENSES.values() if each.same > LENSES[lens].same]
+    assert all(weight < same for same in stricter)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Alice", "Bob"),
+        ("GPT-3", "GPT-4"),
+        ("Anna Smith", "Anna Jones"),
+        ("Bob Davis", "Annie Davis"),
+        ("", "x"),
+        ("Ann", "Jan"),
+    ],
+)
+def test_names_that_are_two_are_kept_apart(one: str, other: str) -> None:
+    assert score_name_match(one, other) < LENSES["exploratory"].same
+
+
+def test_an_edge_says_how_it_was_found() -> None:
+    people = [
+        NameReference("1", "Annie Davis", "person"),
+        NameReference("2", "Annie M Davis", "person"),
+    ]
+    place = NameReference("3", "Annie Davis", "place")
+    [edge] = build_identity_edges([*people, place])
+    assert (edge.src, edge.rel, edge.dst, edge.weight, edge.meta) == (
+        "2",
+        "same_as",
+        "1",
+        0.9,
+        {"method": "fuzzy"},
+    )
+
+
+def test_meaning_finds_what_spelling_does_not() -> None:
+    cars = [NameReference("1", "car"), NameReference("2", "automobile"), NameReference("3", "tree")]
+    vectors = {"1": [1.0, 0.0], "2": [0.95, 0.05], "3": [0.0, 1.0]}
+    [edge] = build_identity_edges(cars, vectors)
+    assert {edge.src, edge.dst} == {"1", "2"}
+    assert edge.meta == {"method": "embedding"}
+    assert 0.60 <= edge.weight <= 0.9
+
+
+def test_the_nodes_of_a_scope_are_compared_once(here: World) -> None:
+    draw(
+        here,
+        [
+            Entity("Annie Davis", "person"),
+            Entity("Annie M Davis", "person"),
+            Entity("Rome", "place"),
+        ],
+    )
+    [edge] = run(find_identity_edges(here.store, here.scope, here.clock.now, HashingEmbedder()))
+    here.store.commit(Batch("default", [Draft(edge, here.scope)]), fold_all)
+    assert run(find_identity_edges(here.store, here.scope, here.clock.now)) == []
+    assert len(here.facts()) == 3
+
+
+# Lenses
+
+
+def link(src: str, rel: str, dst: str, weight: float, seq: int = 1) -> Link:
+    return Link(seq, src, rel, dst, None, weight)  # type: ignore[arg-type]
+
+
+def test_a_lens_joins_what_is_sure_enough() -> None:
+    links = [
+        link("b", "same_as", "a", 0.99),
+        link("c", "same_as", "b", 0.9),
+        link("d", "same_as", "c", 0.7),
+    ]
+    seen = {name: dict(resolve_identities(lens, links)) for name, lens in LENSES.items()}
+    assert seen == {
+        "strict": {"a": "a", "b": "a"},
+        "likely": {"a": "a", "b": "a", "c": "a"},
+        "exploratory": {"a": "a", "b": "a", "c": "a", "d": "a"},
+    }
+
+
+def test_who_is_known_to_be_distinct_is_never_joined_even_by_others() -> None:
+    links = [
+        link("b", "same_as", "a", 0.99),
+        link("c", "same_as", "b", 0.985),
+        link("a", "distinct_referent", "c", 0.99),
+    ]
+    assert dict(resolve_identities(LENSES["strict"], links)) == {"a": "a", "b": "a"}
+
+
+def test_only_the_exploratory_lens_lets_a_surer_edge_override() -> None:
+    links = [link("b", "same_as", "a", 0.99), link("a", "distinct_referent", "b", 0.98)]
+    seen = {name: bool(resolve_identities(lens, links)) for name, lens in LENSES.items()}
+    assert seen == {"strict": False, "likely": False, "exploratory": True}
+    unsure = [link("b", "same_as", "a", 0.99), link("a", "distinct_referent", "b", 0.5)]
+    assert all(resolve_identities(lens, unsure) for lens in LENSES.values())
+
+
+def test_lenses_have_two_spellings() -> None:
+    assert get_lens("likely") is get_lens("likely_identity_v1") is LENSES["likely"]
+    assert isinstance(get_lens("strict"), Lens)
+    with pytest.raises(InvalidInput, match="strict, likely, exploratory"):
+        get_lens("rosy")
+
+
+def test_a_relation_goes_with_the_claim_it_was_drawn_from_and_comes_back_with_it():
+    def told():
+        rows = memory.relations("User", user_id="u")["results"]
+        return {(row["source"], row["relation"], row["target"]) for row in rows}
+
+    with Memory("ram://", embedder=None) as memory:
+        memory.add("I live in Berlin and work at Acme. My sister Ann lives in Oslo.", user_id="u")
+        assert ("User", "lives_in", "Berlin") in told()
+        memory.add("I moved to Tokyo", user_id="u")
+        memory.add("I no longer work at Acme", user_id="u")
+        assert told() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Tokyo")}
+        memory.add("I moved to Berlin", user_id="u")
+        assert told() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Berlin")}

@@ -1,0 +1,277 @@
+"""The closed world: what the ontology has no concept for is not remembered, and evidence must have been said."""
+
+import json
+
+import pytest
+
+from hearing import assistant, extract, heard, texts
+from told.errors import ConfigError, InvalidInput, LLMError
+from told.extraction.closed_world import (
+    NO_EVIDENCE,
+    NO_POLARITY,
+    NO_VALUE,
+    NOT_QUOTED,
+    OUTSIDE_ONTOLOGY,
+    ClosedExtractor,
+)
+from told.extraction.replies import ASSISTANT_ONLY
+from told.ingest.types import Entity, ExtractedClaim, ExtractionResult
+from told.model.entry import Claim
+from told.model.kind import Kind, Ontology, load_ontology
+from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
+from told.ports import Usage
+from told.testing import ScriptedLLM
+
+MUSEUM = {
+    "version": "0.2",
+    "description": "A museum",
+    "concepts": {
+        "ArtInterest.Style": {
+            "label": "Art style or medium", "examples": ["I love X", "I'm into X"], "persistence_class": "long_term",
+            "salience_weight": 0.7, "cardinality": 8, "eviction": "salience",
+        },
+        "SpecialNeed.Hearing": {
+            "label": "Hearing impairment", "examples": ["I'm deaf", "I can't hear well"],
+            "persistence_class": "permanent", "salience_weight": 1.0, "cardinality": 1, "eviction": "recency",
+        },
+        "Diet.Allergy": {
+            "label": "Food allergy", "examples": [], "persistence_class": "permanent", "salience_weight": 1.0,
+        },
+    },
+}  # fmt: skip
+ONTOLOGY = load_ontology(MUSEUM)
+TEXT = "I should mention I'm deaf. I really love photography, not sculpture any more."
+
+
+def line(
+    concept="ArtInterest.Style",
+    value="photography",
+    polarity="asserted",
+    evidence="I really love photography",
+):
+    return {"concept": concept, "value": value, "polarity": polarity, "evidence": evidence}
+
+
+def filled(*lines, said=TEXT, **options):
+    llm = ScriptedLLM([json.dumps({"facts": list(lines)})] * 2)
+    what = said if not isinstance(said, str) else heard(said, ontology=ONTOLOGY)
+    return extract(ClosedExtractor(llm, **options), what), llm
+
+
+def test_a_line_of_the_form_becomes_a_claim_of_its_concept():
+    found, llm = filled(line(), line("SpecialNeed.Hearing", "deaf", evidence="I'm deaf"))
+    first, second = (one.claim for one in found.claims)
+    assert (first.kind, first.predicate, first.object) == (
+        "ArtInterest.Style",
+        "ArtInterest.Style",
+        "photography",
+    )
+    assert (first.text, first.meta["value"]) == ("Art style or medium: photography", "photography")
+    assert TEXT[slice(*first.span)] == "I really love photography"
+    assert second.kind == "SpecialNeed.Hearing"
+    assert '- ArtInterest.Style: Art style or medium ("I love X"; "I\'m into X")' in llm.asked[0][0]
+
+
+def test_what_is_no_longer_so_is_negated():
+    found, _ = filled(
+        line(value="sculpture", polarity="Negated ", evidence="not sculpture any more")
+    )
+    assert (found.claims[0].claim.polarity, found.claims[0].claim.object) == (
+        "negated",
+        "sculpture",
+    )
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        (line("Mood"), OUTSIDE_ONTOLOGY),
+        (line(None), OUTSIDE_ONTOLOGY),
+        (line(polarity="maybe"), NO_POLARITY),
+        (line(polarity=None), NO_POLARITY),
+        (line(value=""), NO_VALUE),
+        (line(evidence=None), NO_EVIDENCE),
+        (line(evidence="I adore the old masters of Delft"), NOT_QUOTED),
+    ],
+)
+def test_what_does_not_hold_is_dropped_with_its_reason(bad, reason):
+    found, _ = filled(bad, line())
+    assert len(found.claims) == 1
+    assert [one.reason for one in found.rejected] == [reason]
+    assert found.unreadable_replies == ()
+
+
+def test_a_value_that_is_not_in_its_evidence_is_quarantined():
+    found, _ = filled(line(value="cubism"))
+    assert found.claims[0].claim.kind == "quarantine"
+    assert found.claims[0].claim.meta["kind"] == "ArtInterest.Style"
+
+
+def test_an_assistants_words_count_only_where_somebody_says_yes():
+    asks = assistant("Do you love photography?")
+    alone = heard("Hi", asks, "Where is the exit?", ontology=ONTOLOGY)
+    agreed = heard("Hi", asks, "Yes!", ontology=ONTOLOGY)
+    quoted = line(evidence="Do you love photography?")
+    assert [one.reason for one in filled(quoted, said=alone)[0].rejected] == [ASSISTANT_ONLY]
+    for evidence in ("Do you love photography?", "Yes!"):
+        (found,) = filled(line(evidence=evidence), said=agreed)[0].claims
+        assert (found.turn, found.claim.kind) == (2, "ArtInterest.Style")
+
+
+def test_the_assistants_replies_are_read_in_a_question_of_their_own_if_wanted():
+    said = heard(
+        "Which hall?", assistant("As you are deaf, hall two has subtitles."), ontology=ONTOLOGY
+    )
+    reply = line("SpecialNeed.Hearing", "deaf", evidence="As you are deaf")
+    found, llm = filled(reply, said=said, replies=True)
+    assert len(llm.asked) == 2
+    assert "[0] user (context only)" in llm.asked[1][1]
+    assert [(one.claim.role, one.turn) for one in found.claims] == [("assistant", 1)]
+    assert found.usage == Usage(2)
+
+
+def test_a_plain_memory_and_system_kinds_are_in_no_catalogue():
+    catalog = build_concept_catalog(heard().ontology)
+    assert [row.split(":")[0] for row in catalog.splitlines()] == [
+        "- case",
+        "- entity",
+        "- event",
+        "- pattern",
+        "- preference",
+        "- profile",
+        "- skill",
+    ]
+
+
+def test_a_kind_of_told_takes_a_sentence_apart():
+    said = heard("I live in Porto")
+    reply = json.dumps([line("profile", "User lives in Porto", evidence="I live in Porto")])
+    read = Claim("", "profile", "User", "lives_in", "Porto")
+    (found,) = extract(ClosedExtractor(ScriptedLLM([reply]), reader=lambda _: read), said).claims
+    claim = found.claim
+    assert (claim.text, claim.kind, claim.predicate) == (
+        "User lives in Porto",
+        "profile",
+        "lives_in",
+    )
+
+
+# Without a model
+
+
+class Rules:
+    """An extractor that finds what it was given."""
+
+    name, local = "rules", True
+
+    def __init__(self, *claims):
+        self.claims = claims
+
+    def extract(self, inputs):
+        return ExtractionResult(
+            tuple(ExtractedClaim(one, 0) for one in self.claims), (Entity("Delft"),)
+        )
+        yield
+
+
+def within(*claims, said=TEXT, ontology=ONTOLOGY):
+    return extract(ClosedExtractor(fallback=Rules(*claims)), heard(said, ontology=ontology))
+
+
+def test_without_a_model_what_another_extractor_finds_is_put_under_its_concept():
+    found = within(
+        Claim(
+            "User likes photography", "preference", "User", "likes", "photography", span=(27, 77)
+        ),
+        Claim("User is deaf", "profile", "User", "has_condition", "deaf", span=(0, 26)),
+        Claim("User is allergic to nuts", "profile", "User", "allergic_to", "nuts", span=(0, 26)),
+    )
+    kinds = [(one.claim.kind, one.claim.meta["value"]) for one in found.claims]
+    assert kinds == [("SpecialNeed.Hearing", "deaf"), ("ArtInterest.Style", "photography")]
+    assert found.entities == ()
+
+
+def test_without_a_model_a_label_names_the_concept_too():
+    claim = Claim(
+        "User is allergic to nuts", "profile", "User", "allergic_to", "nuts", span=(0, 18)
+    )
+    (found,) = within(claim, said="Nuts could kill me").claims
+    assert (found.claim.kind, found.claim.predicate) == ("Diet.Allergy", "Diet.Allergy")
+
+
+def test_without_a_model_too_the_rest_is_dropped():
+    found = within(
+        Claim("User works at Acme", "profile", "User", "works_at", "Acme"), said="I work at Acme"
+    )
+    assert found.claims == ()
+    assert [one.reason for one in found.rejected] == [OUTSIDE_ONTOLOGY]
+
+
+def test_a_claim_of_a_kind_in_the_ontology_stays():
+    ontology = Ontology((Kind("profile"),))
+    found = within(
+        Claim("User works at Acme", "profile"),
+        Claim("User likes tea", "preference"),
+        ontology=ontology,
+    )
+    assert texts(found) == ["User works at Acme"]
+
+
+def test_it_needs_a_model_or_another_extractor():
+    with pytest.raises(ConfigError):
+        ClosedExtractor()
+    lean = ClosedExtractor(fallback=Rules())
+    assert (lean.name, lean.local) == ("closed:rules", True)
+    asking = ClosedExtractor(ScriptedLLM([]), Rules())
+    assert (asking.name, asking.local) == ("closed:scripted", False)
+
+
+# The names agents of another library know
+
+
+def test_facts_of_a_message_come_as_plain_objects():
+    reply = "Here:\n" + json.dumps({"facts": [line(), line("Mood"), line(evidence="never said")]})
+    llm = ScriptedLLM([reply])
+    assert extract_facts(user_msg=TEXT, bot_msg=None, ontology=MUSEUM, model=llm) == [line()]
+    system, user = llm.asked[0]
+    assert system == EXTRACTOR_SYSTEM.format(catalog=build_concept_catalog(MUSEUM))
+    assert f"USER: {TEXT}" in user
+
+
+def test_the_assistants_last_message_helps_to_understand_a_yes():
+    llm = ScriptedLLM([json.dumps([line(evidence="Yes")])])
+    found = extract_facts("Yes, a lot", "Do you love photography?", MUSEUM, llm)
+    assert [fact["value"] for fact in found] == ["photography"]
+    assert "ASSISTANT: Do you love photography?" in llm.asked[0][1]
+
+
+@pytest.mark.parametrize("garbage", ["", "I can't do that", "[1, 2", '{"facts": "none"}', "null"])
+def test_a_garbled_answer_gives_no_facts(garbage):
+    assert extract_facts(TEXT, None, MUSEUM, ScriptedLLM([garbage])) == []
+
+
+def test_the_prompt_has_one_slot_and_may_be_filled_with_anything():
+    assert EXTRACTOR_SYSTEM.count("{catalog}") == 1
+    assert '{"facts": [{"concept": "…"' in EXTRACTOR_SYSTEM.format(catalog="- X: {odd} braces")
+
+
+def test_an_ontology_may_be_given_as_json_or_as_kinds():
+    assert build_concept_catalog(MUSEUM) == build_concept_catalog(ONTOLOGY)
+
+
+def test_what_cannot_be_used_is_refused_with_advice():
+    with pytest.raises(InvalidInput, match="ontology"):
+        extract_facts(TEXT, model=ScriptedLLM([]))
+    with pytest.raises(InvalidInput, match="concepts"):
+        build_concept_catalog({"kinds": {}})
+    with pytest.raises(InvalidInput, match=r"rules of A\.B"):
+        build_concept_catalog({"concepts": {"A.B": 7}})
+    for model in (7, "none"):
+        with pytest.raises(ConfigError, match="language model"):
+            extract_facts(TEXT, None, MUSEUM, model)
+    with pytest.raises(LLMError):
+        extract_facts(TEXT, None, MUSEUM, ScriptedLLM([]))
+
+
+def test_an_empty_message_asks_nobody():
+    assert extract_facts("  ", None, MUSEUM, ScriptedLLM([])) == []

@@ -1,0 +1,181 @@
+"""Whatever a model answers, what can be read of it is read, and the rest is said to be unreadable."""
+
+import json
+
+import pytest
+
+from told.extraction.replies import (
+    DUPLICATE,
+    MALFORMED,
+    ParsedReply,
+    RejectedItem,
+    convert_items,
+    parse_confidence,
+    parse_flag,
+    parse_items,
+    split_duplicates,
+    to_line,
+)
+
+FACTS = ["User's name is Ines", "User lives in Porto"]
+WHOLE = json.dumps(FACTS)
+
+
+def read(raw, most=100):
+    return parse_items(raw, ("facts",), item_keys=("fact", "text"), max_items=most, label="a model")
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        WHOLE,
+        f'{{"facts": {WHOLE}}}',
+        f'{{"FACTS": {WHOLE}}}',
+        f'{{"status": "ok", "data": {{"items": {WHOLE}}}}}',
+        json.dumps(WHOLE),
+        json.dumps({"result": WHOLE}),
+        f"Sure!\n```json\n{WHOLE}\n```",
+        f"Draft:\n```json\n[]\n```\nFinal:\n```json\n{WHOLE}\n```",
+        json.dumps({"choices": [{"message": {"content": WHOLE}}]}),
+        json.dumps({"name": "extract", "arguments": {"facts": FACTS}}),
+        json.dumps({"0": FACTS[0], "1": FACTS[1]}),
+    ],
+)
+def test_items_are_found_wherever_they_are_wrapped(raw):
+    assert read(raw) == ParsedReply(tuple(FACTS))
+
+
+@pytest.mark.parametrize("raw", ["[]", "{}", '{"facts": []}', "```json\n[]\n```"])
+def test_nothing_is_an_answer(raw):
+    assert read(raw) == ParsedReply()
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        "",
+        "  ",
+        "I cannot help with that.",
+        "null",
+        "42",
+        "true",
+        "[",
+        '{"error": "limit"}',
+        '["User liv',
+        "<think>hm",
+    ],
+)
+def test_what_cannot_be_read_is_kept_whole_as_a_fault(raw):
+    assert read(raw) == ParsedReply(unreadable_replies=(raw,))
+
+
+def test_an_answer_that_is_no_text_is_a_fault():
+    assert read(None).unreadable_replies == ("None",)
+
+
+def test_of_an_answer_that_broke_off_the_whole_items_are_kept_and_the_break_is_reported():
+    answer = read('{"facts": ["User lives in Porto", "User wor')
+    assert answer.items == ("User lives in Porto",)
+    assert answer.unreadable_replies == ()
+    assert "was truncated" in answer.warnings[0]
+
+
+def test_more_items_than_are_read_are_reported():
+    answer = read(json.dumps([f"fact {n}" for n in range(12)]), most=10)
+    assert len(answer.items) == 10
+    assert "12 items; the first 10 were read" in answer.warnings[0]
+    assert len(answer.rejected) == 1
+
+
+def test_an_object_that_is_an_item_itself_is_one_item():
+    assert read('{"fact": "User lives in Porto"}').items == ({"fact": "User lives in Porto"},)
+
+
+def test_items_that_cannot_be_taken_are_dropped_with_their_reason():
+    answer = read('["User lives in Porto", 7, "x"]')
+    taken, after = convert_items(
+        answer,
+        "raw",
+        lambda item: item if isinstance(item, str) and len(item) > 1 else RejectedItem("no"),
+    )
+    assert taken == ["User lives in Porto"]
+    assert [(one.reason, one.text) for one in after.rejected] == [("no", "7"), ("no", '"x"')]
+    assert after.unreadable_replies == ()
+
+
+def test_an_answer_of_which_no_item_has_the_right_shape_is_a_fault_too():
+    taken, after = convert_items(read("[1, 2]"), "[1, 2]", lambda _: RejectedItem())
+    assert taken == []
+    assert after.unreadable_replies == ("[1, 2]",)
+    assert {one.reason for one in after.rejected} == {MALFORMED}
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("  User\n lives\tin  Porto ", "User lives in Porto"),
+        ("User\0lives", "User lives"),
+        ("User\u200b lives\u202e here", "User lives here"),
+        ("\u0928\u094d\u200d", "\u0928\u094d\u200d"),
+        (7, "7"),
+        (0.5, "0.5"),
+        ("", None),
+        (" \n", None),
+        ("half \ud83d", None),
+        (True, None),
+        (None, None),
+        (["x"], None),
+        ("x" * 2001, None),
+        ("x " * 200_000, None),
+    ],
+    ids=lambda value: f"{value!r:.20}",
+)
+def test_a_line_is_clean_text_or_nothing(value, text):
+    assert to_line(value) == text
+
+
+def test_a_number_that_is_too_long_is_nothing():
+    assert to_line(10**5000) is None
+    assert parse_confidence(10**5000, 0.8) == 0.8
+
+
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        (0.4, 0.4),
+        ("0.4", 0.4),
+        ("40%", 0.4),
+        (-3, 0.0),
+        (7, 1.0),
+        ("high", 0.8),
+        (None, 0.8),
+        (True, 0.8),
+        (float("nan"), 0.8),
+        (float("inf"), 0.8),
+        ([], 0.8),
+    ],
+)
+def test_a_confidence_lies_between_nought_and_one(value, number):
+    assert parse_confidence(value, 0.8) == number
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (True, True),
+        ("true", True),
+        (" Yes", True),
+        (1, True),
+        ("false", False),
+        (0, False),
+        ("?", None),
+        (None, None),
+    ],
+)
+def test_a_flag_may_be_written_as_a_word(value, said):
+    assert parse_flag(value) is said
+
+
+def test_of_equals_the_first_is_kept_and_the_others_are_counted():
+    assert split_duplicates(["a", "B", "b", "A"], str.lower) == (["a", "B"], ["b", "A"])
+    assert DUPLICATE

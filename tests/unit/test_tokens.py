@@ -1,0 +1,513 @@
+"""Text: which words meet in the index, what is refused, and what is made of a model's reply."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from told.errors import InvalidInput, TooLarge
+from told.text import tokens as core_text
+from told.text.tokens import (
+    IRREGULAR_STEMS,
+    STOP_WORDS,
+    extract_query_terms,
+    extract_terms,
+    make_snippet,
+    md5_hex,
+    normalise_text,
+    parse_lenient_json,
+    parse_reply,
+    split_sentences,
+    stem_word,
+    validate_text,
+)
+
+any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
+
+
+def found(query: str, memory: str) -> bool:
+    """Whether every term of the query is a term of the memory."""
+    asked = extract_query_terms(query)
+    return bool(asked) and set(asked) <= set(extract_terms(memory))
+
+
+# ---------------------------------------------------------------------------------------------------------- index terms
+
+
+@given(any_text)
+def test_terms_never_raise_and_are_never_empty_strings(text: str) -> None:
+    assert all(extract_terms(text))
+    assert all(extract_query_terms(text))
+
+
+@given(any_text)
+def test_a_text_is_found_by_itself(text: str) -> None:
+    assert set(extract_query_terms(text)) <= set(extract_terms(text))
+
+
+@given(st.text(st.characters(categories=["L"])))
+def test_terms_do_not_depend_on_the_normal_form_of_a_text(text: str) -> None:
+    assert extract_terms(unicodedata.normalize("NFD", text)) == extract_terms(
+        unicodedata.normalize("NFC", text)
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run runs running ran",
+        "allergy allergies",
+        "use uses used using",
+        "hope hopes hoped hoping",
+        "hop hops hopped hopping",
+        "cache caches cached caching",
+        "box boxes boxed boxing",
+        "house houses housing",
+        "church churches",
+        "glass glasses",
+        "study studies studied studying",
+        "marry marries married marrying",
+        "die dies died",
+        "see sees seeing",
+        "agree agrees agreed agreeing",
+        "add adds added adding",
+        "create creates created creating",
+        "travel travels traveled travelled travelling",
+        "install installs installed installing",
+        "live lives lived living",
+        "write writes wrote written writing",
+        "buy bought buying",
+        "child children",
+        "quick quickly",
+        "family families",
+    ],
+)
+def test_the_inflections_of_a_word_meet_in_one_stem(words: str) -> None:
+    assert len({stem_word(word) for word in words.split()}) == 1
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("hope", "hop"),
+        ("news", "new"),
+        ("car", "care"),
+        ("plan", "plane"),
+        ("sing", "sin"),
+        ("bed", "b"),
+        ("thing", "th"),
+    ],
+)
+def test_different_words_keep_different_stems(one: str, other: str) -> None:
+    assert stem_word(one) != stem_word(other)
+
+
+@given(st.from_regex("[a-z]{1,20}", fullmatch=True))
+def test_a_stem_is_never_empty_and_never_longer_than_its_word(word: str) -> None:
+    assert stem_word(word)
+    assert word in IRREGULAR_STEMS or len(stem_word(word)) <= len(word)
+
+
+def test_stop_words_go_and_the_rest_stays_in_order() -> None:
+    assert extract_terms("The cat and the dog are in Rome in 2026") == [
+        "cat",
+        "dog",
+        "rome",
+        "2026",
+    ]
+
+
+def test_a_text_of_stop_words_keeps_them() -> None:
+    assert extract_terms("The Who") == ["the", "who"]
+    assert found("the who", "The Who")
+
+
+def test_repetitions_are_kept_for_counting() -> None:
+    assert extract_terms("tea, tea and more Tea") == ["tea", "tea", "tea"]
+
+
+@pytest.mark.parametrize(
+    ("query", "memory"),
+    [
+        ("alice", "Alice's sister"),
+        ("alice", "Alice’s sister"),
+        ("Alice's", "alice moved"),
+        ("obrien", "Call O'Brien"),
+        ("brien", "Call O'Brien"),
+        ("homme", "l'homme"),
+        ("running", "she runs daily"),
+        ("allergy", "peanut ALLERGIES"),
+        ("3.5", "version 3.5 came out"),
+        ("2026", "on 2026-03-01"),
+        ("2026-03-01", "on 2026-03-01"),
+        ("1200", "paid $1,200 for it"),
+        ("foo_bar", "call foo_bar()"),
+        ("bar", "call foo_bar()"),
+        ("fooBar", "call foo_bar()"),
+        ("foo-bar", "call fooBar()"),
+        ("server", "class HTTPServer"),
+        ("http", "class HTTPServer"),
+        ("email", "send an e-mail"),
+        ("case", "kebab-case"),
+        ("init", "the __init__ method"),
+        ("foo.bar@example.com", "write to foo.bar@example.com."),
+        ("example", "write to foo.bar@example.com."),
+        ("example.com", "see https://example.com/docs/start?x=1"),
+        ("docs", "see https://example.com/docs/start?x=1"),
+        ("gpt4", "we use GPT-4"),
+        ("C++", "knows C++ well"),
+        ("C#", "knows C# well"),
+        ("cafe", "Café Central"),
+        ("CAFÉ", "cafe\u0301"),
+        ("strasse", "Hauptstraße Straße"),
+        ("istanbul", "İstanbul"),
+        ("da nang", "Đà Nẵng"),
+        ("МОСКВА", "москва"),
+        ("καφεσ", "ΚΑΦΈΣ καφές"),
+        ("full", "ｆｕｌｌ width"),
+        ("हिन्दी", "मैं हिन्दी बोलता हूँ"),
+        ("كتاب", "هذا كِتَاب"),
+        ("北京", "昨天我去了北京"),
+        ("去了北", "昨天我去了北京"),
+        ("京", "昨天我去了北京"),
+        ("手机", "我的iPhone手机"),
+        ("iphone", "我的iPhone手机"),
+        ("東京", "東京タワーに行った"),
+        ("タワー", "東京タワーに行った"),
+        ("ﾀﾜｰ", "東京タワーに行った"),
+        ("서울", "저는 서울에서 살아요"),
+        ("서울", unicodedata.normalize("NFD", "저는 서울에서 살아요")),
+        ("ข้าว", "ฉันชอบกินข้าวผัด"),
+        ("ພາສາ", "ພາສາລາວ"),
+        ("ភាសា", "ភាសាខ្មែរ"),
+    ],
+)
+def test_a_memory_is_found_by(query: str, memory: str) -> None:
+    assert found(query, memory)
+
+
+@pytest.mark.parametrize(
+    ("query", "memory"),
+    [
+        ("京北", "昨天我去了北京"),
+        ("C++", "vitamin C"),
+        ("3.5", "3 and 5"),
+        ("bar", "foobar"),
+        ("lice", "Alice"),
+    ],
+)
+def test_a_memory_is_not_found_by(query: str, memory: str) -> None:
+    assert not found(query, memory)
+
+
+@given(st.text("北京天气很好我去了昨", min_size=3), st.data())
+def test_an_unspaced_text_is_found_by_every_part_of_it(memory: str, data: st.DataObject) -> None:
+    start = data.draw(st.integers(0, len(memory) - 1))
+    end = data.draw(st.integers(start + 1, len(memory)))
+    assert found(memory[start:end], memory)
+
+
+def test_contractions_carry_no_terms() -> None:
+    assert extract_terms("I don't eat it, I won't, they've said") == ["eat", "said"]
+
+
+@given(st.from_regex(r"[a-zA-Z0-9_.@'-]{1,400}", fullmatch=True))
+def test_no_term_is_without_bounds(text: str) -> None:
+    assert all(len(term) <= 64 * 8 + 8 for term in extract_terms(text * 10))
+
+
+def test_stop_words_are_plain_lower_case_words() -> None:
+    assert all(word.isascii() and word.isalpha() and word.islower() for word in STOP_WORDS)
+
+
+# ----------------------------------------------------------------------------------------------------- comparable forms
+
+
+@given(st.text())
+def test_md5_is_that_of_the_utf8_bytes(text: str) -> None:
+    assert md5_hex(text) == hashlib.md5(text.encode()).hexdigest()
+
+
+@given(any_text)
+def test_md5_and_normalise_never_raise(text: str) -> None:
+    assert len(md5_hex(text)) == 32
+    assert normalise_text(normalise_text(text)) == normalise_text(text)
+
+
+@given(st.text("aB \t\n\x1c\x7f.", max_size=12))
+def test_however_the_words_of_a_text_are_set_apart_they_are_normalised_alike(text: str) -> None:
+    assert normalise_text(text) == " ".join(text.lower().split())
+
+
+def test_normalised_texts_differ_only_by_what_they_say() -> None:
+    assert normalise_text("  Café\n au  LAIT ") == normalise_text("cafe\u0301 au lait")
+    assert normalise_text("tea") != normalise_text("tee")
+
+
+# ----------------------------------------------------------------------------------------------- sentences and snippets
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("", []),
+        ("   \n ", []),
+        ("One. Two! Three?", ["One.", "Two!", "Three?"]),
+        (
+            "Dr. Smith met Mr. Jones at 5 p.m. today. They ate.",
+            ["Dr. Smith met Mr. Jones at 5 p.m. today.", "They ate."],
+        ),
+        (
+            "It costs 3.50 in the U.S. market. Cheap!",
+            ["It costs 3.50 in the U.S. market.", "Cheap!"],
+        ),
+        ("Fruit, e.g. apples. Fine.", ["Fruit, e.g. apples.", "Fine."]),
+        ("I agree, etc.", ["I agree, etc."]),
+        ('He said "Stop!" Then he left.', ['He said "Stop!"', "Then he left."]),
+        ("Wait... what?! Yes.", ["Wait...", "what?!", "Yes."]),
+        ("我住在北京。你呢？很好！再见", ["我住在北京。", "你呢？", "很好！", "再见"]),
+        ("I like tea\nI live in Rome", ["I like tea", "I live in Rome"]),
+        ("a long line\nthat goes on", ["a long line\nthat goes on"]),
+        ("Title\n\nbody text", ["Title", "body text"]),
+        ("- one\n- two\n- three", ["- one", "- two", "- three"]),
+        ("see example.com for more", ["see example.com for more"]),
+    ],
+)
+def test_sentences_are_split(text: str, expected: list[str]) -> None:
+    assert split_sentences(text) == expected
+
+
+@given(any_text)
+def test_sentences_are_slices_that_leave_out_only_white_space(text: str) -> None:
+    position = 0
+    for sentence in split_sentences(text):
+        start = text.index(sentence, position)
+        assert not text[position:start].strip()
+        position = start + len(sentence)
+    assert not text[position:].strip()
+
+
+@given(any_text, st.integers(0, 50))
+def test_a_snippet_never_exceeds_its_width(text: str, width: int) -> None:
+    assert len(make_snippet(text, width)) <= width
+    assert "\n" not in make_snippet(text, width)
+
+
+def test_a_snippet_is_cut_between_words_and_marked() -> None:
+    assert make_snippet("the quick brown fox", 100) == "the quick brown fox"
+    assert make_snippet("the quick brown fox", 12) == "the quick…"
+    assert make_snippet("a\n\n b", 10) == "a b"
+
+
+def test_a_snippet_does_not_break_a_family_in_two() -> None:
+    family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
+    for width in range(1, 12):
+        kept = make_snippet(f"ab{family}cdefghij", width).removesuffix("…")
+        assert family in kept or not set(kept) & set(family)
+
+
+# ---------------------------------------------------------------------------------------------------------- clean input
+
+
+@given(any_text)
+def test_clean_returns_the_text_unchanged_or_refuses_it(text: str) -> None:
+    is_storable = "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
+    if is_storable:
+        assert validate_text(text, limit=10_000) == text
+    else:
+        with pytest.raises(InvalidInput):
+            validate_text(text, limit=10_000)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "שלום \u202eabc\u202c",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
+        "cafe\u0301 café",
+        "\ufeffx",
+        "\uffff",
+        "",
+    ],
+)
+def test_unusual_but_sound_text_stays_as_it_is(text: str) -> None:
+    assert validate_text(text, limit=100) is text
+
+
+def test_a_nul_is_refused_with_its_place_and_a_remedy() -> None:
+    with pytest.raises(InvalidInput, match="offset 3") as refusal:
+        validate_text("abc\0def", limit=100)
+    assert refusal.value.detail == {"offset": 3}
+    assert "replace" in refusal.value.hint
+
+
+def test_a_lone_surrogate_is_refused_with_its_place_and_a_remedy_that_works() -> None:
+    text = "né \ud83d!"
+    with pytest.raises(InvalidInput, match=r"U\+D83D.* at offset 3") as refusal:
+        validate_text(text, limit=100)
+    assert "surrogatepass" in refusal.value.hint
+    assert validate_text(
+        text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"), limit=100
+    ).startswith("né ")
+
+
+def test_a_text_over_the_limit_is_refused_by_its_characters() -> None:
+    assert validate_text("é" * 10, limit=10)
+    with pytest.raises(TooLarge) as refusal:
+        validate_text("é" * 11, limit=10)
+    assert refusal.value.detail == {"length": 11, "limit": 10}
+
+
+@pytest.mark.parametrize("value", [None, 5, b"bytes", ["list"]])
+def test_what_is_no_text_is_refused(value: object) -> None:
+    with pytest.raises(InvalidInput, match=type(value).__name__):
+        validate_text(value, limit=100)  # type: ignore[arg-type]
+
+
+# ---------------------------------------------------------------------------------------------------- JSON from a model
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+FACTS = {"facts": [{"text": "a, ] }"}, {"text": 'quote " here'}]}
+
+
+@given(json_values)
+def test_sound_json_is_read_as_it_is(value: object) -> None:
+    assert parse_lenient_json(json.dumps(value)) == value
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "{}",
+        "Sure! Here it is:\n{}\nHope that helps [really].",
+        "```json\n{}\n```",
+        "```\n{}\n```\nAnything else?",
+        "```json\n{}",
+        '<think>maybe {"facts": []}?\nor [1]</think>\n{}',
+        "no opening tag </think> {}",
+        "<THINKING>hm</THINKING>```json\n{}\n```",
+        "Note [1]: {}",
+        "\ufeff{}",
+    ],
+)
+def test_json_is_found_whatever_surrounds_it(reply: str) -> None:
+    assert parse_lenient_json(reply.replace("{}", json.dumps(FACTS))) == FACTS
+
+
+@given(json_values.filter(lambda value: isinstance(value, dict) and value))
+def test_an_object_is_found_in_prose(value: object) -> None:
+    assert parse_lenient_json(f"Here you are:\n{json.dumps(value)}\nDone.") == value
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('{"a": [1, 2, ], }', {"a": [1, 2]}),
+        ('{"a": ",]", "b": 1,}', {"a": ",]", "b": 1}),
+        ('{"a": "line\nbreak"}', {"a": "line\nbreak"}),
+        ("{'a': True, 'b': None}", {"a": True, "b": None}),
+        ('{"a": NaN}', {"a": None}),
+        ('{"a": 1}\n{"a": 2}\n', [{"a": 1}, {"a": 2}]),
+        ("true", True),
+        ('"text"', "text"),
+    ],
+)
+def test_common_slips_are_forgiven(reply: str, expected: object) -> None:
+    assert parse_reply(reply).value == expected
+    assert not parse_reply(reply).truncated
+
+
+@pytest.mark.parametrize(
+    ("reply", "expected"),
+    [
+        ('[{"a": 1}, {"a": 2}, {"a": ', [{"a": 1}, {"a": 2}]),
+        ('[{"a": 1, "b": 2}, {"a": 3, "b', [{"a": 1, "b": 2}]),
+        ('{"facts": [{"a": 1}, {"a": "]}, {', {"facts": [{"a": 1}]}),
+        ('```json\n{"facts": ["one", "two", "thr', {"facts": ["one", "two"]}),
+        ('{"facts": [1, 2], "note": "cut', {"facts": [1, 2]}),
+        ('{"name": "Al", "age', {"name": "Al"}),
+        (
+            '{"facts": [{"a": [1, 2], "b": {"c": 3}}, {"a": [1',
+            {"facts": [{"a": [1, 2], "b": {"c": 3}}]},
+        ),
+    ],
+)
+def test_what_is_whole_of_a_torn_reply_is_kept_and_the_tear_is_told(
+    reply: str, expected: object
+) -> None:
+    assert parse_reply(reply).value == expected
+    assert parse_reply(reply).truncated
+
+
+@given(
+    st.lists(st.fixed_dictionaries({"text": st.text(), "n": st.integers()}), min_size=1), st.data()
+)
+def test_a_torn_array_gives_only_objects_that_were_whole(
+    facts: list[object], data: st.DataObject
+) -> None:
+    whole = json.dumps(facts)
+    torn = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    try:
+        saved = parse_lenient_json(torn)
+    except InvalidInput:
+        saved = []
+    assert saved == facts[: len(saved)]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "reply",
+    ["", "   ", "I cannot help with that.", "<think>{}", "{", "[[[", '{"facts": [{"a', "]", "{a}"],
+)
+def test_a_reply_without_json_is_refused(reply: str) -> None:
+    with pytest.raises(InvalidInput, match="no JSON"):
+        parse_lenient_json(reply)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        "[" * 100_000,
+        '{"a":' * 50_000,
+        '["' * 50_000,
+        "{[" * 50_000,
+        "<think>" * 20_000,
+        "[1," * 50_000,
+    ],
+    ids=range(6),
+)
+def test_a_hostile_reply_is_refused_without_a_crash(reply: str) -> None:
+    with pytest.raises(InvalidInput):
+        parse_lenient_json(reply)
+
+
+@given(any_text)
+def test_any_reply_is_read_or_refused(reply: str) -> None:
+    try:
+        value = parse_lenient_json(reply)
+    except InvalidInput:
+        return
+    assert json.loads(json.dumps(value)) == value
+
+
+def test_words_are_remembered_with_their_terms_but_no_numbers_and_nothing_long_and_never_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    words = core_text._TermCache()
+    monkeypatch.setattr(core_text, "_TERM_CACHE", words)
+    monkeypatch.setattr(core_text, "WORD_CACHE_SIZE", 3)
+    said = f"Running, 20240317 {'x' * 100} fooBar Zürich runs 5 (running)"
+    first = extract_terms(said)
+    assert first == extract_terms(said)
+    assert first[:2] == ["run", "20240317"]
+    assert 0 < len(words) <= 3
+    assert not any(word.isdigit() or len(word) > core_text.MAX_CACHED_WORD_LENGTH for word in words)
