@@ -55,7 +55,7 @@ class Worker:
         if isinstance(error, Exception):
             raise error
         if step is not None:
-            yield from call(self.store.advance_cursor, ACCOUNT, NAME, step.after)
+            yield from call(self.store.update_consumer, ACCOUNT, NAME, cursor=step.after)
         return number
 
 
