@@ -26,7 +26,7 @@ from told.engine import VERB_ACTIONS, Engine
 from told.model import entry, kind, policy
 from told.providers.http import anthropic, google, ollama, openai
 from told.providers.http.provider import HttpProvider
-from told.settings import ENV_PREFIX, SETTING_FIELDS
+from told.settings import ENV_PREFIX, NESTED_NAMES, PROFILES, PUBLIC_FIELDS, SETTING_FIELDS
 from told.text.dates import ALWAYS
 
 DOCS = Path(__file__).parent
@@ -68,19 +68,35 @@ def says(thing: object) -> str:
 
 
 def settings() -> list[str]:
-    """List the settings with defaults and environment variables."""
+    """List the public settings, then those of each profile."""
+    public = [name for name in SETTING_FIELDS if name not in NESTED_NAMES]
+    lines = _setting_rows(public)
+    for profile in PROFILES:
+        nested = [name for name, (owner, _) in NESTED_NAMES.items() if owner == profile]
+        about = PUBLIC_FIELDS[profile].metadata["about"]
+        lines += ["", f"## `{profile}`", "", about, "", *_setting_rows(nested)]
+    return lines
+
+
+def _setting_rows(names: Iterable[str]) -> list[str]:
     return table(
         ["setting", "default", "environment", "what it does"],
         [
             [
-                code(name),
-                code(knob.default) or "empty",
+                _setting_name(name),
+                code(SETTING_FIELDS[name].default) or "empty",
                 code(ENV_PREFIX + name.upper()),
-                knob.metadata["about"],
+                SETTING_FIELDS[name].metadata["about"],
             ]
-            for name, knob in SETTING_FIELDS.items()
+            for name in names
         ],
     )
+
+
+def _setting_name(name: str) -> str:
+    """Return the nested and, if it differs, the flat name of a setting."""
+    nested = NESTED_NAMES.get(name, ("", name))[1]
+    return code(nested) if nested == name else f"{code(nested)}, flat {code(name)}"
 
 
 def error_table() -> list[str]:

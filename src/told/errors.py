@@ -1,4 +1,4 @@
-"""The errors of told: one tree, each class with its code, its HTTP status and its default message.
+"""The error tree: each class carries its code, HTTP status and default message.
 
     ToldError                       E000  500
     ├── InvalidInput                E100  400   also a ValueError
@@ -29,7 +29,8 @@
         ├── FetchError              E801  502
         └── ReaderMissing           E802  503
 
-A docstring is the message when none is given; `hint` says what to do next; `detail` holds values for machines.
+A class's docstring is its default message; `hint` says what to do next; `detail` holds
+machine-readable values.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 MAX_NAMED_ACCOUNTS = 3
-"""How many accounts a way out names."""
+"""The number of accounts listed by name in a rebuild hint."""
 
 
 class ToldError(Exception):
@@ -60,7 +61,7 @@ class ToldError(Exception):
         return f"{self.message} {self.hint}".rstrip() if self.hint else self.message
 
     def as_dict(self) -> dict[str, Any]:
-        """The error as one JSON object, the same in every face."""
+        """Return the error as a JSON object, the same in every interface."""
         body: dict[str, Any] = {
             "code": f"TOLD-{self.code}",
             "error": type(self).__name__,
@@ -80,7 +81,7 @@ class InvalidInput(ToldError, ValueError):
 
 
 class ScopeError(InvalidInput):
-    """At least one of user_id, agent_id, or run_id must be provided"""
+    """At least one of user_id, agent_id, or run_id must be provided"""  # noqa: D415
 
     code = "E101"
 
@@ -95,7 +96,10 @@ class TimeError(InvalidInput):
     """The time cannot be read."""
 
     code = "E103"
-    default_hint = "Use ISO 8601 with an offset, such as 2026-03-01T09:00:00+00:00, or a date such as 2026-03-01."
+    default_hint = (
+        "Use ISO 8601 with an offset, such as 2026-03-01T09:00:00+00:00, or a date such as "
+        "2026-03-01."
+    )
 
 
 class UriError(InvalidInput):
@@ -117,7 +121,7 @@ class ConfigError(InvalidInput):
 
 
 class Unsupported(ToldError):
-    """This build of told does not do that."""
+    """This version of told does not support that."""
 
     code, status = "E110", 501
 
@@ -129,7 +133,7 @@ class NotFoundError(ToldError, LookupError):
 
 
 class Conflict(ToldError):
-    """Somebody else wrote first; read again and retry."""
+    """Another writer committed first; read again and retry."""
 
     code, status = "E300", 409
 
@@ -142,7 +146,7 @@ class IdempotencyConflict(Conflict):
 
 
 class Diverged(Conflict):
-    """The two ledgers share no common continuation."""
+    """The two ledgers have diverged."""
 
     code = "E302"
     default_hint = "Import into an empty store or another account."
@@ -234,19 +238,22 @@ class MediaError(ToldError):
 
 
 class FetchError(MediaError):
-    """What the URL names cannot be fetched."""
+    """The URL cannot be fetched."""
 
     code = "E801"
 
 
 class ReaderMissing(MediaError):
-    """What reads this is not installed."""
+    """The required reader is not installed."""
 
     code, status = "E802", 503
 
 
 def format_rebuild_command(accounts: Sequence[str]) -> str:
-    """What to type so that accounts are put right; what is of none of them, any account's rebuild clears away."""
+    """Return the shell commands that rebuild these accounts.
+
+    Rows without an account are cleared by the rebuild of any account.
+    """
     from shlex import quote
 
     commands = [
@@ -254,5 +261,5 @@ def format_rebuild_command(accounts: Sequence[str]) -> str:
     ] or ["`told rebuild`"]
     remaining = len(accounts) - MAX_NAMED_ACCOUNTS
     return " and ".join(
-        [*commands, *([f"so for {remaining} more accounts"] if remaining > 0 else [])]
+        [*commands, *([f"the same for {remaining} more accounts"] if remaining > 0 else [])]
     )

@@ -1,8 +1,8 @@
-"""One code path, two colours: a step that needs the outside world is a generator, and two drivers run it.
+"""Effects as generators, with one synchronous and one asynchronous driver.
 
-`reply = yield from call(store.head, account)` asks for an effect; `run` performs it and blocks, `arun` performs it
-without blocking the event loop. A port method may be plain or `async def`; each driver copes with both. The driver is
-the one place that knows about threads. asyncio is loaded when it is first needed: most callers never do.
+`reply = yield from call(store.head, account)` requests an effect; `run` performs it and blocks,
+`arun` performs it without blocking the event loop. A port method may be plain or `async def`; both
+drivers accept either. asyncio is imported on first use because most callers never need it.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable,
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar, cast
 
-from told.runtime import at_fork, fast_frozen_init
+from told.runtime import at_fork
 
 if TYPE_CHECKING:
     import asyncio
@@ -22,7 +22,6 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Call:
     """An effect: call this port method with these arguments."""
@@ -34,7 +33,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """An effect: run these flows side by side and give back their results in order."""
+    """An effect: run these flows concurrently and return their results in order."""
 
     flows: tuple[Generator[Any, Any, Any], ...]
 
@@ -46,18 +45,18 @@ Flow: TypeAlias = Generator[Effect, Any, T]
 def call(
     function: Callable[P, T] | Callable[P, Awaitable[T]], *args: P.args, **kwargs: P.kwargs
 ) -> Generator[Effect, Any, T]:
-    """Ask the driver to call a port method."""
+    """Request a call of a port method."""
     reply: T = yield Call(function, args, kwargs)
     return reply
 
 
 def gather_flows(flows: Iterable[Flow[T]]) -> Generator[Effect, Any, Sequence[T]]:
-    """Ask the driver to run flows side by side."""
+    """Request that flows run concurrently."""
     return cast(Sequence[T], (yield Gather(tuple(flows))))
 
 
 def map_reply(reply: Any, transform: Callable[[Any], T]) -> Any:
-    """What becomes of a port's reply: at once, or an awaitable of it where the reply is still to come."""
+    """Apply a function to a port's reply, now or once it is awaited."""
     return _map_awaited(reply, transform) if hasattr(reply, "__await__") else transform(reply)
 
 
@@ -66,7 +65,7 @@ async def _map_awaited(reply: Awaitable[Any], transform: Callable[[Any], T]) -> 
 
 
 def run(flow: Flow[T]) -> T:
-    """Drive a flow in this thread and block until it is done."""
+    """Drive a flow in this thread and block until it returns."""
     reply: Any = None
     error: BaseException | None = None
     try:
@@ -75,7 +74,7 @@ def run(flow: Flow[T]) -> T:
             reply, error = None, None
             try:
                 reply = _perform_effect(effect)
-            except BaseException as raised:  # handed to the flow, which owns its own cleaning up
+            except BaseException as raised:  # raised inside the flow, which cleans up
                 error = raised
     except StopIteration as done:
         result: T = done.value
@@ -108,7 +107,7 @@ async def arun(flow: Flow[T]) -> T:
             reply, error = None, None
             try:
                 reply = await _aperform_effect(effect)
-            except BaseException as raised:  # cancellation too is the flow's to see
+            except BaseException as raised:  # cancellation is raised inside the flow too
                 error = raised
     except StopIteration as done:
         return cast(T, done.value)
@@ -126,19 +125,19 @@ async def _aperform_effect(effect: Effect) -> Any:
 
 
 class _BackgroundLoop:
-    """The event loop that serves `async def` port methods to blocking callers; started at a process's first need."""
+    """The event loop that runs `async def` port methods for synchronous callers."""
 
     def __init__(self) -> None:
         self.renew()
         at_fork(self, in_child="renew")
 
     def renew(self) -> None:
-        """Begin without a loop, as a child process does."""
+        """Drop the loop, as a forked child must."""
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
 
     def run_coroutine(self, coroutine: Coroutine[Any, Any, Any]) -> Any:
-        """Run a coroutine there and block for its result."""
+        """Run a coroutine on the loop and block for its result."""
         import asyncio
 
         return asyncio.run_coroutine_threadsafe(coroutine, self._ensure_loop()).result()

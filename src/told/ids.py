@@ -1,6 +1,7 @@
 """Time-ordered ids, canonical JSON and algorithm-tagged content hashes.
 
-Two values that are equal as JSON have one canonical form, hence one hash. Ids sort by the time they were made.
+Values that are equal as JSON have the same canonical form and therefore the same hash. Ids sort by
+creation time.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _json_encoder = json.JSONEncoder(
 
 
 def _make_json_encoder() -> Callable[[Any, int], Iterable[str]]:
-    """The C encoder made once: `JSONEncoder.encode` makes a new one for every call, at twice the cost of its use."""
+    """Create the C encoder once; `JSONEncoder.encode` creates one on every call."""
     make_encoder: Callable[..., Any] | None = getattr(json.encoder, "c_make_encoder", None)
     if make_encoder is None:
         return lambda value, _: _json_encoder.iterencode(value)
@@ -48,12 +49,12 @@ quote_json: Callable[[str], str] = json.encoder.encode_basestring
 
 
 def canonical_json(value: Any) -> bytes:
-    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8, no NaN."""
+    """Encode a JSON value as canonical bytes: sorted keys, no spaces, UTF-8, no NaN."""
     return encode_utf8(canonical_json_text(value))
 
 
 def canonical_json_text(value: Any) -> str:
-    """The canonical form of a JSON value, as text."""
+    """Encode a JSON value as canonical text."""
     try:
         return "".join(_encode_json(value, 0))
     except (TypeError, ValueError, RecursionError) as error:
@@ -61,7 +62,7 @@ def canonical_json_text(value: Any) -> str:
 
 
 def encode_utf8(text: str) -> bytes:
-    """The bytes of what was written as JSON."""
+    """Encode JSON text as UTF-8, or raise InvalidInput."""
     try:
         return text.encode("utf-8")
     except ValueError as error:
@@ -75,17 +76,17 @@ def _json_error(error: Exception) -> InvalidInput:
 
 
 def hash_content(data: bytes) -> str:
-    """A content hash that names its algorithm."""
+    """Return a content hash prefixed with its algorithm."""
     return f"{HASH_ALGORITHM}:{hashlib.sha256(data).hexdigest()}"
 
 
 def sha256(*parts: bytes) -> bytes:
-    """The raw digest of some bytes."""
+    """Return the raw SHA-256 digest of the concatenated parts."""
     return hashlib.sha256(b"".join(parts)).digest()
 
 
 def hash_text(text: str) -> bytes:
-    """What a text's vector is cached under."""
+    """Return the cache key of a text's embedding."""
     return hashlib.sha256(text.encode()).digest()
 
 
@@ -93,20 +94,26 @@ _TIMESTAMP_MASK = (1 << 48) - 1
 
 
 def uuid7(milliseconds: int, random: bytes) -> str:
-    """A UUID of version 7: 48 bits of time, then 74 of the ten random bytes."""
+    """Format a version 7 UUID from 48 bits of time and 74 of the ten random bytes."""
     random_hex = random.hex()
-    return f"{_uuid7_prefix(milliseconds)}{random_hex[1:4]}-{'89ab'[random[2] >> 4 & 3]}{random_hex[5:8]}-{random_hex[8:20]}"
+    return (
+        f"{_uuid7_prefix(milliseconds)}{random_hex[1:4]}-{'89ab'[random[2] >> 4 & 3]}"
+        f"{random_hex[5:8]}-{random_hex[8:20]}"
+    )
 
 
 @lru_cache(maxsize=16)
 def _uuid7_prefix(milliseconds: int) -> str:
-    """How every id of a millisecond begins."""
+    """Return the prefix shared by all ids of a millisecond."""
     timestamp = f"{milliseconds & _TIMESTAMP_MASK:012x}"
     return f"{timestamp[:8]}-{timestamp[8:]}-7"
 
 
 def uuid7_created_at(id: str) -> int | None:
-    """Microseconds since 1970 at which a UUID of version 7 was made, to the millisecond; None if it is no such id."""
+    """Return the creation time of a version 7 UUID in microseconds, or None for any other id.
+
+    The resolution is one millisecond.
+    """
     if len(id) != 36 or id[14] != "7":
         return None
     try:
@@ -116,25 +123,25 @@ def uuid7_created_at(id: str) -> int | None:
 
 
 def wall_clock_us() -> int:
-    """Microseconds since 1970 by this machine's clock."""
+    """Return the system time in microseconds since 1970."""
     return time.time_ns() // 1000
 
 
 @dataclass(frozen=True, slots=True)
 class IdGenerator:
-    """Where time and randomness come from, so that a test can replay both."""
+    """The source of time and randomness, replaceable in tests."""
 
     clock: Callable[[], int] = wall_clock_us
     entropy: Callable[[int], bytes] = os.urandom
 
     def now(self) -> int:
-        """Microseconds since 1970."""
+        """Return the time in microseconds since 1970."""
         return self.clock()
 
     def new_id(self) -> str:
-        """A fresh time-ordered id."""
+        """Return a new time-ordered id."""
         return uuid7(self.clock() // 1000, self.entropy(10))
 
     def new_salt(self) -> bytes:
-        """Sixteen random bytes."""
+        """Return sixteen random bytes."""
         return self.entropy(16)

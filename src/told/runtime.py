@@ -1,19 +1,16 @@
-"""Frozen values that are quick to make.
-
-A frozen dataclass sets each of its fields through `object.__setattr__`, at ten times the cost of an assignment. While a
-quick one is made it is of an open twin, whose fields are assigned, and it freezes by becoming what it was made as.
-"""
+"""Runtime helpers: fork hooks, cached properties, lazily compiled patterns and user folders."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
 import weakref
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
-from dataclasses import MISSING, Field, fields
-from functools import partial, wraps
+from functools import partial
 from itertools import count
+from pathlib import Path
 from typing import Any, AnyStr, Final, Generic, TypeVar, cast
 
 T = TypeVar("T")
@@ -21,24 +18,33 @@ T = TypeVar("T")
 BEFORE, IN_PARENT, IN_CHILD = "before", "after_in_parent", "after_in_child"
 _HOOK_IDS: Final = count()
 _HOOKS: Final[dict[int, tuple[weakref.ref[Any], Mapping[str, str]]]] = {}
-"""What is called around a fork, in the order in which it came; what nobody has any longer is not in it."""
+"""Registered fork hooks in registration order; hooks of collected objects are removed."""
 
 
 def at_fork(target: object, *, in_child: str, before: str = "", in_parent: str = "") -> None:
-    """Call methods of something, by their names, around every fork, as long as somebody still has it."""
+    """Call methods of an object, by name, around every fork.
+
+    The object is referenced weakly; its hooks disappear with it.
+    """
     hook_id = next(_HOOK_IDS)
     reference = weakref.ref(target, lambda _: _HOOKS.pop(hook_id, None))
     _HOOKS[hook_id] = reference, {BEFORE: before, IN_PARENT: in_parent, IN_CHILD: in_child}
 
 
 def reset_on_fork(lock: T) -> T:
-    """A lock that nobody has in a child process: for what is sound whenever its holder is interrupted."""
+    """Release a lock in a forked child.
+
+    Use it for state that stays valid when its holder is interrupted.
+    """
     at_fork(lock, in_child="_at_fork_reinit")
     return lock
 
 
 def acquire_on_fork(lock: T) -> T:
-    """A lock that every fork waits for: for what is sound only while nobody has it."""
+    """Hold a lock across every fork.
+
+    Use it for state that is valid only while nobody holds the lock.
+    """
     at_fork(lock, before="acquire", in_parent="release", in_child="release")
     return lock
 
@@ -49,9 +55,12 @@ def _list_hooks(moment: str) -> list[Callable[[], Any]]:
 
 
 def _run_hooks(moment: str) -> None:
-    """Call the newest first before a fork and the oldest first after it, each of them whatever another may raise."""
+    """Run the hooks of one moment, each even if another raises.
+
+    Before a fork the newest runs first, after it the oldest.
+    """
     methods = _list_hooks(moment)
-    with ExitStack() as calls:  # which calls what came last first
+    with ExitStack() as calls:  # ExitStack calls the last callback first
         for method in methods if moment == BEFORE else reversed(methods):
             calls.callback(method)
 
@@ -62,11 +71,11 @@ if hasattr(os, "register_at_fork"):
     )
 
 
-class cached_property(Generic[T]):
-    """A property that is worked out once for each object, or by several threads at once if they come together.
+class cached_property(Generic[T]):  # noqa: N801
+    """A property computed once per object; concurrent threads may compute it more than once.
 
-    The one of functools lets only one thread work at a time before Python 3.12, for all objects there are, and a child
-    process forked meanwhile waits for that thread forever.
+    Before Python 3.12, functools.cached_property holds one lock per class, and a child forked
+    meanwhile waits for it forever.
     """
 
     def __init__(self, compute: Callable[[Any], T]) -> None:
@@ -78,12 +87,12 @@ class cached_property(Generic[T]):
 
 
 def lazy_regex(pattern: AnyStr, flags: int = 0) -> re.Pattern[AnyStr]:
-    """The pattern that `re.compile` would give, but not yet."""
+    """Return a pattern that is compiled on first use."""
     return cast("re.Pattern[AnyStr]", _LazyPattern(pattern, flags))
 
 
 class _LazyPattern:
-    """Stands for a pattern; a method that was used once is found as fast as the pattern's own."""
+    """A pattern compiled on first use; used attributes are cached on the instance."""
 
     def __init__(self, pattern: str | bytes, flags: int) -> None:
         self.pattern, self._flags = pattern, flags
@@ -100,67 +109,31 @@ class _LazyPattern:
         return value
 
 
-_CLASS_DESCRIPTOR: Any = object.__dict__["__class__"]
+_UNIX_FOLDERS: Final = {"data": ".local/share", "config": ".config", "cache": ".cache"}
 
 
-def fast_frozen_init(cls: type[T]) -> type[T]:
-    """Let a frozen dataclass with slots be made in a fraction of the time that its own `__init__` takes."""
-    original_init = cls.__init__
+def user_folder(kind: str, environment: Mapping[str, str] | None = None) -> Path:
+    """Return told's folder for the user's "data", "config" or "cache".
 
-    @wraps(original_init)
-    def init_on_first_use(self: T, *args: Any, **kwargs: Any) -> None:
-        cls.__init__ = wraps(original_init)(_compile_init(cls))  # type: ignore[method-assign]
-        cls.__init__(self, *args, **kwargs)
+    `XDG_*_HOME` counts on every system; without it the folder is the usual one of the platform. A
+    folder under `~/.local/share` or `~/.config`, as earlier versions used everywhere, is kept.
+    """
+    environment = os.environ if environment is None else environment
+    if base := environment.get(f"XDG_{kind.upper()}_HOME"):
+        return Path(base) / "told"
+    unix_folder = Path("~", _UNIX_FOLDERS[kind], "told").expanduser()
+    if sys.platform not in ("darwin", "win32") or unix_folder.is_dir():
+        return unix_folder
+    import platformdirs
 
-    cls.__init__ = init_on_first_use  # type: ignore[method-assign, assignment]
-    return cls
-
-
-def _compile_init(cls: type[Any]) -> Callable[..., None]:
-    """The `__init__` of a class, made when it is first needed, for to compile it takes a while."""
-    writable = {
-        "__slots__": (),
-        "__setattr__": object.__setattr__,
-        "__delattr__": object.__delattr__,
-    }
-    twin = type(cls.__name__, (cls,), writable)
-    namespace: dict[str, Any] = {
-        "__twin": twin,
-        "__become": _CLASS_DESCRIPTOR.__set__,
-        "__missing": MISSING,
-    }
-    init_fields = fields(cls)
-    lines = (
-        f"def __init__(self, {', '.join(map(_format_parameter, init_fields))}):",
-        "__kind = self.__class__",
-        "__become(self, __twin)",
-        *map(_format_assignment, init_fields),
-        "self.__class__ = __kind",
-        *(["self.__post_init__()"] if hasattr(cls, "__post_init__") else []),
-    )
-    namespace |= {
-        f"_{field.name}": field.default if _has_no_factory(field) else field.default_factory
-        for field in init_fields
-    }
-    exec("\n  ".join(lines), namespace)
-    init: Callable[..., None] = namespace["__init__"]
-    return init
+    locate = {
+        "data": platformdirs.user_data_path,
+        "config": platformdirs.user_config_path,
+        "cache": platformdirs.user_cache_path,
+    }[kind]
+    return locate("told", appauthor=False)
 
 
-def _has_no_factory(field: Field[Any]) -> bool:
-    return field.default_factory is MISSING
-
-
-def _format_parameter(field: Field[Any]) -> str:
-    if _has_no_factory(field):
-        return field.name if field.default is MISSING else f"{field.name}=_{field.name}"
-    return f"{field.name}=__missing"
-
-
-def _format_assignment(field: Field[Any]) -> str:
-    value = (
-        field.name
-        if _has_no_factory(field)
-        else f"_{field.name}() if {field.name} is __missing else {field.name}"
-    )
-    return f"self.{field.name} = {value}"
+def config_folders(environment: Mapping[str, str] | None = None) -> tuple[Path, Path]:
+    """Return the configuration folders: the project's, then the user's."""
+    return Path(".told"), user_folder("config", environment)

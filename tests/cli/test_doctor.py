@@ -113,7 +113,7 @@ def test_an_unknown_setting_in_the_environment_is_pointed_out(examine):
 
 def test_a_zone_that_is_none_is_a_failure(examine):
     found = examine(zone="Mars/Base")["configuration"]
-    assert (found.state, found.detail) == ("fail", "zone: 'Mars/Base' is no time zone.")
+    assert (found.state, found.detail) == ("fail", "zone: 'Mars/Base' is not a time zone.")
 
 
 def test_a_folder_in_the_place_of_a_file_is_named_and_its_permissions_are_left_alone(

@@ -137,7 +137,7 @@ def test_many_accounts_are_counted_and_a_few_named(tmp_path):
     with Memory(url(path), embedder="none", account="a0") as memory:
         (problem,) = memory.verify()["index_problems"]
     assert problem.count("--account") == 3
-    assert problem.endswith("and so for 2 more accounts")
+    assert problem.endswith("and the same for 2 more accounts")
 
 
 def test_an_account_whose_name_is_damaged_cannot_be_named(file):

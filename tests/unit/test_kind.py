@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import told.model
 from told.errors import ConfigError, InvalidInput
 from told.ids import canonical_json
+from told.model import kind as kind_module
 from told.model.kind import (
     Eviction,
     Field,
@@ -621,7 +621,7 @@ def test_a_file_that_is_not_utf8_is_an_error_of_ours(tmp_path):
 
 
 def test_a_folder_without_kinds_is_refused(tmp_path):
-    with pytest.raises(ConfigError, match="holds no kind"):
+    with pytest.raises(ConfigError, match="contains no kinds"):
         load_ontology(tmp_path)
 
 
@@ -632,7 +632,31 @@ def test_two_files_of_one_kind_are_refused(write, tmp_path):
         load_ontology(tmp_path)
 
 
+KINDS_FOLDER = Path(kind_module.__file__).with_name("kinds")
+
+
 def test_the_kinds_that_come_with_told_are_those_of_their_files():
-    assert load_builtin_ontology() == load_ontology(Path(told.model.__file__).with_name("kinds")), (
-        "run `make docs`"
-    )
+    assert load_builtin_ontology() == load_ontology(KINDS_FOLDER)
+
+
+def test_built_in_kinds_are_parsed_once_and_then_read_from_the_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    first = load_builtin_ontology.__wrapped__()
+    assert [file.suffix for file in (tmp_path / "told").iterdir()] == [".json"]
+    monkeypatch.setattr(kind_module, "parse_unique_yaml", None)
+    assert load_builtin_ontology.__wrapped__() == first
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "\xff"])
+def test_a_broken_cache_of_kinds_is_ignored(monkeypatch, tmp_path, content):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    load_builtin_ontology.__wrapped__()
+    (file,) = (tmp_path / "told").iterdir()
+    file.write_bytes(content.encode("latin-1"))
+    assert load_builtin_ontology.__wrapped__() == load_ontology(KINDS_FOLDER)
+
+
+def test_kinds_need_no_cache_folder(monkeypatch, tmp_path):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert load_builtin_ontology.__wrapped__() == load_ontology(KINDS_FOLDER)

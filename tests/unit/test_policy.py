@@ -380,7 +380,7 @@ def test_a_purpose_must_be_known():
 
 @pytest.mark.parametrize("name", ["", " ", "a+b"])
 def test_a_policy_needs_a_name_that_combinations_can_hold(name):
-    with pytest.raises(InvalidInput, match="cannot be called"):
+    with pytest.raises(InvalidInput, match="is not a valid policy name"):
         Policy(name, PolicyKind.PRIVATE)
 
 

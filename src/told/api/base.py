@@ -108,9 +108,13 @@ class BaseMemory:
             opened_store.close()
             raise
         access_log = AccessBuffer(
-            resolved.recalls_kept, resolved.reconsolidate_window, enqueue=resolved.reconsolidate
+            resolved.maintenance.recalls_kept,
+            resolved.maintenance.reconsolidate_window,
+            enqueue=resolved.reconsolidate,
         )
-        hot_buffers = HotBuffers(resolved.hot_size, resolved.access_flush, access_log)
+        hot_buffers = HotBuffers(
+            resolved.ranking.hot_size, resolved.maintenance.access_flush, access_log
+        )
         self._engine: Engine | None = Engine(
             opened_store,
             resolved,
@@ -124,7 +128,7 @@ class BaseMemory:
             readers,
         )
         self._worker = BackgroundWorker(self._catch_up)
-        self._sweeper = BackgroundWorker(self._sweep, resolved.sweep_seconds)
+        self._sweeper = BackgroundWorker(self._sweep, resolved.maintenance.sweep_seconds)
         self._judges_importance = resolved.judge and extraction.llm is not None
         if extraction.is_remote or self._judges_importance:
             self._worker.wake()
@@ -242,7 +246,7 @@ def _build_extraction(
 ) -> ExtractionConfig:
     """Build the extraction config with metered models."""
     all_kinds, usable_kinds = kinds.resolve_ontology(ontology, settings)
-    echoes = EchoFilter(settings.echo_lines)
+    echoes = EchoFilter(settings.ingestion.echo_lines)
     _check_prompts(prompts)
     vault = load_plugin(VAULT_GROUP, "keyed")() if settings.secrets == "encrypt" else None
     metered_llms = [

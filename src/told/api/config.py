@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from told.errors import ConfigError
-from told.settings import SETTING_FIELDS
+from told.settings import PROFILES, SETTING_FIELDS
 from told.text.tokens import format_value
 
 IGNORED_KEYS = frozenset({"version", "history_db_path"})
@@ -43,7 +43,7 @@ def parse_config(config: Mapping[str, Any]) -> dict[str, Any]:
             _reject_unsupported(name, value)
         elif name == "reranker":
             arguments["reranker"] = _parse_reranker(value)
-        elif name in SETTING_FIELDS:
+        elif name in SETTING_FIELDS or name in PROFILES:
             arguments[name] = value
         elif name not in IGNORED_KEYS and not (name in KEY_HINTS and value is None):
             hint = KEY_HINTS.get(name, "See the reference of Memory.from_config.")

@@ -13,6 +13,7 @@ from told.ingest.types import CONCEPT
 from told.model import kind
 from told.model.fact import Fact
 from told.model.kind import Kind, Ontology, load_builtin_ontology, load_kind, load_ontology
+from told.runtime import config_folders
 from told.settings import Settings
 
 DEFAULT_KIND = "memory"
@@ -35,9 +36,8 @@ def find_kinds_folder(settings: Settings) -> Path:
     """Return the folder of kind files: the setting `kinds`, `.told/kinds`, or the user's config."""
     if settings.kinds:
         return Path(settings.kinds).expanduser()
-    local_folder = Path(".told/kinds")
-    config_home = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config")
-    return local_folder if local_folder.is_dir() else config_home / "told" / "kinds"
+    local_folder, user_folder = (folder / "kinds" for folder in config_folders())
+    return local_folder if local_folder.is_dir() else user_folder
 
 
 def resolve_ontology(given: Any, settings: Settings) -> tuple[Ontology, Ontology]:

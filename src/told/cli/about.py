@@ -55,13 +55,14 @@ def where(shell: Shell) -> None:
     import os
 
     from told.cli import models, views
-    from told.settings import find_config_file, get_data_folder, resolve_store_url
+    from told.runtime import user_folder
+    from told.settings import find_config_file, resolve_store_url
 
     config = find_config_file(os.environ)
     places = {
         "store": resolve_store_url(shell.load_settings().settings),
         "config": None if config is None else str(config.absolute()),
-        "data": str(get_data_folder()),
+        "data": str(user_folder("data")),
         "models": str(models.load_provider().registry.home()),
     }
     shell.show_result(

@@ -331,7 +331,7 @@ def run(
     with shell.open_with_llm() as memory:
         shell.show_result(memory.reflect(limit=limit), _render_outcome)
         while watch:
-            time.sleep(memory.engine.settings.reconsolidate_poll)
+            time.sleep(memory.engine.settings.maintenance.reconsolidate_poll)
             result = memory.reflect(limit=limit)
             if result["tasks"] or result["failed"]:
                 shell.show_result(result, _render_outcome)

@@ -394,7 +394,7 @@ def record_identity_edges(ctx: WriteContext, scope: Scope) -> Flow[list[Identity
             for edge in new_edges
         ]
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 def _embed_names(

@@ -174,7 +174,7 @@ class ModelCurator:
             for number, extracted in enumerate(claims)
             if _should_ask_model(state, extracted.claim)
         ]
-        nearest = NearestMemories(self.store, self.embedder, self.settings.curate_near)
+        nearest = NearestMemories(self.store, self.embedder, self.settings.ingestion.curate_near)
         nearest_facts = yield from nearest.find_nearest(
             inputs, [claims[number].claim.text for number in asked_numbers]
         )
@@ -183,9 +183,9 @@ class ModelCurator:
         for rows in _group_by_source(
             _build_row(inputs, number, claims[number], facts) for number, facts in numbered_facts
         ):
-            for start in range(0, len(rows), self.settings.curate_batch):
+            for start in range(0, len(rows), self.settings.ingestion.curate_batch):
                 yield from self._ask_model(
-                    curation_reply, rows[start : start + self.settings.curate_batch]
+                    curation_reply, rows[start : start + self.settings.ingestion.curate_batch]
                 )
         touched: set[str] = set()
         for number, extracted in enumerate(claims):

@@ -54,7 +54,7 @@ def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]
             return Receipt()
         return (yield from commit_plan(ctx, next(iter(retracted.values())).scope, plan))
 
-    receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    receipt = yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide)
     return (yield from embed_after_commit(ctx.store, ctx.embedder, account, receipt, ctx.settings))
 
 

@@ -370,7 +370,7 @@ class Engine(EngineContext):
         if self.extraction.llm is None:
             return queue.DrainResult({})
         handler = apply_claims.make_job_handler(self.write_context)
-        attempts, mutex = self.settings.consumer_attempts, self.extraction.mutex
+        attempts, mutex = self.settings.maintenance.consumer_attempts, self.extraction.mutex
         return (yield from queue.drain_queue(self.store, self.account, handler, attempts, mutex))
 
     @requires_action(Action.READ_METADATA)
@@ -403,7 +403,7 @@ class Engine(EngineContext):
         chosen, ctx = parse_fault_ids(ids), self.write_context
         yield from requests.select_fault_ids(self.store, self.account, chosen)
         handler = apply_claims.make_job_handler(ctx)
-        attempts, mutex = self.settings.consumer_attempts, self.extraction.mutex
+        attempts, mutex = self.settings.maintenance.consumer_attempts, self.extraction.mutex
         mended, left = yield from queue.retry_faults(
             self.store, self.account, handler, chosen, attempts, mutex
         )
@@ -490,7 +490,7 @@ class Engine(EngineContext):
         why, weight = requests.parse_review_reason(reason), requests.parse_priority(priority)
         fact = yield from self._require_fact(memory_id, ids)
         task = ReviewTask(fact.id, why, weight, self.store.mint.now())
-        window = self.settings.reconsolidate_window * SECOND_US
+        window = self.settings.maintenance.reconsolidate_window * SECOND_US
         batch = AccessBatch(tasks=[task], window=window)
         added = yield from call(self.store.record_accesses, self.account, batch)
         return memory_id, bool(added)
@@ -716,7 +716,7 @@ class Engine(EngineContext):
         if chosen is None:
             hint = "Run `told models install`, or pass embedder=."
             raise Unsupported("There is no embedder to reindex with.", hint=hint)
-        attempts = self.settings.conflict_retries
+        attempts = self.settings.ingestion.conflict_retries
         outcome = yield from catch_failure(embedding.reindex(self.store, chosen, attempts))
         return embedding.unwrap_embedding(chosen.model, outcome), chosen
 

@@ -260,7 +260,7 @@ def parse_search_request(
         now=request.parse_reference_date(reference_date, fact_query.as_of, ctx.settings),
         min_score=request.parse_min_score(threshold, min_score),
         rerank=parse_flag(rerank, "rerank"),
-        deep=limit > ctx.settings.depth,
+        deep=limit > ctx.settings.ranking.depth,
         belief=side,
         lens=name_lens,
     )

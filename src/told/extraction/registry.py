@@ -146,8 +146,8 @@ def _build_closed(
         local,
         reader or read_nothing,
         GroundingOptions(strict=settings.grounding == "strict"),
-        settings.extract_replies,
-        settings.extract_items,
+        settings.ingestion.extract_replies,
+        settings.ingestion.extract_items,
     )
 
 
@@ -165,7 +165,7 @@ def _build_react(
     return ReactExtractor(
         _require_tools(_require_llm(llm, "react")),
         memory_reader,
-        settings.extract_rounds,
+        settings.ingestion.extract_rounds,
         reader or read_nothing,
         GroundingOptions(strict=settings.grounding == "strict"),
     )
@@ -176,7 +176,7 @@ def _build_graph(llm: LLM | None, settings: Settings, local: Extractor) -> Extra
 
     if llm is None:
         return LocalGraphExtractor(local)
-    return GraphExtractor(llm, settings.extract_items)
+    return GraphExtractor(llm, settings.ingestion.extract_items)
 
 
 def _build_facts(llm: LLM | None, settings: Settings, reader: SentenceReader | None) -> Extractor:
@@ -187,7 +187,7 @@ def _build_facts(llm: LLM | None, settings: Settings, reader: SentenceReader | N
         _require_llm(llm, "facts"),
         reader or read_nothing,
         GroundingOptions(strict=settings.grounding == "strict"),
-        settings.extract_items,
+        settings.ingestion.extract_items,
     )
 
 
@@ -200,11 +200,11 @@ def _build_apertures(
     return ApertureExtractor(
         _require_llm(llm, name),
         SINGLE if name == "apertures" else name,
-        settings.extract_passes,
-        settings.extract_prior,
+        settings.ingestion.extract_passes,
+        settings.ingestion.extract_prior,
         reader or read_nothing,
         GroundingOptions(strict=settings.grounding == "strict"),
-        settings.extract_items,
+        settings.ingestion.extract_items,
     )
 
 

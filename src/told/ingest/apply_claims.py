@@ -262,7 +262,9 @@ def make_job_handler(ctx: WriteContext) -> JobHandler:
             receipt = yield from commit_plan(ctx, job.scope, plan, head_seq, step=step)
             return receipt, plan
 
-        receipt, plan = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+        receipt, plan = yield from retry_on_conflict(
+            ctx.settings.ingestion.conflict_retries, decide
+        )
         return ExtractionOutcome(
             receipt.events,
             (*result.warnings, *receipt.warnings),
@@ -423,7 +425,7 @@ def upsert_value(
         plan = _plan_update(_ConceptUpdate(ctx, scope, statement, head.seq), rules, beliefs)
         return (yield from commit_plan(ctx, scope, plan, head.seq))
 
-    receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    receipt = yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide)
     return (
         yield from embed_after_commit(ctx.store, ctx.embedder, scope.account, receipt, ctx.settings)
     )
@@ -472,7 +474,7 @@ def _make_room(
 
 def record_turns(ctx: WriteContext, scope: Scope, turns: int, tokens: int | None) -> Flow[Receipt]:
     """Advance the turn clock by some turns, with `turn_tokens` each unless `tokens` is given."""
-    size = turns * ctx.settings.turn_tokens if tokens is None else tokens
+    size = turns * ctx.settings.maintenance.turn_tokens if tokens is None else tokens
     evidence = Evidence(
         "",
         "system",

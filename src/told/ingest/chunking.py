@@ -152,12 +152,12 @@ def find_topic_starts(turns: Sequence[InputTurn], settings: Settings) -> tuple[i
     shifts = (
         position
         for position in range(1, len(turns))
-        if _is_valley(similarities, position, settings.topic_shift)
+        if _is_valley(similarities, position, settings.ingestion.topic_shift)
     )
     pauses = (
         position
         for position, pair in enumerate(pairwise(turns), 1)
-        if _is_pause(*pair, settings.pause_minutes)
+        if _is_pause(*pair, settings.ingestion.pause_minutes)
     )
     return tuple(sorted({0, *shifts, *pauses}))
 

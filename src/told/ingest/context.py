@@ -34,7 +34,6 @@ from told.ports import (
     Vault,
     Vector,
 )
-from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.echo import EchoFilter
 from told.text.tokens import format_value
@@ -42,7 +41,6 @@ from told.text.tokens import format_value
 VERBATIM, LOCAL, FACTS, CLOSED, CURATE = "verbatim", "local", "facts", "closed", "curate"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionOptions:
     """Extraction options of a write: extractor, prompt, given facts, and whether it is deferred."""
@@ -180,7 +178,6 @@ FACT_KEY = "fact"
 """Key of a skipped row for the text that was not stored."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """The dependencies of a write."""

@@ -59,7 +59,7 @@ def update_memory(
         plan = WritePlan([draft], [ThreadAt(thread, fact.seq)], [event])
         return (yield from commit_plan(ctx, fact.scope, plan))
 
-    receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    receipt = yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide)
     return (yield from embed_after_commit(ctx.store, ctx.embedder, account, receipt, ctx.settings))
 
 
@@ -112,7 +112,7 @@ def retract_memory(
         fact = yield from require_fact(ctx.store, account, thread, scope)
         return (yield from _commit_retractions(ctx, account, [fact], why))
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 def retract_all(ctx: WriteContext, query: FactQuery, why: str) -> Flow[Receipt]:
@@ -126,7 +126,7 @@ def retract_all(ctx: WriteContext, query: FactQuery, why: str) -> Flow[Receipt]:
             else Receipt()
         )
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 def _commit_retractions(
@@ -154,7 +154,7 @@ def link_memories(ctx: WriteContext, scope: Scope, new_link: Linked) -> Flow[Rec
         )
         return Receipt((Event("LINK", new_link.dst),), tx=entries[0].tx)
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 ACCEPTED, REJECTED, PLAIN_KIND = "accepted", "rejected", "memory"
@@ -186,7 +186,7 @@ def review_quarantined(
             )
         return (yield from commit_plan(ctx, fact.scope, plan))
 
-    receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    receipt = yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide)
     return (yield from embed_after_commit(ctx.store, ctx.embedder, account, receipt, ctx.settings))
 
 

@@ -131,7 +131,9 @@ def make_embedding_consumer(
 
     def load_batch() -> Flow[JobBatch[Sequence[Entry]] | None]:
         after = yield from call(store.get_cursor, account, name)
-        entries = yield from call(store.scan_entries, account, after, settings.consumer_batch)
+        entries = yield from call(
+            store.scan_entries, account, after, settings.maintenance.consumer_batch
+        )
         return JobBatch([Job(entries)], {name: entries[-1].seq}) if entries else None
 
     def embed_entries(entries: Sequence[Entry], _: CursorStep | None) -> Flow[int]:
@@ -153,7 +155,7 @@ def make_embedding_consumer(
         process=embed_entries,
         is_intact=is_in_ledger,
         split=lambda entries: [Job([entry], seqs=(entry.seq,)) for entry in entries],
-        attempts=settings.consumer_attempts,
+        attempts=settings.maintenance.consumer_attempts,
     )
 
 
@@ -258,7 +260,7 @@ def find_near_duplicate(
         return None
     index_result = yield from _search_nearest(store, _build_index_query(scope, new_text, now))
     candidates = sorted(
-        _select_candidates(index_result, settings.near_duplicate),
+        _select_candidates(index_result, settings.ingestion.near_duplicate),
         key=lambda candidate: -(candidate.cosine or 0.0),
     )
     versions = yield from call(
@@ -276,7 +278,7 @@ def find_near_duplicate(
         ):
             continue
         cosine = None if fact.after else cosines[seq]
-        if (cosine is None or cosine >= settings.near_duplicate) and is_same_statement(
+        if (cosine is None or cosine >= settings.ingestion.near_duplicate) and is_same_statement(
             new_text, fact
         ):
             return fact

@@ -14,7 +14,7 @@ from told.errors import ConfigError, InvalidInput
 from told.ingest.messages import SILENT_ROLES, InputTurn, ParsedMessages, get_own_words
 from told.model.entry import Evidence
 from told.ports import Vault
-from told.runtime import fast_frozen_init, lazy_regex
+from told.runtime import lazy_regex
 from told.settings import Settings
 from told.text import noise, secrets
 from told.text.echo import OWN_CHARS_KEY, EchoFilter, OwnText
@@ -32,7 +32,6 @@ ECHO_WARNING = "Text that told itself had put into the prompt was ignored."
 GateOutcome = Literal["keep", "skip", "refuse"]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class GateDecision:
     """The decision on a turn: keep, skip (evidence only) or refuse (not even that).
@@ -53,7 +52,6 @@ class GateDecision:
         return self.partial_text or OwnText.from_text(self.turn.evidence.content)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class GateResult:
     """The decisions on the turns to commit, and receipt rows for the others."""
@@ -136,9 +134,9 @@ def _find_skip_reason(turn: InputTurn, text: str, settings: Settings) -> str:
 
 
 def _find_noise_reason(text: str, settings: Settings) -> str:
-    if len(text) > settings.gate_most:
+    if len(text) > settings.ingestion.gate_most:
         return "too long"
-    if noise.is_short(text, settings.gate_least):
+    if noise.is_short(text, settings.ingestion.gate_least):
         return "too short"
     if noise.is_filler(text):
         return "nothing but filler words"

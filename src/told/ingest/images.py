@@ -27,7 +27,6 @@ from told.ingest.messages import InputTurn, ParsedMessages, get_own_words
 from told.ledger.consumer import Failure, catch_failure
 from told.model.entry import BLOBS_KEY, Blob
 from told.ports import ImageReader
-from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.echo import OWN_CHARS_KEY
 from told.text.tokens import make_snippet, strip_unstorable
@@ -53,7 +52,6 @@ class ImageReading:
     problems: tuple[str, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ImageContext:
     """The dependencies for reading images."""
@@ -114,7 +112,7 @@ def read_image(image: Image, image_ctx: ImageContext) -> Flow[ImageReading]:
     image_header = read_image_header(data)
     if image_header is None:
         return _make_unread(image, UNKNOWN_FORMAT)
-    if image_header.pixels > (max_pixels := image_ctx.settings.pixel_limit):
+    if image_header.pixels > (max_pixels := image_ctx.settings.ingestion.pixel_limit):
         return _make_unread(
             image,
             f"it has {image_header.pixels:,} pixels; the limit is {max_pixels:,}",

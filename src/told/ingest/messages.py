@@ -12,7 +12,6 @@ from told.ids import canonical_json
 from told.ingest.image_parts import Image, is_image, parse_image
 from told.model.entry import Blob, Evidence
 from told.model.fact import PASSAGE_CHARS, Fact
-from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.dates import ALWAYS, Interval, parse_interval
 from told.text.echo import IMAGE_MARK, OWN_CHARS_KEY, OwnText, find_image_text_start
@@ -32,7 +31,6 @@ MAX_DEPTH = 16
 """Maximum nesting depth of metadata."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class InputTurn:
     """A message as evidence, with the metadata to attach to the memories made from it."""
@@ -43,7 +41,6 @@ class InputTurn:
     images: tuple[Image, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ParsedMessages:
     """The parsed and validated messages of an add.
@@ -281,7 +278,6 @@ OWN_SPANS_KEY: Final = "heard"
 """Evidence metadata with the spans of the speaker's own words, if not the whole text."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class TurnSegment:
     """A part of a turn as extractors see it, with its position in the turn."""

@@ -124,7 +124,7 @@ class EvidencePlanner:
         """Plan a thread for a turn, or a new version of one that expired."""
         after = None
         if preceding is not None and messages.is_reply(
-            turn.evidence, preceding, self.ctx.settings.pause_minutes
+            turn.evidence, preceding, self.ctx.settings.ingestion.pause_minutes
         ):
             after = preceding.thread
             self.plan.preceding_texts[after] = preceding.passage

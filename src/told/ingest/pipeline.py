@@ -51,7 +51,6 @@ from told.model.kind import Kind, WriteMode
 from told.model.query import Event, Receipt
 from told.model.scope import Scope
 from told.ports import ExistingState, IdempotencyRecord, Store, Vector
-from told.runtime import fast_frozen_init
 from told.text.tokens import md5_hex, normalise_text
 
 
@@ -107,7 +106,6 @@ PENDING, FAILED, DONE = "pending", "failed", "done"
 NO_RESULT = ExtractionResult()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class WriteRequest:
     """A validated add: scope, gate decisions and extraction options."""
@@ -264,7 +262,6 @@ def _build_input(
     )
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class TurnKeys:
     """The hashes and indexed texts by which turns are looked up in the store."""
@@ -329,7 +326,7 @@ def _commit_evidence(
         receipt = yield from commit_plan(ctx, scope, plan, existing.read_seq, key, request.skipped)
         return receipt, plan
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 def _plan_turns(
@@ -484,7 +481,7 @@ def _extract_now(
     ctx: WriteContext, request: WriteRequest, plan: WritePlan, receipt: Receipt
 ) -> Flow[Receipt]:
     """Run the extraction queue now; failures become warnings and stay queued."""
-    account, retries = request.scope.account, ctx.settings.consumer_attempts
+    account, retries = request.scope.account, ctx.settings.maintenance.consumer_attempts
     if not (
         yield from queue.is_threshold_reached(
             ctx.store, account, ctx.settings.extract_threshold, request.scope

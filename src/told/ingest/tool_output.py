@@ -51,7 +51,8 @@ class OutputRow(NamedTuple):
 
 def is_large(text: str, settings: Settings) -> bool:
     """Return True if an output is long enough to be shortened."""
-    return len(text) >= settings.tool_chars or text.count("\n") + 1 >= settings.tool_lines
+    limits = settings.ingestion
+    return len(text) >= limits.tool_chars or text.count("\n") + 1 >= limits.tool_lines
 
 
 def compress_output(text: str, uri: str, *, keep: int = DEFAULT_KEEP_CHARS) -> CompressedOutput:
@@ -225,7 +226,7 @@ def keep_output(
         )
         return ToolOutput(screened, (yield from _add_evidence(ctx, scope, parsed)))
     blob = Blob.from_bytes(screened.encode(), PLAIN_TEXT)
-    compressed = compress_output(screened, blob.hash, keep=ctx.settings.tool_keep)
+    compressed = compress_output(screened, blob.hash, keep=ctx.settings.ingestion.tool_keep)
     properties = dict(compressed.properties)
     evidence = Evidence(
         compressed.shown_text, "tool", tool, source=source, meta={BLOBS_KEY: [blob.hash]}

@@ -13,7 +13,6 @@ from told.model.fact import Fact
 from told.model.kind import Ontology, load_builtin_ontology
 from told.model.scope import Scope
 from told.ports import Usage
-from told.runtime import fast_frozen_init
 
 QUARANTINED = "quarantined"
 """Modality of a claim waiting for review; only reviews show it."""
@@ -23,7 +22,6 @@ CONCEPT = "concept"
 """Metadata key of a quarantined claim for the undeclared kind it would have had."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionInput:
     """The input of an extractor: turns in order, the write time, and the scope.
@@ -42,7 +40,6 @@ class ExtractionInput:
     facts: tuple[Any, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractedClaim:
     """A claim and the index of its turn; its span refers to that turn's content."""
@@ -81,7 +78,6 @@ class RejectedClaim:
     claim: Claim | None = None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExtractionResult:
     """The result of an extractor; `unreadable_replies` holds raw replies that failed to parse."""
@@ -110,7 +106,6 @@ class Extractor(Protocol):
         """Extract claims, entities and relations; raise if the model is unavailable."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Decision:
     """The outcome of a claim: ADD, UPDATE, DELETE or NONE.

@@ -48,7 +48,11 @@ def read_clocks(
         store.tick_totals, scope, seqs, PACE_WINDOW if with_pace else 0
     )
     return ClockReadings.from_counts(
-        counts, as_of.at, recent, turn_events=settings.turn_events, turn_tokens=settings.turn_tokens
+        counts,
+        as_of.at,
+        recent,
+        turn_events=settings.maintenance.turn_events,
+        turn_tokens=settings.maintenance.turn_tokens,
     )
 
 
@@ -191,7 +195,14 @@ def build_beliefs(
         store, account, [mentions[fact.seq][-1].evidence or "" for fact in facts]
     )
     return [
-        _build_belief(fact, rules, clock_readings, mentions[fact.seq], quotes, settings.turn_events)
+        _build_belief(
+            fact,
+            rules,
+            clock_readings,
+            mentions[fact.seq],
+            quotes,
+            settings.maintenance.turn_events,
+        )
         for fact in facts
     ]
 

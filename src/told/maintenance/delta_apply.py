@@ -149,12 +149,12 @@ def apply_operations(
         tasks[:] = state.tasks
         return DeltaResult((yield from commit_plan(ctx, Scope(account), state.plan)), applied)
 
-    result = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    result = yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide)
     receipt = yield from embed_after_commit(
         ctx.store, ctx.embedder, account, result.receipt, ctx.settings
     )
     if tasks:
-        window = ctx.settings.reconsolidate_window * SECOND_US
+        window = ctx.settings.maintenance.reconsolidate_window * SECOND_US
         batch = AccessBatch(tasks=tasks, window=window)
         queued = yield from catch_failure(call(ctx.store.record_accesses, account, batch))
         if isinstance(queued, Failure):

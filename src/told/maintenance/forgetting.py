@@ -74,7 +74,11 @@ def _retract_faded(
             )
         return forgotten
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide)) if threads else ()
+    return (
+        (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
+        if threads
+        else ()
+    )
 
 
 def _build_batch(account: str, facts: Sequence[Fact], head_seq: int) -> Batch:

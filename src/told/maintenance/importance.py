@@ -130,7 +130,7 @@ def make_judge_consumer(
         name=CONSUMER,
         load_batch=partial(_load_questions, ctx, account, scopes, full_only=full_only),
         process=partial(_judge_batch, ctx),
-        attempts=ctx.settings.consumer_attempts,
+        attempts=ctx.settings.maintenance.consumer_attempts,
         mutex=ctx.extraction.mutex,
     )
 
@@ -179,7 +179,7 @@ def _load_questions(
     after = yield from _load_start_cursor(ctx.store, account, scopes)
     backlog = yield from _load_backlog(ctx.store, account, scopes, after)
     questions = backlog.build_questions(
-        ctx.settings.judge_batch, full_only=full_only and not backlog.has_more
+        ctx.settings.maintenance.judge_batch, full_only=full_only and not backlog.has_more
     )
     names = [CONSUMER] if scopes is None else [get_cursor_name(CONSUMER, scope) for scope in scopes]
     cursors = dict.fromkeys(names, backlog.compute_cursor(questions))
@@ -261,7 +261,7 @@ def _judge_batch(ctx: WriteContext, turns: Turns, step: CursorStep | None) -> Fl
         yield from commit_plan(ctx, turns[0].scope, plan, step=step)
         return JudgeResult(score_count, restored)
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 def _use_current_text(turn: UnjudgedTurn, fact: Fact) -> UnjudgedTurn:
@@ -403,7 +403,7 @@ def _plan_scores(
         count += 1
         if (
             restore_draft is not None
-            and resolve_importance(fact, score) >= ctx.settings.keep_importance
+            and resolve_importance(fact, score) >= ctx.settings.maintenance.keep_importance
         ):
             plan.drafts.append(restore_draft)
             restored += 1
@@ -427,7 +427,7 @@ def _load_job_at(ctx: WriteContext, account: str, seq: int) -> Flow[Job[Turns] |
     entries = yield from call(ctx.store.scan_entries, account, seq - 1, PAGE)
     candidates = list(_parse_turns(entries))
     turns = [turn for turn in candidates if turn.scope == candidates[0].scope]
-    turns = turns[: ctx.settings.judge_batch]
+    turns = turns[: ctx.settings.maintenance.judge_batch]
     if not turns or turns[0].seq != seq:
         return None
     return Job(turns, seqs=[turn.seq for turn in turns])

@@ -72,11 +72,11 @@ class ReconsolidationResult:
 def reconsolidate(ctx: WriteContext, account: str, limit: int) -> Flow[ReconsolidationResult]:
     """Review at most `limit` due memories, the most urgent first."""
     remaining = limit
-    lease = ctx.settings.reconsolidate_lease * SECOND_US
+    lease = ctx.settings.maintenance.reconsolidate_lease * SECOND_US
 
     def lease_tasks() -> Flow[JobBatch[ReviewTask] | None]:
         nonlocal remaining
-        batch_size = min(ctx.settings.reconsolidate_batch, remaining)
+        batch_size = min(ctx.settings.maintenance.reconsolidate_batch, remaining)
         if batch_size <= 0:
             return None
         now = ctx.id_generator.now()
@@ -93,7 +93,7 @@ def reconsolidate(ctx: WriteContext, account: str, limit: int) -> Flow[Reconsoli
         load_batch=lease_tasks,
         process=partial(_review_task, ctx, account),
         find_fault_seq=find_fault_seq,
-        attempts=ctx.settings.consumer_attempts,
+        attempts=ctx.settings.maintenance.consumer_attempts,
     )
     run = yield from drain(ctx.store, account, reviewer)
     return sum((_to_task_result(*outcome) for outcome in run.outcomes), ReconsolidationResult())

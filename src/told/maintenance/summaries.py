@@ -76,7 +76,7 @@ def _make_summary_consumer(
         name=SUMMARY_STAGE,
         load_batch=load_batch,
         process=partial(_write_summary, ctx),
-        attempts=ctx.settings.consumer_attempts,
+        attempts=ctx.settings.maintenance.consumer_attempts,
         skips_permanent=False,
         keeps_replies=False,
         mutex=ctx.extraction.mutex,
@@ -87,13 +87,15 @@ def _load_long_turn(ctx: WriteContext, scope: Scope, end: int) -> Flow[JobBatch[
     """Return the next long turn without a summary before a position, if the next page has one."""
     store, account, name = ctx.store, scope.account, get_cursor_name(SUMMARY_STAGE, scope)
     before = yield from call(store.get_cursor, account, name)
-    turns = yield from call(store.list_turns, scope, before, end + 1, ctx.settings.consumer_batch)
+    turns = yield from call(
+        store.list_turns, scope, before, end + 1, ctx.settings.maintenance.consumer_batch
+    )
     if not turns:
         return None
     facts = [turn.fact for turn in turns]
     retracted = yield from find_retracted_turns(store, account, facts)
     for seq, turn in turns:
-        if turn.id not in retracted and len(turn.text) > ctx.settings.summary_chars:
+        if turn.id not in retracted and len(turn.text) > ctx.settings.maintenance.summary_chars:
             if (yield from load_summaries(store, account, [turn])):
                 return JobBatch(cursors={name: seq})
             return JobBatch([Job(turn, CursorStep(name, before, seq), (turn.seq,))])
@@ -105,7 +107,7 @@ def _write_summary(ctx: WriteContext, turn: Fact, step: CursorStep | None) -> Fl
     llm = ctx.extraction.background_llm
     if llm is None:
         raise LLMError("No language model is configured.")
-    text = yield from _ask_for_summary(llm, turn, ctx.settings.summary_chars)
+    text = yield from _ask_for_summary(llm, turn, ctx.settings.maintenance.summary_chars)
     link = Linked(turn.evidence or turn.id, SUMMARY, turn.id, meta={"text": text})
     guards: list[Guard] = [ThreadAt(turn.id, turn.seq), EntryIntact(turn.seq)]
     try:
@@ -177,12 +179,19 @@ def get_said_at(turn: Fact) -> int:
 def file_exchanges(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flow[int]:
     """File every cold exchange outside the tail, or all of them with `force`; return the count."""
     settings, now = ctx.settings, ctx.id_generator.now()
-    end = NEVER if force else (yield from find_tail_start(ctx.store, scope, settings.tail_size))
+    end = (
+        NEVER
+        if force
+        else (yield from find_tail_start(ctx.store, scope, settings.maintenance.tail_size))
+    )
 
     def is_ready(turn: StoredTurn) -> bool:
         age = now - turn.fact.created_at
         is_aged = force or is_cold(
-            age, settings.index_days, settings.cold_recency, settings.cold_minutes
+            age,
+            settings.maintenance.index_days,
+            settings.maintenance.cold_recency,
+            settings.maintenance.cold_minutes,
         )
         return turn.said_seq < end and is_aged
 
@@ -190,7 +199,7 @@ def file_exchanges(ctx: WriteContext, scope: Scope, *, force: bool = False) -> F
         name=STAGE,
         load_batch=partial(_load_ready_exchanges, ctx, scope, is_ready),
         process=partial(_commit_exchanges, ctx, scope),
-        conflict_attempts=settings.conflict_retries,
+        conflict_attempts=settings.ingestion.conflict_retries,
     )
     run = yield from drain(ctx.store, scope.account, filing)
     run.raise_failure()
@@ -205,11 +214,11 @@ def _load_ready_exchanges(
     A user turn at the end of a full page is left for the next page, which may start with the reply.
     """
     store, account, name = ctx.store, scope.account, get_cursor_name(STAGE, scope)
-    page_size = max(ctx.settings.consumer_batch, 2)
+    page_size = max(ctx.settings.maintenance.consumer_batch, 2)
     before = yield from call(store.get_cursor, account, name)
     turns = yield from call(store.list_turns, scope, before, NEVER, page_size)
     unfiled = yield from _load_unfiled(store, account, turns)
-    exchanges = pair_turns(unfiled, ctx.settings.pair_minutes)
+    exchanges = pair_turns(unfiled, ctx.settings.maintenance.pair_minutes)
     if (
         len(turns) == page_size
         and exchanges
@@ -268,10 +277,10 @@ def load_exchange_ids(store: Store, account: str, turns: Sequence[Fact]) -> Flow
 
 def enforce_index_cap(ctx: WriteContext, scope: Scope) -> Flow[int]:
     """File the oldest, least important exchanges early while the index is over its cap."""
-    max_turns = ctx.settings.index_most
+    max_turns = ctx.settings.maintenance.index_most
     if not max_turns:
         return 0
-    end = yield from find_tail_start(ctx.store, scope, ctx.settings.tail_size)
+    end = yield from find_tail_start(ctx.store, scope, ctx.settings.maintenance.tail_size)
     total = 0
     for max_importance in (INFORMATIVE_SCORE, 2.0):
         excess = (yield from count_unfiled(ctx, scope, end))[0] - max_turns
@@ -283,13 +292,17 @@ def _file_oldest(
     ctx: WriteContext, scope: Scope, end: int, excess: int, max_importance: float
 ) -> Flow[int]:
     """File the oldest exchanges below an importance until `excess` turns are out of the index."""
-    store, account, page_size = ctx.store, scope.account, max(ctx.settings.consumer_batch, 2)
+    store, account, page_size = (
+        ctx.store,
+        scope.account,
+        max(ctx.settings.maintenance.consumer_batch, 2),
+    )
     after, total = (yield from call(store.get_cursor, account, get_cursor_name(STAGE, scope))), 0
     while excess > 0 and (
         turns := (yield from call(store.list_turns, scope, after, end, page_size))
     ):
         exchanges = pair_turns(
-            (yield from _load_unfiled(store, account, turns)), ctx.settings.pair_minutes
+            (yield from _load_unfiled(store, account, turns)), ctx.settings.maintenance.pair_minutes
         )
         if len(turns) == page_size and exchanges and exchanges[-1] == (turns[-1].fact,):
             turns = turns[:-1]
@@ -317,12 +330,19 @@ def count_unfiled(ctx: WriteContext, scope: Scope, end: int) -> Flow[tuple[int, 
     after = yield from call(ctx.store.get_cursor, scope.account, name)
     count = cold_count = 0
     while turns := (
-        yield from call(ctx.store.list_turns, scope, after, end, settings.consumer_batch)
+        yield from call(
+            ctx.store.list_turns, scope, after, end, settings.maintenance.consumer_batch
+        )
     ):
         unfiled = yield from _load_unfiled(ctx.store, scope.account, turns)
         ages = (now - turn.created_at for turn in unfiled)
         cold_count += sum(
-            is_cold(age, settings.index_days, settings.cold_recency, settings.cold_minutes)
+            is_cold(
+                age,
+                settings.maintenance.index_days,
+                settings.maintenance.cold_recency,
+                settings.maintenance.cold_minutes,
+            )
             for age in ages
         )
         count, after = count + len(unfiled), turns[-1].said_seq
@@ -374,7 +394,7 @@ def count_exchanges(ctx: WriteContext, scope: Scope) -> Flow[int]:
 def _load_last_exchanges(ctx: WriteContext, scope: Scope, limit: int) -> Flow[Mapping[str, int]]:
     """Return the newest exchanges of a scope, each with the position of its newest turn."""
     ids: dict[str, int] = {}
-    before, page_size = NEVER, ctx.settings.consumer_batch
+    before, page_size = NEVER, ctx.settings.maintenance.consumer_batch
     while len(ids) < limit and (
         turns := (yield from call(ctx.store.list_turns, scope, 0, before, page_size, newest=True))
     ):
@@ -409,7 +429,7 @@ def _load_exchanges(
     }
     importance_by_id = yield from load_importance(ctx.store, account, turns)
     summaries_by_thread = yield from load_summaries(ctx.store, account, turns)
-    max_chars = ctx.settings.summary_chars
+    max_chars = ctx.settings.maintenance.summary_chars
     return [
         _build_exchange(
             id_,

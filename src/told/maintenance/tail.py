@@ -119,13 +119,13 @@ def process_tail(ctx: WriteContext, scope: Scope, *, force: bool = False) -> Flo
     end = (
         head.seq + 1
         if force
-        else (yield from find_tail_start(store, scope, ctx.settings.tail_size))
+        else (yield from find_tail_start(store, scope, ctx.settings.maintenance.tail_size))
     )
     dropping: Consumer[Sequence[Fact], Sequence[Fact]] = Consumer(
         name=STAGE,
         load_batch=partial(_load_leaving_turns, ctx, scope, end),
         process=partial(_drop_unimportant, ctx, scope),
-        conflict_attempts=ctx.settings.conflict_retries,
+        conflict_attempts=ctx.settings.ingestion.conflict_retries,
     )
     run = yield from drain(store, account, dropping)
     total = TailResult(sum(len(facts) for facts, _ in run.outcomes))
@@ -142,7 +142,9 @@ def _load_leaving_turns(
     """Return the next page of turns before a position."""
     name = get_cursor_name(STAGE, scope)
     before = yield from call(ctx.store.get_cursor, scope.account, name)
-    turns = yield from call(ctx.store.list_turns, scope, before, end, ctx.settings.consumer_batch)
+    turns = yield from call(
+        ctx.store.list_turns, scope, before, end, ctx.settings.maintenance.consumer_batch
+    )
     if not turns:
         return None
     step = CursorStep(name, before, turns[-1].said_seq)
@@ -157,7 +159,8 @@ def _drop_unimportant(
     dropped = [
         fact
         for fact in facts
-        if importance_by_id[fact.id] < ctx.settings.keep_importance and fact.kind in DROPPABLE_KINDS
+        if importance_by_id[fact.id] < ctx.settings.maintenance.keep_importance
+        and fact.kind in DROPPABLE_KINDS
     ]
     drafts = [Draft(Retracted(fact.id, UNIMPORTANT), scope, AUTHOR) for fact in dropped]
     guards: list[Guard] = [ThreadAt(fact.id, fact.seq) for fact in dropped]
@@ -169,7 +172,9 @@ def restore_important(ctx: WriteContext, scope: Scope, dropped: Sequence[Fact]) 
     """Restore turns that were judged important while they were dropped; return the count."""
     importance_by_id = yield from load_importance(ctx.store, scope.account, dropped)
     important = [
-        turn.id for turn in dropped if importance_by_id[turn.id] >= ctx.settings.keep_importance
+        turn.id
+        for turn in dropped
+        if importance_by_id[turn.id] >= ctx.settings.maintenance.keep_importance
     ]
     return (yield from restore_turns(ctx, scope, important)) if important else 0
 
@@ -189,7 +194,7 @@ def restore_turns(ctx: WriteContext, scope: Scope, threads: Sequence[str]) -> Fl
         yield from commit_plan(ctx, scope, plan)
         return len(plan.drafts)
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 def build_restore_draft(entries: Sequence[Entry]) -> Draft | None:

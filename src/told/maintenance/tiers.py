@@ -182,7 +182,7 @@ class TierState:
 
 def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow[TierState]:
     """Return the tiers of everything a scope covers; `hot` are its recently recalled positions."""
-    store, account, size = ctx.store, scope.account, ctx.settings.tail_size
+    store, account, size = ctx.store, scope.account, ctx.settings.maintenance.tail_size
     scopes = yield from load_covered_scopes(ctx, account, scope)
     stored_turns: list[StoredTurn] = []
     count = cold_count = exchanges = topics = 0

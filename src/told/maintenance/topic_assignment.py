@@ -353,7 +353,7 @@ def assign_exchanges(changes: TopicChanges, exchanges: Sequence[TopicMember]) ->
         changes.add_members(topic, [member])
         changes.set_mean(topic, mean.add(code))
         count += 1
-        if needs_split(mean.count, mean.count + 1, changes.ctx.settings.topic_cap):
+        if needs_split(mean.count, mean.count + 1, changes.ctx.settings.maintenance.topic_cap):
             yield from split_topic(changes, topic)
     return count
 

@@ -195,7 +195,7 @@ def assign_pending_exchanges(ctx: TopicContext, account: str) -> Flow[TopicAssig
         name=CONSUMER,
         load_batch=partial(_load_page, ctx, account),
         process=partial(_process_page, ctx, account),
-        conflict_attempts=ctx.settings.conflict_retries,
+        conflict_attempts=ctx.settings.ingestion.conflict_retries,
     )
     run = yield from catch_failure(drain(ctx.store, account, assigner))
     failure = run if isinstance(run, Failure) else run.failure
@@ -213,7 +213,7 @@ def _load_page(ctx: TopicContext, account: str) -> Flow[JobBatch[LedgerPage] | N
     """Return the next page of the ledger, cut at the end of a transaction."""
     before = yield from call(ctx.store.get_cursor, account, CONSUMER)
     head = yield from call(ctx.store.get_head, account)
-    limit = ctx.settings.consumer_batch
+    limit = ctx.settings.maintenance.consumer_batch
     entries = yield from call(ctx.store.scan_entries, account, before, limit)
     while entries and len(entries) == limit and not _drop_last_transaction(entries):
         limit *= 2
@@ -327,7 +327,7 @@ def change_topics(
         yield from commit_changes(ctx, [changes], step, head.seq)
         return changes
 
-    return (yield from retry_on_conflict(ctx.settings.conflict_retries, decide))
+    return (yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide))
 
 
 # Erasure

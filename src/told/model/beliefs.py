@@ -1,4 +1,4 @@
-"""What to believe of things that contradict each other; the ledger keeps them all, a read chooses."""
+"""Trust, identity lenses and the choice between contradicting facts; the ledger keeps them all."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ DISTINCT_REFERENT: Final = "distinct_referent"
 
 @dataclass(frozen=True, slots=True)
 class Lens:
-    """How sure one must be that two references are the same, or that they are not.
+    """The probability thresholds for treating two references as the same or as distinct.
 
-    Two references are kept apart by an edge that leaves them less than `distinct` likely to be one; through a lens that
-    `overrides`, a still surer edge between the two joins them all the same.
+    An edge with a probability below `distinct` keeps two references apart. With `overrides`, a
+    stronger `same_as` edge between the same two still merges them.
     """
 
     name: str
@@ -42,7 +42,7 @@ _LENS_SUFFIX: Final = "_identity_v1"
 
 
 def get_lens(name: str) -> Lens:
-    """The lens of a name, in the short spelling or the long one (`likely_identity_v1`)."""
+    """Return a lens by its short or long name (`likely` or `likely_identity_v1`)."""
     lens = LENSES.get(name.removesuffix(_LENS_SUFFIX))
     if lens is None:
         raise InvalidInput(f"There is no lens {name!r}.", hint=f"Use one of {', '.join(LENSES)}.")
@@ -50,9 +50,9 @@ def get_lens(name: str) -> Lens:
 
 
 def resolve_identities(lens: Lens, links: Iterable[Link]) -> Mapping[str, str]:
-    """For every reference that is one with another, the one that stands for all of them: the first made.
+    """Map every merged reference to its representative, the one created first.
 
-    Surer edges join first; none joins two groups that hold a pair known to be distinct.
+    Stronger edges merge first; no edge merges two groups that contain a pair known to be distinct.
     """
     active = [link for link in links if link.until == NEVER]
     distinct_pairs = {
@@ -90,18 +90,18 @@ def _is_distinct_edge(lens: Lens, link: Link) -> bool:
 
 
 TRUST_KEY = "trust"
-"""The metadata that says a memory is worth less than its role; nothing in it can make a memory worth more."""
+"""The metadata key that lowers a memory's trust; it can never raise it."""
 
 TURN_SORT = "turn"
 INFERRED_MODALITIES = frozenset({"inferred", "hypothesis_only", "reconstructed", "model_output"})
-"""Modalities of what nobody said: somebody concluded it."""
+"""Modalities of claims that were inferred rather than stated."""
 
 USER_ONLY_KINDS = frozenset({"profile", "preference", "skill", "tool"})
-"""Kinds that steer what an agent does, and so are made of the user's own words only."""
+"""Kinds that control an agent's behaviour; only the user's own words create them."""
 
 
 class Trust(IntEnum):
-    """How far a source is believed; the greater, the farther."""
+    """The trust level of a source, lowest first."""
 
     DOCUMENT = 0
     INFERENCE = 1
@@ -110,19 +110,22 @@ class Trust(IntEnum):
 
     @property
     def label(self) -> str:
-        """The name as metadata has it."""
+        """Return the name used in metadata."""
         return self.name.lower()
 
 
 EXTERNAL_SOURCES = frozenset({Trust.TOOL, Trust.DOCUMENT})
-"""Sources from outside the conversation, whose words were said by nobody in it."""
+"""Sources outside the conversation."""
 
 _TRUST_BY_ROLE = {"user": Trust.USER, "tool": Trust.TOOL, "assistant": Trust.INFERENCE}
 _TRUST_BY_LABEL = {trust.label: trust for trust in Trust}
 
 
 def trust_of_channel(role: str | None, sort: str = TURN_SORT, author: str = "user") -> Trust:
-    """Where something came in: what is no turn is a document, and what nobody spoke is worth what its author is."""
+    """Return the trust of an input channel.
+
+    Anything but a turn is a document; a turn without a role has the trust of its author.
+    """
     if sort != TURN_SORT:
         return Trust.DOCUMENT
     if role is None:
@@ -131,7 +134,7 @@ def trust_of_channel(role: str | None, sort: str = TURN_SORT, author: str = "use
 
 
 def trust_of_source(claim: Claim | Fact, sort: str = TURN_SORT) -> Trust:
-    """How far whoever said it is believed: the channel it came in by, less if it is stamped lower."""
+    """Return the trust of a claim's channel, or its stamped trust if that is lower."""
     author = claim.author if isinstance(claim, Fact) else "user"
     trust = trust_of_channel(claim.role, sort, author)
     stamped = claim.meta.get(TRUST_KEY) if claim.meta else None
@@ -139,23 +142,23 @@ def trust_of_source(claim: Claim | Fact, sort: str = TURN_SORT) -> Trust:
 
 
 def trust_of_claim(claim: Claim | Fact, sort: str = TURN_SORT) -> Trust:
-    """How far a claim or a memory is believed: as far as its source, less if it is a guess."""
+    """Return the trust of a claim: that of its source, capped if it is inferred."""
     trust = trust_of_source(claim, sort)
     return min(trust, Trust.INFERENCE) if claim.modality in INFERRED_MODALITIES else trust
 
 
 def lowest_trust(sources: Iterable[Trust]) -> Trust:
-    """What something made of these is worth: the least of them, and nothing more than a guess if there are none."""
+    """Return the lowest trust of the sources, INFERENCE if there are none."""
     return min(sources, default=Trust.INFERENCE)
 
 
 def may_replace(new: Trust, current: Trust) -> bool:
-    """Whether a claim may replace or retire what is held."""
+    """Return True if a claim may replace or retract an existing one."""
     return new >= current
 
 
 def safe_kind(kind: str, source: Trust) -> str:
-    """The kind a claim of a source may have: a rule comes from the user, from anybody else it is a plain memory."""
+    """Return the kind a source may create: user-only kinds become plain memories."""
     return "memory" if kind in USER_ONLY_KINDS and source < Trust.USER else kind
 
 
@@ -166,14 +169,14 @@ BELIEFS: Final = ("latest", "all", "majority", "trusted")
 
 @dataclass(frozen=True, slots=True)
 class Contradiction:
-    """Two memories that cannot both be true, what they disagree about, and where in the ledger that was noticed."""
+    """Two contradicting facts, their slot, and the ledger position of the link."""
 
     slot: str
     facts: tuple[Fact, Fact]
     seq: int
 
     def as_dict(self) -> dict[str, Any]:
-        """The contradiction as JSON, the later memory first."""
+        """Return the contradiction as JSON, the later memory first."""
         rows = [
             {"id": fact.id, "memory": fact.text, "trust": trust_of_claim(fact).label}
             for fact in self.facts
@@ -184,15 +187,16 @@ class Contradiction:
 def select_believed(
     facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest"
 ) -> list[Fact]:
-    """Those of some memories that a belief lets stand, in the order given.
+    """Return the facts that a belief mode keeps, in the order given.
 
-    `links` are those that touch the memories. `all` keeps everything. Otherwise the best memory stands, then the next
-    best that contradicts none of those that stand: the best is the `latest` said, the one most often said (`majority`),
-    or the most `trusted`. What contradicts nothing always stands, and what is in quarantine contests nothing.
+    `links` are the links that touch the facts. `all` keeps everything. Every other mode keeps facts
+    greedily, best first, and drops those that contradict a kept one: `latest` prefers the most
+    recent, `majority` the most often repeated, `trusted` the most trusted. Facts in quarantine
+    never contradict anything.
     """
     if belief not in BELIEFS:
         raise InvalidInput(
-            f"There is no belief {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}."
+            f"Unknown belief mode {belief!r}.", hint=f"Use one of {', '.join(BELIEFS)}."
         )
     rivals = _map_rivals(facts, links)
     if belief == "all" or not rivals:
@@ -213,7 +217,7 @@ DERIVED_FROM: Final = "derived_from"
 
 @dataclass(frozen=True, slots=True)
 class BeliefConflicts:
-    """Who contradicts whom, by id, and for each memory that a belief does not let stand, one that stands instead."""
+    """Contradictions by id, and the kept fact that replaces each dropped one."""
 
     rivals: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     replaced_by: Mapping[str, str] = field(default_factory=dict)
@@ -222,10 +226,10 @@ class BeliefConflicts:
 def find_belief_conflicts(
     facts: Sequence[Fact], links: Sequence[Link], belief: str = "latest"
 ) -> BeliefConflicts:
-    """The contradictions among some memories, and who makes room for whom.
+    """Return the contradictions among facts and which fact replaces which.
 
-    What was said to supersede another stands instead of it wherever the latest is believed, unless it was made of it:
-    then both stand, for nothing that is derived hides what it came from.
+    In `latest` mode a superseding fact replaces the superseded one, unless it was derived from it:
+    derived facts never hide their source.
     """
     rivals = _map_rivals(facts, links)
     standing = {fact.id: fact for fact in select_believed(facts, links, belief)}
@@ -255,7 +259,7 @@ def find_belief_conflicts(
 
 
 def find_contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Contradiction]:
-    """The contradictions among some memories, in the order they were noticed."""
+    """Return the contradictions among facts, in the order they were recorded."""
     facts_by_id = {fact.id: fact for fact in facts}
     by_pair: dict[frozenset[str], Contradiction] = {}
     for link in sorted(links, key=lambda link: link.seq):
@@ -275,7 +279,7 @@ def find_contradictions(facts: Sequence[Fact], links: Sequence[Link]) -> list[Co
 
 
 def _map_rivals(facts: Sequence[Fact], links: Sequence[Link]) -> dict[str, set[str]]:
-    """Whom each contested memory contradicts."""
+    """Map each contested fact to the ids it contradicts."""
     contested = [fact for fact in facts if fact.kind != QUARANTINE]
     rivals: dict[str, set[str]] = {}
     for contradiction in find_contradictions(contested, links):
@@ -286,7 +290,7 @@ def _map_rivals(facts: Sequence[Fact], links: Sequence[Link]) -> dict[str, set[s
 
 
 def _ranking_key(belief: str, links: Sequence[Link]) -> Callable[[Fact], tuple[float, ...]]:
-    """By what memories are put in order; of two that are worth the same, the later."""
+    """Return the sort key of a belief mode; ties go to the more recent fact."""
     if belief == "majority":
         vote_counts = count_votes(links)
         return lambda fact: (vote_counts.get(fact.id, 0), *_recency_key(fact))
@@ -296,7 +300,7 @@ def _ranking_key(belief: str, links: Sequence[Link]) -> Callable[[Fact], tuple[f
 
 
 def count_votes(links: Sequence[Link]) -> Mapping[str, int]:
-    """How often each memory was said again; only what users say counts, so that nobody can stuff the ballot."""
+    """Count repetitions of each fact by users; other sources cannot add votes."""
     supports = {
         (link.src, link.dst)
         for link in links

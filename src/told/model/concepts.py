@@ -1,4 +1,4 @@
-"""The rules of a closed world: which value a new one means, which has to go when there is no room, how each fades."""
+"""Rules of a closed world: value matching, eviction and decay of concept values."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ SESSION_TIERS: Final = frozenset({Tier.SESSION, Tier.EPHEMERAL})
 """The tiers that end with a session."""
 
 SimilarityFunction: TypeAlias = Callable[[str, str], float]
-"""How much two values mean the same, from 0 to 1."""
+"""The similarity of two values, from 0 to 1."""
 
 
-# One value or another -------------------------------------------------------------------------------------------------
+# Value matching
 
 
 @dataclass(frozen=True, slots=True)
 class WeightedValue:
-    """A value that is held under a concept: what it weighs now, and its place among all that was said."""
+    """A value held under a concept: its current weight and its position in the ledger."""
 
     id: str
     value: str
@@ -37,13 +37,13 @@ class WeightedValue:
 
 @dataclass(frozen=True, slots=True)
 class ValueMatcher:
-    """When two values of a concept are one: if they differ in case alone, or are alike up to a threshold below 1."""
+    """Match values of a concept: equal up to case, or similar if the threshold is below 1."""
 
     similarity: SimilarityFunction
     threshold: float = 1.0
 
     def find_match(self, value: str, candidates: Sequence[WeightedValue]) -> WeightedValue | None:
-        """The held value that another means: the very same, else the likest, the earlier of two."""
+        """Return the matching held value: an exact match, else the most similar one."""
         normalised = normalise_value(value)
         exact = next(
             (
@@ -63,20 +63,20 @@ class ValueMatcher:
         return closest if score >= self.threshold else None
 
     def is_same(self, left: str, right: str) -> bool:
-        """Whether two values are one."""
+        """Return True if two values match."""
         return self.find_match(left, [WeightedValue("", right, 0.0, 0)]) is not None
 
 
 def normalise_value(value: str) -> str:
-    """A value as it is compared."""
+    """Return a value in the form used for comparison."""
     return value.strip().lower()
 
 
 def select_evicted(kind: Kind, values: Sequence[WeightedValue]) -> list[WeightedValue]:
-    """The values that leave because there are more than a concept has room for.
+    """Return the values that exceed a concept's cardinality.
 
-    By recency those that were not said for longest; by salience the weakest, a newcomer among them; of equals the
-    earlier.
+    By recency the longest unmentioned go first; by salience the weakest, which may be the newest
+    value; ties go to the earlier.
     """
     excess = 0 if kind.cardinality is None else max(0, len(values) - kind.cardinality)
     if kind.eviction is Eviction.RECENCY:
@@ -84,14 +84,15 @@ def select_evicted(kind: Kind, values: Sequence[WeightedValue]) -> list[Weighted
     return sorted(values, key=lambda value: (value.weight, value.position))[:excess]
 
 
-# How they fade --------------------------------------------------------------------------------------------------------
+# Decay
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptRules:
-    """What holds in a closed world: its concepts, when two values are one, and how values fade.
+    """The concepts of a closed world, their value matching and their decay.
 
-    `decay` is what a turn leaves of each tier and `least` the salience below which a value has faded; both may change.
+    `decay` maps each tier to its decay per turn; `min_salience` returns the salience below which a
+    value has faded. Both may change at runtime.
     """
 
     ontology: Ontology
@@ -100,12 +101,12 @@ class ConceptRules:
     min_salience: Callable[[], float]
 
     def decay_clock(self, concept: str) -> DecayClock:
-        """The clock by which a concept fades; one that the ontology no longer has goes by that of turns."""
+        """Return the decay clock of a concept; turns if the ontology no longer has it."""
         kind = self.ontology.get(concept)
         return DecayClock.TURNS if kind is None else kind.decay_clock
 
     def build_curve(self, concept: str, tier: Tier) -> DecayCurve:
-        """How a value of a concept fades; one that the ontology no longer has fades as its tier does."""
+        """Return the decay curve of a concept's values, by tier if the concept is gone."""
         kind = self.ontology.get(concept) or Kind(concept, tier=tier)
         half_life = kind.half_life if kind.tier is tier else tier.half_life_days
         by_time = 1.0 if half_life is None else decay_per_day(half_life)
@@ -114,7 +115,7 @@ class ConceptRules:
 
 
 def set_default_clock(ontology: Ontology, clock: DecayClock) -> Ontology:
-    """An ontology whose concepts go by a clock unless they name another, or a half-life."""
+    """Return the ontology with a clock set on kinds that name none and no half-life."""
     kinds = (
         kind if kind.clock or kind.half_life_days else replace(kind, clock=clock)
         for kind in ontology.kinds
@@ -122,29 +123,29 @@ def set_default_clock(ontology: Ontology, clock: DecayClock) -> Ontology:
     return replace(ontology, kinds=tuple(kinds))
 
 
-# Where they are held --------------------------------------------------------------------------------------------------
+# Scopes
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptScopes:
-    """Where the values of a closed world are held: those that last in one scope, those of a session in another."""
+    """The scopes of a closed world: one for lasting values, one for session values."""
 
     lasting: Scope
     session: Scope
 
     def scope_for(self, tier: Tier) -> Scope:
-        """The scope for values of a tier."""
+        """Return the scope for values of a tier."""
         return self.session if tier in SESSION_TIERS else self.lasting
 
     @property
     def distinct(self) -> tuple[Scope, ...]:
-        """Both scopes, or the one they are."""
+        """Return both scopes, or one if they are equal."""
         return (self.lasting,) if self.lasting == self.session else (self.lasting, self.session)
 
 
 @dataclass(frozen=True, slots=True)
 class ConceptBelief:
-    """A value that a ledger holds or held: the fact, how strong it is, what was last said for it and when that was."""
+    """A current or past concept value: its fact, strength, last quote and mention times."""
 
     fact: Fact
     strength: Strength
@@ -156,9 +157,9 @@ class ConceptBelief:
 
     @property
     def value(self) -> str:
-        """The value alone."""
+        """Return the bare value."""
         return str(self.fact.meta.get(VALUE_KEY, self.fact.object or self.fact.text))
 
     def to_weighted_value(self) -> WeightedValue:
-        """What the belief weighs against others of its concept."""
+        """Return the value with its current weight."""
         return WeightedValue(self.fact.id, self.value, self.strength.weight, self.position)

@@ -1,8 +1,8 @@
-"""How strong a memory is by the clocks of the conversation it belongs to.
+"""The strength of a memory by the clocks of its conversation.
 
-Turns and tokens are counted where a scope is at home, so that the memories of a user and those of one of the user's
-conversations age together. A memory was said when a user last changed what it says, and again wherever a user's
-evidence supports it since.
+Turns and tokens are counted in the owner scope, so a user's memories and those of one of the user's
+conversations age together. A memory was last mentioned when a user changed its text or when a
+user's evidence supported it.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from told.model.salience import (
 DAY_US: Final = 86_400_000_000
 REPEATED: Final = "again"
 _FLAT_CURVE: Final = DecayCurve(0.5, 1.0, is_permanent=True)
-"""The curve of a memory of whose kind nothing is known."""
+"""The curve of a memory whose kind is unknown."""
 PLOT_AHEAD: Final = 60.0
-"""How many units of its clock are drawn of a memory that never fades."""
+"""Clock units plotted beyond now for a memory that never fades."""
 
 
 @dataclass(frozen=True, slots=True)
 class FactMention:
-    """Where in the ledger a memory was said, when that was, and by which evidence."""
+    """A mention of a memory: ledger position, time and evidence."""
 
     seq: int
     at: int
@@ -44,10 +44,10 @@ class FactMention:
 
 @dataclass(frozen=True, slots=True)
 class ClockReadings:
-    """What the clocks of a conversation read at some positions of the ledger, the last of which is now.
+    """Readings of a conversation's clocks at ledger positions; the last is the current one.
 
-    `turns` and `tokens` are what was counted up to each of `seqs`, both in turns. `lately` are the microseconds that
-    each turn took, as far as somebody looked.
+    `turns` and `tokens` are the counts up to each of `seqs`, both in units of turns. `pace_us` is
+    the recent duration of one turn in microseconds, for each clock that was measured.
     """
 
     at: int
@@ -66,7 +66,7 @@ class ClockReadings:
         turn_events: float = 1.0,
         turn_tokens: float = 200.0,
     ) -> ClockReadings:
-        """The clocks that so many turns and tokens up to each position have moved; the pace is that of the recent."""
+        """Build readings from turn and token counts; the pace comes from recent ticks."""
         seqs = tuple(sorted(counts))
         turns = tuple(counts[seq][0] / turn_events for seq in seqs)
         tokens = tuple(counts[seq][1] / turn_tokens for seq in seqs)
@@ -83,21 +83,21 @@ class ClockReadings:
         return cls(at, seqs, turns, tokens, pace_us)
 
     def reading_at(self, clock: DecayClock, seq: int, at: int) -> float:
-        """What a clock read at a position, one of those that were asked for, written at an instant: turns, or days."""
+        """Return a clock's reading at a requested position and time, in turns or days."""
         if clock is DecayClock.TIME:
             return min(at, self.at) / DAY_US
         readings, index = self._readings_of(clock), bisect_right(self.seqs, seq)
         return readings[index - 1] if index else 0.0
 
     def current_reading(self, clock: DecayClock) -> float:
-        """What a clock reads now."""
+        """Return a clock's current reading."""
         if clock is DecayClock.TIME:
             return self.at / DAY_US
         readings = self._readings_of(clock)
         return readings[-1] if readings else 0.0
 
     def estimate_time(self, clock: DecayClock, distance: float) -> int | None:
-        """The instant at which a clock will have moved so far: by its pace of late, if it is not that of time."""
+        """Estimate when a clock will have advanced by a distance, at its recent pace."""
         if clock is DecayClock.TIME:
             return self.at + round(distance * DAY_US)
         return (
@@ -112,7 +112,7 @@ class ClockReadings:
 
 @dataclass(frozen=True, slots=True)
 class Strength:
-    """How strong a memory is: the curve it follows, and the readings of its clock at which it was said."""
+    """A memory's decay curve and the clock readings at which it was mentioned."""
 
     clock: DecayClock
     curve: DecayCurve
@@ -121,38 +121,38 @@ class Strength:
 
     @property
     def current_reading(self) -> float:
-        """What its clock reads now."""
+        """Return the current reading of its clock."""
         return self.clocks.current_reading(self.clock)
 
     @property
     def weight(self) -> float:
-        """What it weighs now."""
+        """Return its current salience."""
         return compute_salience(self.curve, self.mention_readings, self.current_reading)
 
     @property
     def is_faded(self) -> bool:
-        """Whether it is no longer shown unasked."""
+        """Return True if it has faded and is no longer shown by default."""
         return self.curve.is_faded(self.weight)
 
     @property
     def remaining(self) -> float | None:
-        """How many units of its clock it will last, below 0 once it has faded; None if it never does."""
+        """Return the clock units until it fades, negative once faded, or None if it never fades."""
         end = find_fade_time(self.curve, self.mention_readings, self.mention_readings[-1])
         return None if end is None else end - self.current_reading
 
     @property
     def fade_time(self) -> int | None:
-        """The instant at which it will have faded, by the pace of late unless its clock is that of time."""
+        """Estimate the time at which it fades."""
         remaining = self.remaining
         return None if remaining is None else self.clocks.estimate_time(self.clock, remaining)
 
     @property
     def age(self) -> float:
-        """How many units of its clock ago it was first said."""
+        """Return the clock units since its first mention."""
         return self.current_reading - self.mention_readings[0]
 
     def sample_curve(self, points: int) -> Iterator[tuple[float, float]]:
-        """The curve from when it was first said until it has faded, or a while on; counted from the first."""
+        """Sample the curve from the first mention until it fades, or a while ahead."""
         start, remaining = self.mention_readings[0], self.remaining
         end = self.current_reading + (
             max(self.age, PLOT_AHEAD) if remaining is None else max(remaining, 0.0)
@@ -172,7 +172,7 @@ def compute_strength(
     mentions: Sequence[FactMention],
     floor: float = DEFAULT_PRUNE_THRESHOLD,
 ) -> Strength:
-    """How strong a memory is by the clock of its kind; one of a kind that nobody declared does not fade."""
+    """Return a memory's strength by its kind's clock; unknown kinds do not fade."""
     clock = DecayClock.TIME if kind is None else kind.decay_clock
     curve = _FLAT_CURVE if kind is None else kind.build_curve(fact.confidence, floor)
     first, *later = (clocks.reading_at(clock, item.seq, item.at) for item in mentions)
@@ -182,10 +182,10 @@ def compute_strength(
 def list_mentions(
     fact: Fact, repetitions: Iterable[Link] = (), versions: Iterable[Fact] = ()
 ) -> list[FactMention]:
-    """Where a memory was said: where what it says was last changed by a user, and wherever it was said again since.
+    """List the mentions of a memory since a user last changed its text.
 
-    A version that says the same with other metadata, confidence or validity is no saying, and a change that no user
-    stands behind is none either; the versions before `fact` are among the `tellings` of its thread.
+    A version that changes only metadata, confidence or validity is no mention; nor is a change made
+    without a user. `versions` may contain every version of the thread.
     """
     earlier_versions = sorted(
         (item for item in versions if item.seq < fact.seq), key=lambda item: item.seq
@@ -215,12 +215,12 @@ def list_mentions(
 
 
 def _proposition(fact: Fact) -> tuple[str, str | None, str]:
-    """What a version says of the world."""
+    """Return the part of a version that states the fact."""
     return fact.text, fact.object, fact.polarity
 
 
 def group_repetitions(links: Iterable[Link]) -> Mapping[str, list[Link]]:
-    """The links by which memories were said again; only what users say counts, so that nobody keeps alive his own."""
+    """Group user repetitions by fact; no other source can keep a memory alive."""
     by_fact: dict[str, list[Link]] = {}
     for link in links:
         if (

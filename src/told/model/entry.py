@@ -1,7 +1,7 @@
-"""The ledger's only line: an entry, one of six verbs, sealed into its account's hash chain.
+"""Ledger entries: six verbs, sealed into the hash chain of an account.
 
-What can be destroyed on request (scope, author, body) is one envelope; the chain holds only its salted digest, so an
-entry whose content was erased still verifies and says nothing.
+Erasable content (scope, author, body) forms one envelope; the chain holds only its salted digest,
+so an entry whose content was erased still verifies.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any, Final, TypeAlias, assert_never
 
 from told.errors import StoreCorrupt, StoreVersion
@@ -22,18 +22,18 @@ from told.ids import (
     sha256,
 )
 from told.model.scope import Scope
-from told.runtime import fast_frozen_init, lazy_regex
+from told.runtime import lazy_regex
 from told.text.dates import ALWAYS, Interval
 
 BLOBS_KEY: Final = "blobs"
-"""The metadata of evidence that lists the hashes of its blobs."""
+"""The metadata key of evidence that lists its blob hashes."""
 
 _BLOB_HASH_PATTERN: Final = lazy_regex(rf"{HASH_ALGORITHM}:[0-9a-f]{{64}}")
 
 
 @dataclass(frozen=True, slots=True)
 class Blob:
-    """Bytes and what they are; a listing leaves the bytes themselves out."""
+    """A blob and its media type; listings leave `data` empty."""
 
     hash: str
     media_type: str
@@ -42,17 +42,17 @@ class Blob:
 
     @classmethod
     def from_bytes(cls, data: bytes, media_type: str) -> Blob:
-        """The blob of some bytes."""
+        """Create a blob from bytes."""
         return cls(hash_content(data), media_type, len(data), bytes(data))
 
 
 def is_blob_hash(value: Any) -> bool:
-    """Whether a value is the hash of a blob."""
+    """Return True if a value is a blob hash."""
     return isinstance(value, str) and _BLOB_HASH_PATTERN.fullmatch(value) is not None
 
 
 def list_blob_hashes(meta: Mapping[str, Any]) -> tuple[str, ...]:
-    """The hashes that the metadata of a piece of evidence names, each once, in order."""
+    """Return the distinct blob hashes in evidence metadata, sorted."""
     values = meta.get(BLOBS_KEY)
     return (
         tuple(sorted({value for value in values if is_blob_hash(value)}))
@@ -67,16 +67,15 @@ NO_META: Mapping[str, Any] = {}
 
 
 class _DigestSlot:
-    """Room for a digest once it was asked for; it is no field, for it follows from them."""
+    """A slot for a computed digest; it is derived from the fields and not one of them."""
 
     __slots__ = ("_digest",)
     _digest: bytes
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Evidence(_DigestSlot):
-    """What was said or seen, verbatim."""
+    """A verbatim input: a turn or an observation."""
 
     content: str
     role: str = "user"
@@ -87,9 +86,12 @@ class Evidence(_DigestSlot):
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
     def digest(self) -> bytes:
-        """The identity of this evidence inside its scope, worked out once."""
+        """Return the identity of this evidence within its scope, computed once."""
         if not hasattr(self, "_digest"):
-            prefix = f"{_origin_prefix(self.sort, self.role, self.name, self.said_at, self.source)},{quote_json(self.content)}"
+            prefix = (
+                f"{_origin_prefix(self.sort, self.role, self.name, self.said_at, self.source)},"
+                f"{quote_json(self.content)}"
+            )
             blobs = list_blob_hashes(self.meta) if self.meta else ()
             object.__setattr__(
                 self,
@@ -103,18 +105,17 @@ class Evidence(_DigestSlot):
         return self._digest
 
 
-@lru_cache(maxsize=256, typed=True)  # 1 and True are equal, but not written alike
+@lru_cache(maxsize=256, typed=True)  # 1 and True are equal but encode differently
 def _origin_prefix(*parts: str | int | None) -> str:
-    """How the digest of evidence begins: with whatever many turns of a conversation have in common."""
+    """Return the digest prefix that many turns of a conversation share."""
     return canonical_json_text(parts)[:-1]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One proposition, with where it came from and when it holds in the world.
+    """A proposition with its source and its valid time.
 
-    `after` is the thread of the turn it answers, where people talk to each other: the two are understood together.
+    `after` is the thread of the turn it replies to; the two are interpreted together.
     """
 
     text: str
@@ -137,38 +138,34 @@ class Claim:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """This was said or seen."""
+    """Record evidence."""
 
     id: str
     evidence: Evidence
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Asserted:
-    """We hold this claim on this thread; `since` is when the thread began, if it began before this entry."""
+    """Assert a claim on a thread; `since` is set if the thread began before this entry."""
 
     thread: str
     claim: Claim
     since: int | None = None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Retracted:
-    """We no longer hold what the thread says."""
+    """Retract a thread."""
 
     thread: str
     why: str = "deleted"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Linked:
-    """One thing bears on another."""
+    """Link two threads or references."""
 
     src: str
     rel: str
@@ -179,7 +176,7 @@ class Linked:
 
 @dataclass(frozen=True, slots=True)
 class Ruled:
-    """What may be stored, and who may do what."""
+    """Set a rule: a kind, policy, grant, key or role."""
 
     sort: str
     name: str
@@ -188,7 +185,7 @@ class Ruled:
 
 @dataclass(frozen=True, slots=True)
 class Erased:
-    """The content of these entries was destroyed on request."""
+    """Record that the content of these entries was destroyed on request."""
 
     seqs: tuple[int, ...]
     why: str = "requested"
@@ -197,16 +194,19 @@ class Erased:
 
 Verb: TypeAlias = Observed | Asserted | Retracted | Linked | Ruled | Erased
 VERBS: Mapping[str, type[Any]] = {
-    "observed": Observed, "asserted": Asserted, "retracted": Retracted,
-    "linked": Linked, "ruled": Ruled, "erased": Erased,
-}  # fmt: skip
+    "observed": Observed,
+    "asserted": Asserted,
+    "retracted": Retracted,
+    "linked": Linked,
+    "ruled": Ruled,
+    "erased": Erased,
+}
 _SORTS = {verb: sort for sort, verb in VERBS.items()}
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """An entry that has no place in the ledger yet."""
+    """An entry that is not in the ledger yet."""
 
     verb: Verb
     scope: Scope | None
@@ -214,10 +214,9 @@ class Draft:
     policy: str = "private"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of an account's ledger; `draft` is None once its content was erased."""
+    """An entry of an account's ledger; `draft` is None once its content was erased."""
 
     seq: int
     tx: int
@@ -232,17 +231,17 @@ class Entry:
 
     @property
     def verb(self) -> Verb | None:
-        """What the entry says, if it still says anything."""
+        """Return the verb, or None if the content was erased."""
         return None if self.draft is None else self.draft.verb
 
 
 def verb_sort(verb: Verb) -> str:
-    """The stored name of a verb."""
+    """Return the stored name of a verb."""
     return _SORTS[type(verb)]
 
 
 def verb_thread(verb: Verb) -> str | None:
-    """The thread whose history the verb belongs to."""
+    """Return the thread whose history a verb belongs to."""
     match verb:
         case Observed():
             return None
@@ -257,7 +256,7 @@ def verb_thread(verb: Verb) -> str | None:
 
 
 def seal_entry(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: bytes) -> Entry:
-    """Give a draft its place in the chain."""
+    """Seal a draft into the chain."""
     envelope = encode_envelope(draft)
     sort, thread = verb_sort(draft.verb), verb_thread(draft.verb)
     digest = sha256(salt, envelope)
@@ -270,7 +269,7 @@ def seal_entry(draft: Draft, *, prev: bytes, seq: int, tx: int, at: int, salt: b
 def compute_chain_hash(
     prev: bytes, *, seq: int, tx: int, at: int, sort: str, thread: str | None, digest: bytes
 ) -> bytes:
-    """The hash of an entry over its predecessor's and everything that can never be erased."""
+    """Hash an entry's unerasable header together with its predecessor's hash."""
     return sha256(
         prev,
         f"{seq}\n{tx}\n{at}\n{sort}\n{thread or ''}\n".encode("utf-8", "surrogatepass"),
@@ -279,7 +278,7 @@ def compute_chain_hash(
 
 
 def is_next_in_chain(prev: bytes, entry: Entry) -> bool:
-    """Whether an entry's hash is what its place after another and its own header make it."""
+    """Return True if an entry's hash matches its header and its predecessor."""
     entry_hash = compute_chain_hash(
         prev,
         seq=entry.seq,
@@ -292,11 +291,11 @@ def is_next_in_chain(prev: bytes, entry: Entry) -> bool:
     return entry_hash == entry.hash
 
 
-# The envelope ---------------------------------------------------------------------------------------------------------
+# Envelope
 
 
 def encode_envelope(draft: Draft) -> bytes:
-    """The erasable part of an entry as canonical JSON."""
+    """Encode the erasable part of an entry as canonical JSON."""
     scope = draft.scope
     ids = () if scope is None else (scope.user_id, scope.agent_id, scope.run_id)
     prefix, suffix = _envelope_frame(draft.author, draft.policy, *ids)
@@ -305,19 +304,19 @@ def encode_envelope(draft: Draft) -> bytes:
 
 @lru_cache(maxsize=256)
 def _envelope_frame(author: str, policy: str, *ids: str | None) -> tuple[str, str]:
-    """What stands before a body and behind it, its keys in order: the same for all that is written together."""
+    """Return the text before and after the body; cached, as batches share it."""
     scope = Scope("", *ids).as_json() if ids else None
     envelope = canonical_json_text(
         {"v": VERSION, "scope": scope, "author": author, "policy": policy, "body": 0}
     )
     prefix, key, suffix = envelope.partition(
         '"body":0'
-    )  # no text holds this: a quotation mark in one is escaped
+    )  # unambiguous: quotes inside texts are escaped
     return prefix + key[:-1], suffix
 
 
 def decode_envelope(sort: str, account: str, envelope: bytes) -> Draft:
-    """Read an envelope of this or any earlier version."""
+    """Decode an envelope of this or any earlier version."""
     try:
         data = upcast_envelope(sort, json.loads(envelope))
         scope = (
@@ -334,19 +333,36 @@ def decode_envelope(sort: str, account: str, envelope: bytes) -> Draft:
 _MAYBE_TEXT = (str, type(None))
 _MAYBE_INT = (int, type(None))
 BODY_SHAPES: Mapping[str, Mapping[str, Any]] = {
-    "observed": {"id": str, "content": str, "role": str, "name": _MAYBE_TEXT, "said_at": _MAYBE_INT, "meta": dict},
-    "asserted": {"thread": str, "text": str, "kind": str, "meta": dict, "since": _MAYBE_INT, "expires": _MAYBE_INT,
-                 "said_at": _MAYBE_INT, "confidence": (int, float), "evidence": _MAYBE_TEXT, "actor": _MAYBE_TEXT,
-                 "after": _MAYBE_TEXT},
+    "observed": {
+        "id": str,
+        "content": str,
+        "role": str,
+        "name": _MAYBE_TEXT,
+        "said_at": _MAYBE_INT,
+        "meta": dict,
+    },
+    "asserted": {
+        "thread": str,
+        "text": str,
+        "kind": str,
+        "meta": dict,
+        "since": _MAYBE_INT,
+        "expires": _MAYBE_INT,
+        "said_at": _MAYBE_INT,
+        "confidence": (int, float),
+        "evidence": _MAYBE_TEXT,
+        "actor": _MAYBE_TEXT,
+        "after": _MAYBE_TEXT,
+    },
     "retracted": {"thread": str, "why": str},
     "linked": {"src": str, "rel": str, "dst": str, "weight": (int, float), "meta": dict},
     "ruled": {"sort": str, "name": str, "rule": dict},
     "erased": {"seqs": list, "why": str, "was": dict},
-}  # fmt: skip
+}
 
 
 def _check_shape(body: Any, shape: Mapping[str, Any]) -> dict[str, Any]:
-    """A JSON object whose known fields have the types they were written with."""
+    """Return a JSON object after checking the types of its known fields."""
     if not isinstance(body, dict):
         raise TypeError(f"an object was expected, not {type(body).__name__}")
     for name, kind in shape.items():
@@ -360,13 +376,13 @@ UPCASTS: dict[int, Upcast] = {}
 
 
 def upcast_envelope(sort: str, data: dict[str, Any]) -> dict[str, Any]:
-    """Bring an envelope of an earlier version up to this one, a version at a time."""
+    """Convert an envelope of an earlier version to this one, version by version."""
     if not isinstance(data, dict) or type(data["v"]) is not int:
         raise TypeError("an envelope with a version was expected")
     while data["v"] < VERSION:
         step = UPCASTS.get(data["v"])
         if step is None:
-            raise StoreVersion(f"No reader for entries of version {data['v']}.")
+            raise StoreVersion(f"Entries of version {data['v']} are not supported.")
         data = {**step(sort, data), "v": data["v"] + 1}
     if data["v"] > VERSION:
         raise StoreVersion(
@@ -377,12 +393,12 @@ def upcast_envelope(sort: str, data: dict[str, Any]) -> dict[str, Any]:
 
 
 def _encode_members(verb: Verb) -> list[str]:
-    """The members of a body, each as it is written, in the order of their names."""
+    """Encode the members of a body, sorted by name."""
     match verb:
         case Observed(id=id, evidence=evidence):
-            members = _sparse_encoder(Evidence)([_encode_member("id", id)], evidence)
+            members = [_encode_member("id", id), *_encode_sparse(evidence, _EVIDENCE_DEFAULTS)]
         case Asserted(thread=thread, claim=claim, since=since):
-            members = _sparse_encoder(Claim)([_encode_member("thread", thread)], claim)
+            members = [_encode_member("thread", thread), *_encode_sparse(claim, _CLAIM_DEFAULTS)]
             if claim.valid is not ALWAYS:
                 members.append(_encode_member("valid", claim.valid.as_json()))
             if since is not None:
@@ -399,7 +415,7 @@ def _encode_members(verb: Verb) -> list[str]:
             ]
         case _:
             assert_never(verb)
-    return sorted(members)  # a quotation mark, which ends a name, comes before every letter
+    return sorted(members)  # the quote after a name sorts before every letter
 
 
 def _encode_member(name: str, value: Any) -> str:
@@ -424,27 +440,21 @@ def _decode_verb(sort: str, body: dict[str, Any]) -> Verb:
             return verb
 
 
-@cache
-def _sparse_encoder(cls: type[Any]) -> Callable[[list[str], Any], list[str]]:
-    """What adds a value's own text and the fields that differ from their defaults: a plain turn is a short line.
+def _encode_sparse(value: Any, defaults: Mapping[str, Any]) -> list[str]:
+    """Encode the fields that differ from their defaults."""
+    members: list[str] = []
+    for name, default in defaults.items():
+        held = getattr(value, name)
+        if held is not default and held != default:
+            members.append(_encode_member(name, held))
+    return members
 
-    It is written out, as an `__init__` is: to go through the fields in a loop takes twice as long.
-    """
-    defaults, field_names = (
-        cls(object()),
-        [field.name for field in fields(cls) if field.name != "valid"],
-    )
-    tests = (
-        f"if (held := value.{name}) is not _{name} and held != _{name}" for name in field_names
-    )
-    lines = (
-        f"{test}: members.append(_member({name!r}, held))"
-        for test, name in zip(tests, field_names, strict=True)
-    )
-    names: dict[str, Any] = {
-        "_member": _encode_member,
-        **{f"_{name}": getattr(defaults, name) for name in field_names},
-    }
-    exec("\n  ".join(("def sparse(members, value):", *lines, "return members")), names)
-    encoder: Callable[[list[str], Any], list[str]] = names["sparse"]
-    return encoder
+
+def _sparse_defaults(cls: type[Any]) -> Mapping[str, Any]:
+    """Return the encoded fields of a class with their defaults; the text has none."""
+    defaults = cls(object())
+    return {item.name: getattr(defaults, item.name) for item in fields(cls) if item.name != "valid"}
+
+
+_EVIDENCE_DEFAULTS: Final = _sparse_defaults(Evidence)
+_CLAIM_DEFAULTS: Final = _sparse_defaults(Claim)

@@ -1,7 +1,8 @@
-"""What is believed: facts, links and evidence as the views hold them.
+"""Facts, links and evidence as the views hold them.
 
-A fact is one version of a thread. It is the latest from its own entry until the entry that closed it, and it is gone
-once the thread was retracted; both are positions in the ledger, so any past belief is a comparison of integers.
+A fact is one version of a thread. It is current from its own entry until the entry that closed it,
+and gone once the thread was retracted; both are ledger positions, so reading a past state compares
+integers.
 """
 
 from __future__ import annotations
@@ -12,16 +13,14 @@ from typing import Any
 
 from told.model.entry import NO_META
 from told.model.scope import Scope
-from told.runtime import fast_frozen_init
 from told.text.dates import Interval
 
 NEVER = 2**62
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One version of what a thread says."""
+    """One version of a thread's content."""
 
     id: str
     seq: int
@@ -54,15 +53,14 @@ class Fact:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
     def valid_interval(self) -> Interval:
-        """When the fact holds in the world."""
+        """Return the interval in which the fact holds."""
         start = None if self.valid_from == -NEVER else self.valid_from
         return Interval(start, None if self.valid_to == NEVER else self.valid_to, self.precision)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Link:
-    """One thing bearing on another, from one ledger position until another."""
+    """A link between two references, current between two ledger positions."""
 
     seq: int
     src: str
@@ -74,10 +72,9 @@ class Link:
     meta: Mapping[str, Any] = field(default_factory=lambda: NO_META)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class EvidenceRow:
-    """Where a piece of evidence stands in the ledger."""
+    """The ledger position and identity of a piece of evidence."""
 
     id: str
     seq: int
@@ -87,10 +84,9 @@ class EvidenceRow:
     blobs: tuple[str, ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A turn of a conversation, for the clocks by which memories fade: where it stands, when it was, how long."""
+    """A turn counted by the decay clocks: its position, time and size."""
 
     seq: int
     scope: Scope
@@ -101,26 +97,24 @@ class Tick:
 
 TURN, NODE, QUARANTINE, TOPIC = "turn", "node", "quarantine", "topic"
 UNLISTED_KINDS = frozenset({TURN, NODE, QUARANTINE, TOPIC})
-"""Kinds that listings leave out unless asked for: what claims were taken from, what they speak of, what is in doubt,
-and what they are about."""
+"""Kinds that listings omit by default: turns, graph nodes, quarantine and topics."""
 
 UNINDEXED_KINDS = frozenset({QUARANTINE, TOPIC})
-"""Kinds that no index holds, so that no search finds them."""
+"""Kinds that are not indexed, so no search returns them."""
 
 PASSAGE_CHARS = 600
-"""About how many characters of a long text one passage holds."""
+"""The approximate length of a passage in characters."""
 
 OVERVIEW_SLOT, ABSTRACT_SLOT = 1 << 20, (1 << 20) + 1
 LEVEL_SLOTS: Mapping[int, str] = {OVERVIEW_SLOT: "overview", ABSTRACT_SLOT: "abstract"}
-"""The slots of passages that are not pieces of the content, and the metadata they are taken from."""
+"""Slots of passages taken from metadata rather than from the content."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """What is indexed of a fact: a piece of its content, or the overview or abstract of it, as its slot says.
+    """The indexed text of a fact: a piece of its content, its overview or its abstract, by slot.
 
-    `thread` names it where another turn can be said `after` it, and `after` names the turn it was itself said after.
+    `thread` identifies it to turns said `after` it; `after` names the turn it follows.
     """
 
     seq: int
@@ -134,5 +128,5 @@ class Passage:
 
 
 def join_with_previous(previous: str | None, text: str) -> str:
-    """What is embedded of a passage: its text after that of the turn before it, if it was said after one."""
+    """Return the text to embed: a passage preceded by the turn it follows."""
     return text if previous is None else f"{previous}\n{text}"

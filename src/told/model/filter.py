@@ -1,25 +1,27 @@
-"""Filters: which facts are meant, said by what their fields hold.
+"""Filters on the fields of facts.
 
-An expression is read once by `parse` into a closed tree, and `matches` is what that tree means. A backend may push down
-as much of it as it can do exactly; the rest is evaluated here.
+`parse_filter` parses an expression into a closed tree and `matches_filter` defines its meaning. A
+backend may push down what it can evaluate exactly; the rest is evaluated here.
 
     {"tag": "work"}                                             a field equals a value
-    {"priority": {"gte": 1, "lt": 5}, "tag": "work"}            operators, and several fields: all of them hold
+    {"priority": {"gte": 1, "lt": 5}, "tag": "work"}            operators; all fields must match
     {"field": "tag", "operator": "in", "value": ["a", "b"]}     the long form
-    {"AND": […]}   {"OR": […]}   {"NOT": {…}}   {"NOT": […]}    all, some, not, none; `$and`, `$eq`, … say the same
+    {"AND": […]}   {"OR": […]}   {"NOT": {…}}   {"NOT": […]}    connectives; also `$and`, `$eq`, …
 
-Fields. `id memory hash kind role actor_id user_id agent_id run_id source created_at updated_at said_at expiration_date`
-are built in (`data` and `text` are `memory`), and null where a fact has no value. Any other name is a top-level key of
-the metadata, taken literally: dots and brackets mean nothing. `metadata.<key>` reaches one that is called like a field.
+Fields. `id memory hash kind role actor_id user_id agent_id run_id source created_at updated_at
+said_at expiration_date` are built in (`data` and `text` are aliases of `memory`) and null where a
+fact has no value. Any other name is a literal top-level metadata key: dots and brackets have no
+meaning. `metadata.<key>` reaches a key named like a built-in field.
 
-Meaning. Types are never coerced, and no value is a pattern.
-- eq, in: JSON equality: 1 equals 1.0, true equals no number, lists and objects are equal member by member.
-- gt gte lt lte: numbers with numbers, strings with strings by code point; anything else is not ordered, so false.
-- contains: a string holds the value as a part, or a list has an equal member.
-- icontains: the same with case folded: a part of a string, or a list's string member as a whole.
-- ne, nin: exactly where eq and in are false.
-- A missing key equals nothing, not even null: every operator is false of it but ne and nin.
-- created_at, updated_at, said_at and expiration_date are instants: their values are read by `when.instant`.
+Semantics. Types are never coerced, and no value is a pattern.
+
+- eq, in: JSON equality: 1 equals 1.0, true equals no number, lists and objects compare by member.
+- gt gte lt lte: numbers with numbers, strings with strings by code point; otherwise false.
+- contains: a string contains the value, or a list has an equal member.
+- icontains: the same ignoring case; a list member must match as a whole.
+- ne, nin: the negations of eq and in.
+- A missing key equals nothing, not even null: every operator but ne and nin is false.
+- created_at, updated_at, said_at and expiration_date are instants, parsed by `parse_instant`.
 """
 
 from __future__ import annotations
@@ -64,12 +66,12 @@ _ORDERINGS: Final = frozenset({"gt", "gte", "lt", "lte"})
 _LONG_FORM: Final = {"field", "operator", "value"}
 _EXAMPLE: Final = 'Write {"tag": "work"}, {"priority": {"gte": 3}} or {"OR": [{…}, {…}]}.'
 
-# The tree -------------------------------------------------------------------------------------------------------------
+# Tree
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One field compared with one value; `field` is a built-in name, or `metadata.` and a key."""
+    """A comparison of a field, either built in or `metadata.<key>`, with a value."""
 
     field: str
     op: str
@@ -78,21 +80,21 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class AllOf:
-    """Every part holds."""
+    """Matches if every part matches."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyOf:
-    """At least one part holds."""
+    """Matches if any part matches."""
 
     parts: tuple[Filter, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Not:
-    """The part does not hold."""
+    """Matches if the part does not."""
 
     part: Filter
 
@@ -103,19 +105,19 @@ MATCH_ALL: Final = AllOf(())
 
 
 def combine_all(parts: Iterable[Filter]) -> Filter:
-    """The filter that asks for all of these, laid flat."""
+    """Return the flattened conjunction of filters."""
     flat = tuple(leaf for part in parts for leaf in split_conjuncts(part))
     return flat[0] if len(flat) == 1 else AllOf(flat)
 
 
 def combine_any(parts: Iterable[Filter]) -> Filter:
-    """The filter that asks for at least one of these."""
+    """Return the disjunction of filters."""
     members = tuple(parts)
     return members[0] if len(members) == 1 else AnyOf(members)
 
 
 def has_field(condition: Filter, field: str) -> bool:
-    """Whether a filter says anything of a field."""
+    """Return True if a filter tests a field."""
     match condition:
         case Comparison(field=name):
             return name == field
@@ -128,17 +130,17 @@ def has_field(condition: Filter, field: str) -> bool:
 
 
 def split_conjuncts(condition: Filter) -> tuple[Filter, ...]:
-    """The parts that must all hold."""
+    """Return the parts that must all match."""
     return condition.parts if isinstance(condition, AllOf) else (condition,)
 
 
-# Meaning --------------------------------------------------------------------------------------------------------------
+# Evaluation
 
 _MISSING: Final = object()
 
 
 def matches_filter(condition: Filter, record: Mapping[str, JSON]) -> bool:
-    """Whether the filter holds of a record as `record` makes it."""
+    """Return True if a record made by `to_record` matches the filter."""
     match condition:
         case Comparison(field, op, value):
             return _OPERATOR_TESTS[op](record.get(field, _MISSING), value)
@@ -153,7 +155,7 @@ def matches_filter(condition: Filter, record: Mapping[str, JSON]) -> bool:
 
 
 def to_record(fact: Fact) -> dict[str, JSON]:
-    """A fact as filters see it."""
+    """Return a fact as the record that filters are evaluated on."""
     return {
         "id": fact.id,
         "memory": fact.text,
@@ -231,25 +233,26 @@ _OPERATOR_TESTS: Final[Mapping[str, Callable[[Any, Any], bool]]] = {
 }
 OPERATORS: Final = tuple(_OPERATOR_TESTS)
 
-# Reading an expression ------------------------------------------------------------------------------------------------
+# Parsing
 
 
 def parse_filter(expression: FilterExpression) -> Filter:
-    """Read a filter expression, or say what is wrong with it; a filter that was read before is returned as it is."""
+    """Parse a filter expression, or raise FilterError; a parsed filter is returned as it is."""
     if isinstance(expression, AllOf | AnyOf | Not | Comparison):
         return expression
     return MATCH_ALL if expression is None else _FilterParser().parse_expression(expression, 1)
 
 
 def split_scope(expression: FilterExpression) -> tuple[dict[str, str], Filter]:
-    """The scope ids an expression asks for, taken out of it, and what is left to filter by."""
+    """Split an expression into the scope ids it requires and the remaining filter."""
     if expression is None:
         return {}, MATCH_ALL
     ids: dict[str, str] = {}
     remaining: list[Filter] = []
     for part in split_conjuncts(parse_filter(expression)):
         match part:
-            # A second, different id for the same field stays behind as a filter, which nothing can match.
+            # A second, different id for the same field stays a filter, which matches
+            # nothing.
             case Comparison(field, "eq", str(value)) if (
                 field in SCOPE_FIELDS and ids.setdefault(field, value) == value
             ):
@@ -261,7 +264,7 @@ def split_scope(expression: FilterExpression) -> tuple[dict[str, str], Filter]:
 
 @dataclass(slots=True)
 class _FilterParser:
-    """Reads one expression, counting the nodes it has built."""
+    """Parses one expression and limits its number of nodes."""
 
     nodes: int = 0
 
@@ -291,9 +294,7 @@ class _FilterParser:
         if not isinstance(value, Mapping):
             return self.parse_comparison(field, "eq", value)
         if not value:
-            raise FilterError(
-                f"The field {field!r} has an empty object for its test.", hint=_EXAMPLE
-            )
+            raise FilterError(f"The field {field!r} has an empty condition.", hint=_EXAMPLE)
         return combine_all(
             [self.parse_comparison(field, op, operand) for op, operand in value.items()]
         )
@@ -343,7 +344,10 @@ def _parse_connective(key: Any) -> str | None:
         return _CONNECTIVES.get(key)
     if key.startswith("$") or key.upper() in _CONNECTIVES:
         nearest = difflib.get_close_matches(key.lower(), ["$and", "$or", "$not"], n=1, cutoff=0)[0]
-        hint = f"Did you mean {_CONNECTIVES[nearest]!r}? A metadata key of that name is {METADATA_PREFIX + key!r}."
+        hint = (
+            f"Did you mean {_CONNECTIVES[nearest]!r}? A metadata key of that name is "
+            f"{METADATA_PREFIX + key!r}."
+        )
         raise FilterError(f"{key!r} is not a connective.", hint=hint)
     return None
 
@@ -360,7 +364,7 @@ def _parse_operator(name: Any) -> str:
 
 
 def _parse_field_name(name: Any) -> str:
-    """The one name of a field: a built-in one, or `metadata.` and a key."""
+    """Return the canonical name of a field: built in, or `metadata.<key>`."""
     if not isinstance(name, str):
         raise FilterError(f"A field name is a string, not {_type_name(name)}.")
     field = _ALIASES.get(name, name)
@@ -370,11 +374,11 @@ def _parse_field_name(name: Any) -> str:
     if not 1 <= len(key) <= MAX_FIELD:
         raise FilterError(f"A field name has 1 to {MAX_FIELD} characters, not {len(key)}.")
     if any(unicodedata.category(char) in ("Cc", "Cs") for char in key):
-        raise FilterError(f"The field name {name!r} holds a control character.")
+        raise FilterError(f"The field name {name!r} contains a control character.")
     return METADATA_PREFIX + key
 
 
-# Reading a value ------------------------------------------------------------------------------------------------------
+# Values
 
 
 def _parse_operands(field: str, raw: Any) -> JSON:
@@ -413,7 +417,7 @@ def _reject_operand(field: str, op: str, expected: str, raw: Any) -> NoReturn:
 def _parse_time(field: str, op: str, raw: Any) -> int:
     if op in ("contains", "icontains"):
         raise FilterError(
-            f"{field} is an instant and cannot {op}.", hint="Use gte and lt for a stretch of time."
+            f"{field} is an instant; {op} does not apply.", hint="Use gte and lt for a time range."
         )
     if isinstance(raw, bool) or not isinstance(raw, str | int | float | date):
         _reject_operand(field, op, "a time, such as 2026-03-01", raw)
@@ -425,7 +429,7 @@ def _parse_time(field: str, op: str, raw: Any) -> int:
 
 def _parse_scope_id(field: str, op: str, raw: str) -> str:
     if raw.strip() == "*":
-        hint = "Values are compared literally; leave the field out, and name another id, to read every one."
+        hint = "Values are compared literally; omit the field and filter by another id."
         raise FilterError(f"{field} cannot be a wildcard.", hint=hint)
     if op not in ("eq", "ne"):
         return raw
@@ -436,7 +440,7 @@ def _parse_scope_id(field: str, op: str, raw: str) -> str:
 
 
 def _copy_literal(raw: Any, budget: Iterator[int], depth: int = 1) -> JSON:
-    """A private copy of a JSON value, which the caller's own can no longer change."""
+    """Copy a JSON value so that later changes by the caller have no effect."""
     if depth > MAX_DEPTH or next(budget, None) is None:
         raise FilterError(f"A value has more than {MAX_VALUES} parts, or {MAX_DEPTH} levels.")
     match raw:
@@ -457,18 +461,20 @@ def _copy_literal(raw: Any, budget: Iterator[int], depth: int = 1) -> JSON:
             }
         case _:
             raise FilterError(
-                f"A value is a string, number, boolean, null, list or object, not {_type_name(raw)}."
+                f"A value is a string, number, boolean, null, list or object, not "
+                f"{_type_name(raw)}."
             )
 
 
 def _check_text(raw: str) -> str:
     if any("\ud800" <= char <= "\udfff" for char in raw):
-        raise FilterError("A value holds half of a surrogate pair, which is not text.")
+        raise FilterError("A value contains a lone surrogate.")
     return raw
 
 
 def _check_number(raw: float) -> float:
-    # An integer beyond the floats could not be compared with one; no stored number is infinite.
+    # Integers beyond the float range cannot be compared with floats; no stored number is
+    # infinite.
     if not abs(raw) <= sys.float_info.max:
         problem = "not a number" if isinstance(raw, float) and math.isnan(raw) else "too large"
         raise FilterError(f"A value is {problem}.", hint="Use finite numbers.")

@@ -1,14 +1,16 @@
 """Kinds: what may be remembered, how it is written and how fast it fades.
 
-An ontology concept and a YAML memory type are one thing, a `Kind`. Three spellings are read: our own, the schemas of
-context engines (`memory_type`, `operation_mode`, `owner_scope`, …) and ontology JSON (`persistence_class`,
-`salience_weight`, …). A mistake is refused by an error that names the file, the key, what was found, what is allowed
-and, where something is near, what was probably meant.
+An ontology concept and a YAML memory type are both a `Kind`. Three spellings are accepted: our own,
+the schemas of context engines (`memory_type`, `operation_mode`, `owner_scope`, …) and ontology JSON
+(`persistence_class`, `salience_weight`, …). Errors name the file, the key, the value found, the
+values allowed and a close match if there is one.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
+import os
 import re
 import unicodedata
 import warnings
@@ -19,11 +21,10 @@ from enum import StrEnum
 from functools import cache
 from os import PathLike
 from pathlib import Path
-from typing import Any, TypeAlias
-
-import yaml
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from told.errors import ConfigError, InvalidInput, UriError
+from told.ids import hash_text
 from told.model.salience import DEFAULT_PRUNE_THRESHOLD, DecayClock, DecayCurve, Tier, decay_per_day
 from told.model.scope import Scope, Uri
 from told.model.validation import (
@@ -40,7 +41,10 @@ from told.model.validation import (
     parse_text,
     suggest_option,
 )
-from told.runtime import lazy_regex
+from told.runtime import lazy_regex, user_folder
+
+if TYPE_CHECKING:
+    import yaml
 
 PLACEHOLDER_PATTERN = lazy_regex(r"\{\{\s*(\w+)\s*\}\}")
 SCOPE_PLACEHOLDERS = ("account_id", "user_id", "agent_id", "run_id", "owner_space")
@@ -51,7 +55,7 @@ _UNSAFE_CATEGORIES = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 
 
 def slugify(text: str) -> str:
-    """The text as one segment of an address: lower case, without blanks, separators or dots that climb."""
+    """Return the text as one address segment: lower case, no blanks, separators or ".."."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).lower()).replace(
         "..", ""
     )
@@ -66,7 +70,7 @@ def _is_unsafe_char(char: str) -> bool:
 
 
 def escape_segment(name: str) -> str:
-    """An id as one segment of an address; different ids give different segments."""
+    """Return an id as one address segment; different ids give different segments."""
     folded = unicodedata.normalize("NFKC", name)
     if (
         name.startswith("~")
@@ -78,12 +82,12 @@ def escape_segment(name: str) -> str:
 
 
 def list_placeholders(template: str) -> tuple[str, ...]:
-    """The names of a template's placeholders."""
+    """Return the names of a template's placeholders."""
     return tuple(PLACEHOLDER_PATTERN.findall(template))
 
 
 def validate_template(template: str, field_names: Iterable[str], spot: ConfigLocation) -> None:
-    """Refuse a template that holds an unknown name or that leaves its account or its owner."""
+    """Reject a template with an unknown name or a path outside its account or owner."""
     allowed_names = (*SCOPE_PLACEHOLDERS, *UNIQUE_PLACEHOLDERS, *field_names)
     for name in list_placeholders(template):
         if name not in allowed_names:
@@ -100,7 +104,7 @@ def validate_template(template: str, field_names: Iterable[str], spot: ConfigLoc
 
 
 def fill_template(template: str, scope: Scope, owner: str, values: Mapping[str, object]) -> Uri:
-    """The address a template gives to these values of an owner in a scope."""
+    """Return the address a template gives to these values of an owner in a scope."""
     given_values = {
         name: value
         for name, value in values.items()
@@ -131,7 +135,7 @@ def fill_template(template: str, scope: Scope, owner: str, values: Mapping[str, 
 
 
 def owner_folder(scope: Scope, owner: str) -> tuple[str, str]:
-    """The folder of the scope's user or agent; of the nearest id there is, where the scope does not name the owner."""
+    """Return the folder of the scope's owner, or of the nearest id if it has none."""
     ids = scope.ids()
     spaces = sorted(("user", "agent", "run"), key=lambda space: space != owner)
     return next(
@@ -152,34 +156,34 @@ KindSource: TypeAlias = "Mapping[str, Any] | str | PathLike[str]"
 
 
 class WriteMode(StrEnum):
-    """How a new memory of a kind meets the ones already there."""
+    """The effect of a new memory on the existing memories of its kind."""
 
     MERGE = "merge"
-    """One thread for each owner; the new view takes the place of the old."""
+    """One thread per owner; the new version replaces the old."""
     AGGREGATE = "aggregate"
-    """One thread for each routing key; the new view takes the place of the old."""
+    """One thread per routing key; the new version replaces the old."""
     APPEND = "append"
-    """A thread of its own every time; nothing is overwritten."""
+    """A new thread every time; nothing is overwritten."""
     CUMULATIVE = "cumulative"
-    """One thread for each routing key; every version adds to the last."""
+    """One thread per routing key; every version extends the last."""
 
 
 class Owner(StrEnum):
-    """Whose memory it is."""
+    """The owner space of a kind."""
 
     USER = "user"
     AGENT = "agent"
 
 
 class Eviction(StrEnum):
-    """Which memory leaves when a kind is over its cardinality: the oldest or the weakest."""
+    """Which memory is evicted over the cardinality: the oldest or the weakest."""
 
     RECENCY = "recency"
     SALIENCE = "salience"
 
 
 class Semantics(StrEnum):
-    """What a second value does to the first: it replaces it, stands beside it, or contradicts it."""
+    """The effect of a second value: replace the first, coexist with it or contradict it."""
 
     FUNCTIONAL = "functional"
     MULTI = "multi"
@@ -187,7 +191,7 @@ class Semantics(StrEnum):
 
 
 class Level(StrEnum):
-    """How much text."""
+    """The level of detail of a text."""
 
     ABSTRACT = "L0"
     OVERVIEW = "L1"
@@ -195,7 +199,7 @@ class Level(StrEnum):
 
 
 class FieldType(StrEnum):
-    """What a field of a kind holds."""
+    """The type of a kind's field."""
 
     STRING = "string"
     NUMBER = "number"
@@ -203,20 +207,23 @@ class FieldType(StrEnum):
     BOOLEAN = "boolean"
 
     def accepts(self, value: object) -> bool:
-        """Whether the value is of this type; true and false are not numbers."""
+        """Return True if the value has this type; booleans are not numbers."""
         if isinstance(value, bool):
             return self is FieldType.BOOLEAN
         return isinstance(value, _PYTHON_TYPES[self])
 
 
 _PYTHON_TYPES: Mapping[FieldType, tuple[type, ...]] = {
-    FieldType.STRING: (str,), FieldType.NUMBER: (int, float), FieldType.INTEGER: (int,), FieldType.BOOLEAN: (),
-}  # fmt: skip
+    FieldType.STRING: (str,),
+    FieldType.NUMBER: (int, float),
+    FieldType.INTEGER: (int,),
+    FieldType.BOOLEAN: (),
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One thing a memory of a kind says."""
+    """A field of a kind."""
 
     name: str
     type: FieldType = FieldType.STRING
@@ -228,12 +235,13 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """A sort of memory and its rules.
+    """A type of memory and its rules.
 
-    `key` is the field that routes a memory to its thread. `directory` and `filename` are templates of its ctx:// name;
-    left empty they follow from the rest. `cardinality` None is unlimited; `half_life_days` None is the tier's own.
-    `clock` None is wall time for a kind that says its half-life, and turns for one that does not. A `system` kind is
-    made by told itself and never extracted from a conversation.
+    `key` is the field that routes a memory to its thread. `directory` and `filename` are templates
+    of its ctx:// name, derived from the rest if empty. `cardinality` None is unlimited;
+    `half_life_days` None is the tier's default. `clock` None is wall time for a kind with a
+    half-life and turns otherwise. A `system` kind is created by told itself and never extracted
+    from a conversation.
     """
 
     name: str
@@ -262,30 +270,30 @@ class Kind:
 
     @property
     def half_life(self) -> float | None:
-        """The days after which half of salience is left by the wall clock; None if it never fades."""
+        """Return the half-life in days by the wall clock, or None if it never fades."""
         return self.tier.half_life_days if self.half_life_days is None else self.half_life_days
 
     @property
     def decay_clock(self) -> DecayClock:
-        """The clock by which its memories fade."""
+        """Return the clock by which its memories fade."""
         return self.clock or (DecayClock.TURNS if self.half_life_days is None else DecayClock.TIME)
 
     def build_curve(
         self, confidence: float = 1.0, floor: float = DEFAULT_PRUNE_THRESHOLD
     ) -> DecayCurve:
-        """How a memory of this kind fades that is held with so much confidence."""
+        """Return the decay curve of a memory of this kind with a given confidence."""
         by_time = self.decay_clock is DecayClock.TIME and self.half_life is not None
         decay = decay_per_day(self.half_life or 0.0) if by_time else self.tier.decay
         return DecayCurve(self.weight * confidence, decay, self.tier is Tier.PERMANENT, floor)
 
     @property
     def is_keyed(self) -> bool:
-        """Whether memories with the same routing key share a thread."""
+        """Return True if memories with the same routing key share a thread."""
         return self.write in (WriteMode.AGGREGATE, WriteMode.CUMULATIVE)
 
     @property
     def template(self) -> str:
-        """The template of the kind's ctx:// names."""
+        """Return the template of the kind's ctx:// names."""
         directory = (
             self.directory
             or f"ctx://{{{{account_id}}}}/{{{{owner_space}}}}/memories/{slugify(self.name)}"
@@ -300,17 +308,17 @@ class Kind:
         return f"{directory.rstrip('/')}/{self.filename or default_filename}"
 
     def build_uri(self, scope: Scope, values: Mapping[str, object]) -> Uri:
-        """The ctx:// name of a memory with these values; `id` and `ts` are values too."""
+        """Return the ctx:// name of a memory with these values; `id` and `ts` are values too."""
         return fill_template(self.template, scope, self.owner, values)
 
     def as_json(self) -> dict[str, Any]:
-        """What differs from the defaults, as `load_kind` reads it."""
+        """Return the fields that differ from their defaults, as `load_kind` reads them."""
         return _to_sparse_json(self, Kind(self.name))
 
 
 @dataclass(frozen=True, slots=True)
 class Ontology(Mapping[str, Kind]):
-    """The kinds of an account by name, in order; it never changes, `plus` gives another."""
+    """The kinds of an account by name, in order; immutable, see `with_kinds`."""
 
     kinds: tuple[Kind, ...] = ()
     version: str = ""
@@ -321,7 +329,8 @@ class Ontology(Mapping[str, Kind]):
         object.__setattr__(self, "_named", {kind.name: kind for kind in self.kinds})
         if len(self._named) < len(self.kinds):
             raise ConfigError(
-                "Two kinds of an ontology have the same name.", hint="Use plus() to replace a kind."
+                "Two kinds of an ontology have the same name.",
+                hint="Use with_kinds() to replace a kind.",
             )
 
     def __getitem__(self, name: str) -> Kind:
@@ -335,11 +344,11 @@ class Ontology(Mapping[str, Kind]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the kinds, in order."""
+        """Return the names of the kinds, in order."""
         return tuple(self._named)
 
     def get_kind(self, name: str) -> Kind:
-        """The kind of this name, or an error that says which there are."""
+        """Return a kind by name, or raise an error that lists the kinds."""
         if name not in self._named:
             available = ", ".join(self.names) or "none"
             raise InvalidInput(
@@ -349,13 +358,13 @@ class Ontology(Mapping[str, Kind]):
         return self._named[name]
 
     def with_kinds(self, *kinds: Kind) -> Ontology:
-        """These kinds as well; one of a name already there takes its place."""
+        """Return an ontology with these kinds added or replaced."""
         by_name = {kind.name: kind for kind in (*self.kinds, *kinds)}
         return replace(self, kinds=tuple(by_name.values()))
 
 
 def _validate_kind(kind: Kind) -> None:
-    """What a kind must hold beyond the types of its parts."""
+    """Check the constraints between a kind's fields."""
     spot = ConfigLocation(f"kind {kind.name!r}")
     parse_text(kind.name, spot.child("name"))
     parse_fraction(kind.weight, spot.child("weight"))
@@ -367,7 +376,7 @@ def _validate_kind(kind: Kind) -> None:
         )
     names = [item.name for item in kind.fields]
     if duplicates := {name for name in names if names.count(name) > 1}:
-        raise spot.child("fields").value_error(sorted(duplicates), "each name once")
+        raise spot.child("fields").value_error(sorted(duplicates), "unique names")
     if kind.key is None and kind.is_keyed:
         raise spot.missing_key_error(
             "key", f"the field that routes a memory to its thread, because write is {kind.write}"
@@ -407,11 +416,11 @@ def _to_plain_json(value: Any) -> Any:
             return value
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Loading
 
 
 def load_kind(source: KindSource) -> Kind:
-    """A kind from a YAML file, or from a mapping with the same keys, in any of the three spellings."""
+    """Load a kind from a YAML file or a mapping, in any of the three spellings."""
     data, spot = _open_source(source, "kind")
     if isinstance(data, Mapping) and "update_policy" in data:
         _warn_deprecated(["update_policy"], spot)
@@ -422,7 +431,7 @@ def load_kind(source: KindSource) -> Kind:
 
 
 def load_ontology(source: KindSource) -> Ontology:
-    """The kinds of an ontology file or mapping (version, description, concepts), or of a folder of YAML kinds."""
+    """Load an ontology from a file, a mapping or a folder of YAML kinds."""
     if not isinstance(source, Mapping) and _is_folder(Path(source)):
         return _load_folder(Path(source))
     data, spot = _open_source(source, "ontology")
@@ -447,13 +456,37 @@ def load_ontology(source: KindSource) -> Ontology:
 
 @cache
 def load_builtin_ontology() -> Ontology:
-    """The kinds told knows from the start: those of the folder `kinds`, packed into one file that is quick to read."""
-    packed = parse_json(Path(__file__).with_name("kinds.json").read_text(encoding="utf-8"))
-    return Ontology(tuple(map(load_kind, packed)))
+    """Return the built-in kinds."""
+    files = sorted(Path(__file__).with_name("kinds").glob("*.yaml"))
+    return Ontology(tuple(map(load_kind, _parse_yaml_cached(files))))
+
+
+def _parse_yaml_cached(files: Iterable[Path]) -> list[Any]:
+    """Parse YAML files, or read what an earlier process parsed from the user's cache folder."""
+    from told import __version__
+
+    contents = [file.read_text("utf-8") for file in files]
+    digest = hash_text("\0".join(contents)).hex()[:16]
+    with suppress(OSError, ValueError, RuntimeError):  # no cache, no home, or not readable
+        cached = json.loads(_cache_file(__version__, digest).read_text("utf-8"))
+        if isinstance(cached, list) and len(cached) == len(contents):
+            return cached
+    parsed = [parse_unique_yaml(content) for content in contents]
+    with suppress(OSError, RuntimeError):
+        file = _cache_file(__version__, digest)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        partial_file = file.with_suffix(f".{os.getpid()}")
+        partial_file.write_text(json.dumps(parsed), "utf-8")
+        partial_file.replace(file)
+    return parsed
+
+
+def _cache_file(version: str, digest: str) -> Path:
+    return user_folder("cache") / f"kinds-{version}-{digest}.json"
 
 
 def _is_folder(path: Path) -> bool:
-    with suppress(OSError):  # a text that is no path at all; opening it will say so
+    with suppress(OSError):  # not a path; opening it will report the error
         return path.is_dir()
     return False
 
@@ -469,15 +502,15 @@ def _load_folder(folder: Path) -> Ontology:
         kinds[kind.name] = kind
     if not kinds:
         raise ConfigError(
-            f"{folder}: holds no kind.",
-            hint="Put one YAML file for each kind there.",
+            f"{folder}: contains no kinds.",
+            hint="Add one YAML file per kind.",
             file=str(folder),
         )
     return Ontology(tuple(kinds.values()))
 
 
 def _parse_kind_values(data: Any, spot: ConfigLocation) -> dict[str, Any]:
-    """The values of a kind under our names; what is said outright counts more than what an older word stands for."""
+    """Return a kind's values by canonical name; explicit keys override implied ones."""
     values = parse_mapping(data, _KIND_READERS, spot, aliases=_KEY_ALIASES)
     implied = dict(values.pop("update_policy", {}))
     if mode := values.pop("operation_mode", None):
@@ -494,7 +527,7 @@ def _parse_kind_values(data: Any, spot: ConfigLocation) -> dict[str, Any]:
 
 
 def _parse_concept(name: str, rules: Mapping[str, Any], spot: ConfigLocation) -> Kind:
-    """A concept of an ontology: a thread for each value, as many as its cardinality lets live."""
+    """Build the kind of an ontology concept, with one thread per value."""
     values = _parse_kind_values(rules, spot)
     if "tier" not in values:
         raise spot.missing_key_error("persistence_class", ", ".join(Tier))
@@ -521,7 +554,7 @@ def _build_kind(values: Mapping[str, Any], spot: ConfigLocation) -> Kind:
 
 def _warn_deprecated(keys: list[str], spot: ConfigLocation) -> None:
     if keys:
-        advice = "say cardinality and eviction instead: superseded is 1 and recency, the others unlimited and salience"
+        advice = "use cardinality and eviction instead"
         warnings.warn(
             f"{spot.file}: {', '.join(keys)}: deprecated; {advice}.",
             DeprecationWarning,
@@ -596,39 +629,63 @@ _UPDATE_POLICIES = {
     "monotonic": _ACCUMULATING,
 }
 _FIELD_READERS: Mapping[str, ValueParser] = {
-    "name": parse_text, "type": choice_parser(FieldType), "required": parse_flag, "description": parse_text, "default": _accept_any, "enum": list_parser(_accept_any),
-}  # fmt: skip
+    "name": parse_text,
+    "type": choice_parser(FieldType),
+    "required": parse_flag,
+    "description": parse_text,
+    "default": _accept_any,
+    "enum": list_parser(_accept_any),
+}
 _KIND_READERS: Mapping[str, ValueParser] = {
-    "name": parse_text, "label": parse_text, "description": parse_text, "write": choice_parser(WriteMode), "key": parse_text, "owner": choice_parser(Owner),
-    "directory": parse_text, "filename": parse_text, "fields": list_parser(_parse_field), "levels": _parse_levels, "tier": choice_parser(Tier),
-    "weight": parse_fraction, "cardinality": _parse_cardinality, "eviction": choice_parser(Eviction), "half_life_days": _parse_days,
-    "semantics": choice_parser(Semantics), "examples": list_parser(parse_text), "enabled": parse_flag, "system": parse_flag,
+    "name": parse_text,
+    "label": parse_text,
+    "description": parse_text,
+    "write": choice_parser(WriteMode),
+    "key": parse_text,
+    "owner": choice_parser(Owner),
+    "directory": parse_text,
+    "filename": parse_text,
+    "fields": list_parser(_parse_field),
+    "levels": _parse_levels,
+    "tier": choice_parser(Tier),
+    "weight": parse_fraction,
+    "cardinality": _parse_cardinality,
+    "eviction": choice_parser(Eviction),
+    "half_life_days": _parse_days,
+    "semantics": choice_parser(Semantics),
+    "examples": list_parser(parse_text),
+    "enabled": parse_flag,
+    "system": parse_flag,
     "clock": choice_parser(DecayClock),
-    "operation_mode": choice_parser(_OPERATION_MODES), "update_policy": choice_parser(_UPDATE_POLICIES),
-}  # fmt: skip
+    "operation_mode": choice_parser(_OPERATION_MODES),
+    "update_policy": choice_parser(_UPDATE_POLICIES),
+}
 _KEY_ALIASES = {
-    "memory_type": "name", "filename_template": "filename", "owner_scope": "owner",
-    "persistence_class": "tier", "salience_weight": "weight",
-}  # fmt: skip
+    "memory_type": "name",
+    "filename_template": "filename",
+    "owner_scope": "owner",
+    "persistence_class": "tier",
+    "salience_weight": "weight",
+}
 _ONTOLOGY_READERS: Mapping[str, ValueParser] = {
     "version": _parse_version,
     "description": parse_text,
     "concepts": _parse_concepts,
 }
 
-# Files ----------------------------------------------------------------------------------------------------------------
+# Files
 
 
 def _open_source(source: KindSource, default_name: str) -> tuple[Any, ConfigLocation]:
-    """What a source holds, and the place to point at when it is wrong."""
+    """Return the content of a source and its location for error messages."""
     if isinstance(source, Mapping):
         return source, ConfigLocation(default_name)
     file = str(source)
     try:
         content = Path(source).read_text(encoding="utf-8-sig")
-        return (parse_json if file.endswith(".json") else _parse_yaml)(content), ConfigLocation(
-            file
-        )
+        return (parse_json if file.endswith(".json") else parse_unique_yaml)(
+            content
+        ), ConfigLocation(file)
     except OSError as error:
         hint = "Check the path and its permissions."
         raise ConfigError(f"{file}: {error.strerror}.", hint=hint, file=file) from error
@@ -637,18 +694,13 @@ def _open_source(source: KindSource, default_name: str) -> tuple[Any, ConfigLoca
         raise ConfigError(f"{file}: cannot be read: {error}.", hint=hint, file=file) from error
 
 
-def _parse_yaml(content: str) -> Any:
-
-    return parse_unique_yaml(content)
-
-
 FUNCTIONAL, MULTI, IMMUTABLE = Semantics.FUNCTIONAL, Semantics.MULTI, Semantics.IMMUTABLE
 FAVOURITE_PREFIX = "favourite_"
 
 
 @dataclass(frozen=True, slots=True)
 class Predicate:
-    """A predicate, the slot it belongs to, the kind of memory it makes, and what a second value does."""
+    """A predicate, its slot, the kind of memory it creates and its semantics."""
 
     name: str
     slot: str
@@ -656,41 +708,44 @@ class Predicate:
     semantics: Semantics
 
 
-def _build_predicates(kind: str, semantics: Semantics, *names: str) -> list[Predicate]:
-    """Predicates of one kind; `slot:name` puts several into one slot."""
-    pairs = (name.rpartition(":") for name in names)
+def _build_predicates(kind: str, semantics: Semantics, names: str) -> list[Predicate]:
+    """Build predicates of one kind; `slot:name` puts several into one slot."""
+    pairs = (name.rpartition(":") for name in names.split())
     return [Predicate(name, slot or name, kind, semantics) for slot, _, name in pairs]
 
+
+_PROFILE_VALUES = """name nickname pronouns age lives_in timezone email phone work:works_in
+    work:works_at work:works_as study:studies_at study:studies married_to relationship_status diet
+    height weight budget team manager"""
+_PROFILE_CONSTANTS = "born_on birthday born_in comes_from native_language"
+_PROFILE_LISTS = """speaks allergic_to has_condition takes has_partner has_child has_sibling
+    has_parent has_relative has_friend has_colleague has_pet owns drives plays knows skilled_in
+    graduated_from believes is has member_of"""
+_PREFERENCES = "likes dislikes prefers wants avoids interested_in habit"
+_EVENTS = "plans did attended visited bought started finished happened"
+_PATTERNS = "goal learning works_on uses project_uses project_needs"
 
 PREDICATES: Mapping[str, Predicate] = {
     row.name: row
     for row in (
-        *_build_predicates(
-            "profile", FUNCTIONAL, "name", "nickname", "pronouns", "age", "lives_in", "timezone", "email", "phone",
-            "work:works_in", "work:works_at", "work:works_as", "study:studies_at", "study:studies", "married_to",
-            "relationship_status", "diet", "height", "weight", "budget", "team", "manager",
-        ),
-        *_build_predicates("profile", IMMUTABLE, "born_on", "birthday", "born_in", "comes_from", "native_language"),
-        *_build_predicates(
-            "profile", MULTI, "speaks", "allergic_to", "has_condition", "takes", "has_partner", "has_child",
-            "has_sibling", "has_parent", "has_relative", "has_friend", "has_colleague", "has_pet", "owns", "drives",
-            "plays", "knows", "skilled_in", "graduated_from", "believes", "is", "has", "member_of",
-        ),
-        *_build_predicates("preference", MULTI, "likes", "dislikes", "prefers", "wants", "avoids", "interested_in", "habit"),
+        *_build_predicates("profile", FUNCTIONAL, _PROFILE_VALUES),
+        *_build_predicates("profile", IMMUTABLE, _PROFILE_CONSTANTS),
+        *_build_predicates("profile", MULTI, _PROFILE_LISTS),
+        *_build_predicates("preference", MULTI, _PREFERENCES),
         *_build_predicates("preference", FUNCTIONAL, "reply_style"),
-        *_build_predicates("event", MULTI, "plans", "did", "attended", "visited", "bought", "started", "finished", "happened"),
+        *_build_predicates("event", MULTI, _EVENTS),
         *_build_predicates("pattern", FUNCTIONAL, "deadline"),
-        *_build_predicates("pattern", MULTI, "goal", "learning", "works_on", "uses", "project_uses", "project_needs"),
+        *_build_predicates("pattern", MULTI, _PATTERNS),
     )
-}  # fmt: skip
+}
 
 
 SAFETY_PREDICATES = frozenset({"allergic_to", "has_condition", "takes"})
-"""Predicates of which there may be many and none may be forgotten: what can hurt somebody."""
+"""Multi-valued predicates that are never evicted, because forgetting them is dangerous."""
 
 
 def lookup_predicate(name: str) -> Predicate:
-    """What is known of a predicate; an unknown one holds many values, and each favourite is one of its own."""
+    """Return a predicate; unknown ones are multi-valued, favourites have their own slot."""
     known = PREDICATES.get(name)
     if known is not None:
         return known
@@ -699,12 +754,11 @@ def lookup_predicate(name: str) -> Predicate:
     return Predicate(name, name, "memory", MULTI)
 
 
-_YAML_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-
 def parse_unique_yaml(content: str) -> Any:
-    """What a text of YAML holds; one that cannot be read is a ValueError."""
-    loader = _YAML_LOADER(content)
+    """Parse YAML without duplicate keys, or raise ValueError."""
+    import yaml
+
+    loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(content)
     try:
         node = loader.get_single_node()
         _check_unique_yaml_keys(node)
@@ -716,6 +770,8 @@ def parse_unique_yaml(content: str) -> Any:
 
 
 def _check_unique_yaml_keys(node: yaml.Node | None) -> None:
+    import yaml
+
     match node:
         case yaml.MappingNode(value=pairs):
             check_unique(key.value for key, _ in pairs if isinstance(key, yaml.ScalarNode))

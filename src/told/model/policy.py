@@ -1,16 +1,17 @@
-"""Who may do what with a memory: actions, policies, grants, and one pure question, `allows`.
+"""Access control: actions, policies, grants and the pure function `decide_access`.
 
-Everything is refused unless one of these says otherwise, in this order:
+Everything is denied unless one of these rules allows it, in this order:
 
-1. What a policy *forbids* is refused to everybody, the owner and every grant included. Among the defaults only `sealed`
-   forbids anything. Seeing that a memory exists, deleting it and changing its policy can never be forbidden, so the
-   owner can always break the seal or destroy what is under it, and both leave an entry.
-2. The owner of the account may do all the rest.
+1. An action a policy *forbids* is denied to everybody, including the owner and every grant. Among
+the defaults only `sealed` forbids anything. Reading metadata, deleting a memory and changing its
+policy cannot be forbidden, so the owner can always unseal or destroy a memory; both leave an entry.
+2. The owner of the account may do everything else.
 3. `read_metadata` is open to every caller of the account.
-4. A policy in force allows its own actions; a grant in force under that policy adds the actions it names.
+4. An active policy allows its own actions; an active grant under it adds the actions it names.
 
-Time and revocation only ever take away. A policy that expired, was revoked or superseded allows nothing and carries no
-grant, yet forbids what it forbade: an embargo is lifted by ruling a new policy, never by a clock.
+Expiry and revocation only take permissions away. A policy that expired, was revoked or superseded
+allows nothing and carries no grant, but still forbids what it forbade: only a new policy lifts an
+embargo, never the clock.
 """
 
 from __future__ import annotations
@@ -24,13 +25,12 @@ from typing import Any, TypeVar
 
 from told.errors import InvalidInput
 from told.model.validation import suggest_option
-from told.runtime import fast_frozen_init
 
 EnumT = TypeVar("EnumT", bound=StrEnum)
 
 
 class Action(StrEnum):
-    """What a caller may ask to do; every engine verb names one."""
+    """An action a caller may request; every engine verb names one."""
 
     READ_METADATA = "read_metadata"
     READ_CONTENT = "read_content"
@@ -53,7 +53,7 @@ class Action(StrEnum):
 
 
 class PolicyKind(StrEnum):
-    """The sorts of policy, from the most open to the most closed."""
+    """The categories of policy, most open first."""
 
     PUBLIC = "public"
     OPEN_METADATA = "open_metadata_restricted_content"
@@ -67,18 +67,18 @@ class PolicyKind(StrEnum):
 
 
 class Inheritance(StrEnum):
-    """Which policy rules what is derived from a memory."""
+    """Which policy applies to derived memories."""
 
     SOURCE_POLICY = "source_policy"
-    """That of the first source alone, if every source says so."""
+    """That of the first source, if every source says so."""
     MAX_RESTRICTION = "max_restriction"
     """The strictest of all sources."""
     AUTHORITY_OVERRIDE_ONLY = "authority_override_only"
-    """The strictest of all sources too: here every change of a policy is an act of authority, `administer`."""
+    """The strictest of all sources; changing a policy always requires `administer`."""
 
 
 class PolicyState(StrEnum):
-    """Whether a policy is in force."""
+    """The state of a policy; only an active one allows anything."""
 
     ACTIVE = "active"
     REVOKED = "revoked"
@@ -87,7 +87,7 @@ class PolicyState(StrEnum):
 
 
 class GrantPurpose(StrEnum):
-    """What a grant is for."""
+    """The purpose of a grant."""
 
     REVIEW = "review"
     COMMUNITY_CURATION = "community_curation"
@@ -104,20 +104,25 @@ ALL_ACTIONS = frozenset(Action)
 NO_ACTIONS: frozenset[Action] = frozenset()
 METADATA_ACTIONS = frozenset({Action.READ_METADATA})
 MUTATING_ACTIONS = frozenset({Action.REQUEST_DELETION, Action.WRITE, Action.ADMINISTER})
-"""Actions that change the store rather than use what is in it; no policy gives them away without a grant."""
+"""Actions that change the store; no policy allows them without a grant."""
 USE_ACTIONS = ALL_ACTIONS - MUTATING_ACTIONS
 GRANTABLE_ACTIONS = USE_ACTIONS | {Action.REQUEST_DELETION}
-"""What "all" means in a grant; `write` and `administer` are only ever granted by name."""
-EXPORTING_ACTIONS = frozenset({
-    Action.EXPORT_CLAIMS, Action.TRAIN_MODEL, Action.PUBLISH_RELEASE,
-    Action.SHARE_WITH_THIRD_PARTY, Action.FEDERATED_QUERY,
-})  # fmt: skip
-"""Uses that carry content out of the account."""
+"""The meaning of "all" in a grant; `write` and `administer` must be granted by name."""
+EXPORTING_ACTIONS = frozenset(
+    {
+        Action.EXPORT_CLAIMS,
+        Action.TRAIN_MODEL,
+        Action.PUBLISH_RELEASE,
+        Action.SHARE_WITH_THIRD_PARTY,
+        Action.FEDERATED_QUERY,
+    }
+)
+"""Actions that carry content out of the account."""
 UNDENIABLE_ACTIONS = frozenset({Action.READ_METADATA, Action.REQUEST_DELETION, Action.ADMINISTER})
 
 
 def parse_enum(enum_type: type[EnumT], value: Any, name: str) -> EnumT:
-    """The member with this spelling, or an error that lists them."""
+    """Return the enum member with this value, or raise an error that lists them."""
     try:
         return enum_type(value)
     except ValueError:
@@ -129,7 +134,7 @@ def parse_enum(enum_type: type[EnumT], value: Any, name: str) -> EnumT:
 
 
 def parse_actions(names: str | Iterable[str]) -> frozenset[Action]:
-    """The actions of these names; "all" stands for every action an attestation may give."""
+    """Parse action names; "all" is every grantable action."""
     if not isinstance(names, Iterable):
         raise InvalidInput(
             f"Actions are a list of names, not {names!r}.", hint='Name them, or give "all".'
@@ -150,9 +155,9 @@ def _check_expiry(value: Any) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """What may be done with a memory without a grant, and what may not be done at all.
+    """The actions allowed without a grant and the actions forbidden to everybody.
 
-    `parts` are the policies this one is the strictest of; it is empty for a policy of its own.
+    `parts` are the policies that this one combines; it is empty for a single policy.
     """
 
     name: str
@@ -167,7 +172,7 @@ class Policy:
     def __post_init__(self) -> None:
         if not self.name.strip() or ("+" in self.name and not self.parts):
             raise InvalidInput(
-                f"A policy cannot be called {self.name!r}.", hint="Use a name without '+'."
+                f"{self.name!r} is not a valid policy name.", hint="Use a name without '+'."
             )
         if not_forbiddable := self.forbids & UNDENIABLE_ACTIONS:
             listed = ", ".join(sorted(not_forbiddable))
@@ -176,11 +181,11 @@ class Policy:
             )
 
     def is_in_force(self, now: int) -> bool:
-        """Whether the policy's own permissions and its grants count."""
+        """Return True if the policy's permissions and grants apply."""
         return self.state is PolicyState.ACTIVE and (self.expires is None or now < self.expires)
 
     def as_json(self) -> dict[str, Any]:
-        """The policy as a rule of the ledger; a combination is kept as its name alone."""
+        """Return the policy as a ledger rule; a combination is stored by name only."""
         return {
             "kind": self.kind.value,
             "allows": sorted(self.allows),
@@ -192,7 +197,7 @@ class Policy:
 
     @classmethod
     def from_json(cls, name: str, rule: Mapping[str, Any]) -> Policy:
-        """The policy a rule states; what it leaves out is read restrictively."""
+        """Parse a ledger rule; missing parts default to the most restrictive value."""
         return cls(
             name,
             parse_enum(PolicyKind, rule.get("kind", PolicyKind.UNKNOWN), "kind"),
@@ -208,7 +213,7 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """An attestation: the issuer lets the holder do some actions under one policy, and says why."""
+    """Permission for a holder to perform actions under one policy, with issuer and reason."""
 
     holder: str
     issuer: str
@@ -223,7 +228,7 @@ class Grant:
         for name in ("holder", "issuer", "policy", "rationale"):
             if not getattr(self, name).strip():
                 raise InvalidInput(
-                    f"A grant needs a {name}.", hint="Say who may do what, who says so, and why."
+                    f"A grant needs a {name}.", hint="Give holder, issuer, policy and rationale."
                 )
         if not self.actions:
             raise InvalidInput(
@@ -231,15 +236,15 @@ class Grant:
             )
 
     def is_in_force(self, now: int) -> bool:
-        """Whether the grant counts."""
+        """Return True if the grant applies."""
         return not self.revoked and (self.expires is None or now < self.expires)
 
     def covers(self, policy: Policy, holder: str, action: Action) -> bool:
-        """Whether the grant is about this holder doing this action under this policy."""
+        """Return True if the grant names this policy, holder and action."""
         return self.policy == policy.name and self.holder == holder and action in self.actions
 
     def as_json(self) -> dict[str, Any]:
-        """The grant as a rule of the ledger."""
+        """Return the grant as a ledger rule."""
         return {
             "holder": self.holder,
             "issuer": self.issuer,
@@ -253,7 +258,7 @@ class Grant:
 
     @classmethod
     def from_json(cls, rule: Mapping[str, Any]) -> Grant:
-        """The grant a rule states."""
+        """Parse the grant of a ledger rule."""
         return cls(
             str(rule.get("holder", "")),
             str(rule.get("issuer", "")),
@@ -266,10 +271,9 @@ class Grant:
         )
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class PolicyDecision:
-    """Yes or no, and why; true when it is yes."""
+    """A decision and its reason; truthy if allowed."""
 
     allowed: bool
     reason: str
@@ -281,7 +285,7 @@ class PolicyDecision:
 def decide_access(
     policy: Policy, grants: Sequence[Grant], holder: str, action: Action, *, owner: bool, now: int
 ) -> PolicyDecision:
-    """Whether the holder may do the action with a memory under this policy; see the order at the top of the module."""
+    """Decide whether a holder may perform an action; see the module for the order of rules."""
     if not policy.parts:
         return _decide_single(policy, grants, holder, action, owner=owner, now=now)
     decisions = [
@@ -314,7 +318,7 @@ def _decide_single(
 
 
 def combine_strictest(a: Policy, b: Policy) -> Policy:
-    """The policy that allows an action exactly when both do, to the same holder with the same grants."""
+    """Return the policy that allows an action only if both do."""
     parts = sorted(
         dict.fromkeys((*(a.parts or (a,)), *(b.parts or (b,)))), key=lambda part: part.name
     )
@@ -336,16 +340,21 @@ def combine_strictest(a: Policy, b: Policy) -> Policy:
 
 
 def inherit_policy(source: Policy, *others: Policy) -> Policy:
-    """The policy of what is derived from these sources."""
+    """Return the policy of a memory derived from these sources."""
     if all(policy.inheritance is Inheritance.SOURCE_POLICY for policy in (source, *others)):
         return source
     return reduce(combine_strictest, others, source)
 
 
 METADATA_ONLY_KINDS = (
-    PolicyKind.OPEN_METADATA, PolicyKind.LICENSED, PolicyKind.COMMUNITY, PolicyKind.PRIVATE,
-    PolicyKind.EMBARGOED, PolicyKind.REGULATED, PolicyKind.UNKNOWN,
-)  # fmt: skip
+    PolicyKind.OPEN_METADATA,
+    PolicyKind.LICENSED,
+    PolicyKind.COMMUNITY,
+    PolicyKind.PRIVATE,
+    PolicyKind.EMBARGOED,
+    PolicyKind.REGULATED,
+    PolicyKind.UNKNOWN,
+)
 
 DEFAULT_POLICIES: Mapping[str, Policy] = MappingProxyType(
     {
@@ -364,17 +373,17 @@ DEFAULT_POLICIES: Mapping[str, Policy] = MappingProxyType(
         )
     }
 )
-"""The policies every account begins with: one of each sort, named after it, and the two that carry names of their own.
+"""The policies of every new account: one per kind, and two with names of their own.
 
-`public` opens every use but training. `private_research` opens every use that stays inside the account. `sealed` shuts
-out even the owner. All the others show metadata alone and differ in what their grants stand for: a licence, the
-community's consent, an embargo, a legal basis, a review. `private` is among them: what a user told in confidence is
-not for the other callers of the account.
+`public` allows every use but training. `private_research` allows every use inside the account.
+`sealed` excludes even the owner. All others allow only metadata and differ in the meaning of their
+grants: a licence, consent of the community, an embargo, a legal basis, a review. `private` is one
+of them: other callers of the account cannot read what a user said in confidence.
 """
 
 
 def resolve_policy(name: str, policies: Mapping[str, Policy] = DEFAULT_POLICIES) -> Policy:
-    """The policy an entry carries by name, combinations included; a name nobody ruled is restricted."""
+    """Return the policy named by an entry, combinations included; unknown names are restricted."""
     return reduce(
         combine_strictest,
         (policies.get(part, DEFAULT_POLICIES["unknown_restricted"]) for part in name.split("+")),

@@ -1,4 +1,4 @@
-"""What is asked and what comes back: points in time, reads, receipts, hits, bundles and traces."""
+"""Requests and results of reads and writes: points in time, hits, traces, bundles and receipts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, overload
 from told.model.fact import NEVER, UNLISTED_KINDS, Fact
 from told.model.filter import MATCH_ALL, Comparison, Filter, combine_all, has_field
 from told.model.scope import Scope
-from told.runtime import cached_property, fast_frozen_init
+from told.runtime import cached_property
 from told.text.dates import format_iso
 from told.text.tokens import extract_query_terms
 
@@ -20,12 +20,11 @@ MAX_LIMIT = 1000
 LATEST = NEVER - 1
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class AsOf:
-    """A point on both axes: the ledger position read, its instant, and the world time asked about, if any.
+    """A point on both time axes: ledger position, its instant and the valid time asked for, if any.
 
-    The position `LATEST` lies after everything that was and will be written.
+    The position `LATEST` is after every entry.
     """
 
     seq: int
@@ -34,7 +33,7 @@ class AsOf:
 
 
 def select_version(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
-    """The version that counts at a point on both axes, of all there ever were of one thread; expired or not."""
+    """Return the version of a thread that holds at a point on both axes, expired or not."""
     seq, valid_at = as_of.seq, as_of.valid_at
     if valid_at is None:
         candidates = [fact for fact in versions if fact.seq <= seq < fact.until]
@@ -47,10 +46,9 @@ def select_version(versions: Iterable[Fact], as_of: AsOf) -> Fact | None:
     return max(candidates, key=lambda fact: fact.seq, default=None)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class FactQuery:
-    """Which facts to read, of those after a position; the scope is part of every question."""
+    """A read of the facts of a scope after a ledger position."""
 
     scope: Scope
     as_of: AsOf
@@ -62,7 +60,7 @@ class FactQuery:
 
 
 def exclude_unlisted(query: FactQuery) -> FactQuery:
-    """The same read without the kinds that stand behind memories, unless its filter speaks of kinds itself."""
+    """Exclude unlisted kinds from a read, unless its filter tests the kind."""
     if has_field(query.filter, "kind"):
         return query
     return replace(
@@ -74,7 +72,7 @@ def exclude_unlisted(query: FactQuery) -> FactQuery:
 
 
 class QueryWord(NamedTuple):
-    """A word of a query that may name somebody: its case folded, as it is written, whether it was capitalised."""
+    """A query word that may be a name: folded, as written, and whether it was capitalised."""
 
     text: str
     written: str
@@ -82,20 +80,19 @@ class QueryWord(NamedTuple):
 
     @property
     def terms(self) -> tuple[str, ...]:
-        """The terms it brings to the search, unless it does name somebody."""
+        """Return its search terms, used unless it names a speaker."""
         return tuple(extract_query_terms(self.written))
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class IndexQuery:
-    """A search of the index: terms, a query vector, or both; `model` names the embedder the vector comes from.
+    """An index search by terms, by vector or both; `model` is the embedder of the vector.
 
-    `centre` is how much of the scope's mean direction is taken off before vectors are compared, for what is near to
-    everything tells little; `usual` is the cosine of unrelated texts, which a small scope cannot tell by itself. Words
-    that name a speaker of the scope are no terms of the search, unless there are no others. Beside the
-    two lists come the turns around the first `beside` of each, what was said inside one of the `spans`, and the
-    positions in `also`.
+    `centre` is the share of the scope's mean direction subtracted before vectors are compared;
+    `usual` is the cosine of unrelated texts, which a small scope cannot estimate. Words that name a
+    speaker of the scope are not search terms unless there are no others. Besides both ranked lists,
+    the result contains the neighbours of the first `neighbour_depth` of each, passages said within
+    one of the `time_spans`, and the positions in `extra_seqs`.
     """
 
     query: FactQuery
@@ -112,11 +109,12 @@ class IndexQuery:
 
 
 class Candidate(NamedTuple):
-    """What the index knows of one passage it offers, whichever way it came.
+    """A candidate passage and its scores, from any retriever.
 
-    `talk` is the position of the first turn of the conversation it belongs to, its own where it belongs to none.
-    `dense` is how much nearer it is than the scope's average, over the windows that hold it; `cover` is how much of
-    the query its words and those around it hold. `near` and `words` are its places in the two lists.
+    `talk` is the position of the first turn of its conversation, or its own. `dense` is its
+    similarity above the scope's average over the windows that contain it; `cover` is the share of
+    the query covered by its words and those of its neighbours. `near` and `words` are its ranks in
+    the two lists.
     """
 
     seq: int
@@ -136,14 +134,14 @@ class Candidate(NamedTuple):
 
 
 class LazySequence(Sequence[T]):
-    """Values that are made when somebody first looks at one."""
+    """A sequence loaded on first access."""
 
     def __init__(self, load: Callable[[], Sequence[T]]) -> None:
         self._load = load
 
     @cached_property
     def values(self) -> Sequence[T]:
-        """They themselves."""
+        """Return the loaded values."""
         return self._load()
 
     @overload
@@ -170,27 +168,27 @@ class LazySequence(Sequence[T]):
 
 
 class Candidates(LazySequence[Candidate]):
-    """Marks that are made when somebody first looks at one."""
+    """Candidates loaded on first access."""
 
     def get_column(self, name: str) -> Sequence[Any]:
-        """One thing that is known of each."""
+        """Return one attribute of every candidate."""
         return [getattr(candidate, name) for candidate in self.values]
 
     def take(self, indices: Sequence[int]) -> Sequence[Candidate]:
-        """Those at some places."""
+        """Return the candidates at these indices."""
         return [self.values[index] for index in indices]
 
 
 def to_candidates(candidates: Sequence[Candidate]) -> Candidates:
-    """Marks as what can be asked for one thing that is known of each, or for some of them."""
+    """Wrap candidates so that columns and subsets can be read from them."""
     values = candidates.values if type(candidates) is LazySequence else candidates
     return values if isinstance(values, Candidates) else Candidates(lambda: values)
 
 
 class RankedList(LazySequence[tuple[int, float]]):
-    """What a retriever offers, made of the positions and scores of passages, best first, once somebody looks at it.
+    """The ranked facts of a retriever, built from passage scores on first access.
 
-    Each fact stands there once, where its best passage does; whether there is any is known beforehand.
+    Each fact appears once, at the rank of its best passage; emptiness is known without loading.
     """
 
     def __init__(self, nonempty: bool, passages: Callable[[], Iterable[tuple[int, float]]]) -> None:
@@ -198,7 +196,7 @@ class RankedList(LazySequence[tuple[int, float]]):
 
     @cached_property
     def values(self) -> Sequence[tuple[int, float]]:
-        """Facts and scores."""
+        """Return pairs of fact position and score."""
         best: dict[int, float] = {}
         for seq, score in self._passages():
             best.setdefault(seq, score)
@@ -208,15 +206,14 @@ class RankedList(LazySequence[tuple[int, float]]):
         return self._nonempty
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class IndexResult:
-    """What each retriever offers, best first, as pairs of ledger position and score, and all that is known of it.
+    """The ranked lists of each retriever and the candidates, as pairs of ledger position and score.
 
-    The marks of a fact stand in the order of its slots.
-    `named` are the speakers of the scope that the query names; `mass` is what all terms of the query tell together;
-    `mean` is the length of the scope's mean vector; `visible` is how many passages of memories the read can see;
-    `linked` is whether the account has any links to follow.
+    Candidates of a fact are ordered by slot. `named_speakers` are the speakers the query names;
+    `total_weight` is the sum of the query's term weights; `centroid_length` is the length of the
+    scope's mean vector; `passage_count` is the number of visible passages; `has_links` tells
+    whether the account has any links.
     """
 
     by_vector: Sequence[tuple[int, float]] = ()
@@ -229,13 +226,12 @@ class IndexResult:
     has_links: bool = False
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A fact with its score and the parts the score is made of, and the passage of it that matched.
+    """A fact with its score, the parts of the score and the matching passage.
 
-    `also` are the memories it stands for beside itself, `conflicts` those that say otherwise; `superseded` is what
-    holds instead, where it no longer does.
+    `also` are the memories it represents besides itself, `conflicts` those that contradict it;
+    `superseded` is the memory that replaced it, if any.
     """
 
     fact: Fact
@@ -249,7 +245,7 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class TraceStep:
-    """One stage of a read: how many went in and out, and how long it took."""
+    """One stage of a read: counts in and out, and duration."""
 
     stage: str
     kept: int
@@ -258,10 +254,9 @@ class TraceStep:
     note: str = ""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class TracedCandidate:
-    """One fact a read looked at, and the stage that kept or dropped it."""
+    """A fact a read considered, and the stage that kept or dropped it."""
 
     id: str
     seq: int
@@ -275,7 +270,7 @@ class TracedCandidate:
     level: str = "content"
 
     def as_dict(self) -> dict[str, Any]:
-        """The candidate as JSON."""
+        """Return the candidate as JSON."""
         return {
             "id": self.id,
             "memory": self.text,
@@ -291,7 +286,7 @@ class TracedCandidate:
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Why the answer is what it is."""
+    """The explanation of a read's result."""
 
     query: str
     as_of: AsOf
@@ -300,7 +295,7 @@ class Trace:
     asked: Mapping[str, Any] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
-        """The trace as JSON; the shape is stable."""
+        """Return the trace as JSON; the shape is stable."""
         return {
             "query": self.query,
             "asked": dict(self.asked),
@@ -325,7 +320,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What a read returns: a text that fits its budget, the hits in it, and why."""
+    """The result of a context read: text within its budget, its hits and its trace."""
 
     text: str
     tokens: int
@@ -339,10 +334,9 @@ class Bundle:
         return self.text
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Event:
-    """What a write did to one memory."""
+    """The effect of a write on one memory."""
 
     event: str
     id: str
@@ -352,12 +346,11 @@ class Event:
     actor: str | None = None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """What a write returns: its events, what was skipped and why, and where in the ledger it stands.
+    """The result of a write: events, skipped inputs with reasons, and its transaction.
 
-    `extraction` says how far a model has come that was asked about it: pending, failed or done; `usage` what that cost.
+    `extraction` is the state of model extraction (pending, failed or done); `usage` is its cost.
     """
 
     events: tuple[Event, ...] = ()
@@ -370,7 +363,7 @@ class Receipt:
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """The proof of an erasure: what was destroyed, where, and the tombstone that stands for it."""
+    """Proof of an erasure: what was destroyed, and the tombstone entry."""
 
     seq: int
     at: int
@@ -382,7 +375,7 @@ class Certificate:
     warnings: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """The certificate as JSON."""
+        """Return the certificate as JSON."""
         return {
             "tombstone": {"seq": self.seq, "at": format_iso(self.at), "hash": self.hash},
             "entries": self.entries,
@@ -395,7 +388,7 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class VerifyResult:
-    """Whether a ledger is what it was when it was written."""
+    """The result of verifying a ledger's hash chain."""
 
     ok: bool
     entries: int
@@ -405,7 +398,7 @@ class VerifyResult:
     problem: str = ""
 
     def as_dict(self) -> dict[str, Any]:
-        """The verdict as JSON."""
+        """Return the result as JSON."""
         body: dict[str, Any] = {
             "ok": self.ok,
             "entries": self.entries,
@@ -417,7 +410,7 @@ class VerifyResult:
 
 @dataclass(frozen=True, slots=True)
 class AccessCount:
-    """How often a memory was recalled, and when last."""
+    """How often and when a memory was last recalled."""
 
     count: int
     last: int
@@ -427,11 +420,11 @@ class AccessCount:
 
 
 ACCESS_STRENGTH_GAIN = 0.1
-"""How much stronger each recall makes what is recalled, up to 1."""
+"""The strength gained by each recall, up to 1."""
 
 
 class ReviewReason(StrEnum):
-    """Why a memory is to be thought over."""
+    """Why a memory is queued for reconsolidation."""
 
     RECALL = "recall"
     CONTRADICTION = "contradiction"
@@ -450,10 +443,9 @@ class AccessOutcome(StrEnum):
     CORRECTED = "corrected"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class AccessRecord:
-    """One memory in one read: at which rank, with which score, and to which query, of which only a hash is kept."""
+    """One memory in one read: rank, score and the hash of the query."""
 
     thread: str
     at: int
@@ -463,10 +455,9 @@ class AccessRecord:
     access: AccessOutcome = AccessOutcome.RETRIEVED
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class AccessState:
-    """How much in use a memory was from one instant until another; the state after it is a new one."""
+    """The recall strength of a memory between two instants."""
 
     thread: str
     since: int
@@ -476,11 +467,11 @@ class AccessState:
 
     @classmethod
     def from_first_access(cls, thread: str, at: int) -> AccessState:
-        """The state a first recall begins."""
+        """Return the state after a first recall."""
         return cls(thread, at, NEVER, 1, ACCESS_STRENGTH_GAIN)
 
     def next_state(self, at: int) -> AccessState:
-        """The state one more recall begins; one that is told late begins no earlier than this one."""
+        """Return the state after one more recall; late reports do not move it back."""
         strength = (
             1.0
             if self.strength == 1.0
@@ -489,10 +480,9 @@ class AccessState:
         return AccessState(self.thread, max(at, self.since), NEVER, self.count + 1, strength)
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ReviewTask:
-    """A memory that is to be thought over, from when on, how urgently, and who is at it; `id` 0 has no place yet."""
+    """A reconsolidation task and its lease; `id` 0 is not queued yet."""
 
     thread: str
     reason: ReviewReason
@@ -505,7 +495,7 @@ class ReviewTask:
 
 @dataclass(frozen=True, slots=True)
 class AccessBatch:
-    """What the reads of a while leave behind in an account, to be written down together."""
+    """The access log entries of several reads of an account, written together."""
 
     counts: Mapping[str, AccessCount] = field(default_factory=dict)
     cooccurrences: Mapping[tuple[str, str], AccessCount] = field(default_factory=dict)
@@ -516,10 +506,10 @@ class AccessBatch:
 
 
 def urgency_key(task: ReviewTask) -> tuple[float, int, int]:
-    """What tasks are sorted by: the most urgent first, then the longest due, then the oldest."""
+    """Return the sort key of tasks: most urgent, then longest due, then oldest."""
     return -task.priority, task.due, task.id
 
 
 def order_pair(first: str, second: str) -> tuple[str, str]:
-    """Two topics as the pair they are counted as, whoever came first."""
+    """Return two topics as an ordered pair."""
     return (first, second) if first < second else (second, first)

@@ -1,8 +1,8 @@
-"""How much a memory still weighs: a pure function of a curve, of when it was said, and of a clock.
+"""Salience as a pure function of a decay curve, the mentions of a memory and a clock.
 
-Nothing ticks. A memory starts at its base weight, loses a share of it with every unit of its clock, and gains when it
-is said again; what it weighs at any moment follows from the readings of the clock at which it was said. So a turn costs
-the same however many memories there are, and any past moment can be asked about.
+A memory starts at its base weight, decays with every unit of its clock and gains when it is
+mentioned again. Nothing is stored or updated, so a turn costs the same however many memories there
+are, and the salience at any past moment can be computed.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from math import ceil, exp, inf, log
 from typing import Final
 
 REPEAT_GAIN: Final = 0.3
-"""What saying something again adds, as a share of the base weight."""
+"""The gain of a repeated mention, as a share of the base weight."""
 MAX_SALIENCE: Final = 1.0
 DEFAULT_PRUNE_THRESHOLD: Final = 0.10
-"""Below this a memory has faded, unless it is permanent."""
+"""The salience below which a memory has faded, unless it is permanent."""
 
 
 class DecayClock(StrEnum):
-    """What makes memories fade: turns of a conversation, days, or tokens counted as turns of usual size."""
+    """The unit of decay: conversation turns, days, or tokens counted as average turns."""
 
     TURNS = "turns"
     TIME = "time"
@@ -38,12 +38,12 @@ class Tier(StrEnum):
 
     @property
     def decay(self) -> float:
-        """What is left of salience after one turn."""
+        """Return the share of salience left after one turn."""
         return _DECAY[self]
 
     @property
     def half_life_days(self) -> float | None:
-        """The days after which half of salience is left, for kinds that do not say; None if it never fades."""
+        """Return the default half-life in days, or None if it never fades."""
         return _HALF_LIFE_DAYS[self]
 
 
@@ -58,9 +58,9 @@ _HALF_LIFE_DAYS = {
 
 @dataclass(frozen=True, slots=True)
 class DecayCurve:
-    """How a memory fades: what it starts with and what is left after one unit of its clock.
+    """A base weight and its decay per clock unit.
 
-    One that is lasting never counts as faded, however little it weighs.
+    A permanent memory never counts as faded, whatever its weight.
     """
 
     base: float
@@ -70,14 +70,15 @@ class DecayCurve:
     repeat_gain: float = REPEAT_GAIN
 
     def is_faded(self, weight: float) -> bool:
-        """Whether a memory of this weight is no longer shown unasked."""
+        """Return True if a memory of this weight has faded."""
         return not self.is_permanent and weight < self.floor
 
 
 def compute_salience(curve: DecayCurve, mentions: Iterable[float], now: float) -> float:
-    """What a memory weighs at a reading of its clock, given those at which it was said; nothing before the first.
+    """Return the salience at a clock reading, given the readings of all mentions.
 
-    Said again it gains, up to the ceiling; said again after it has faded, it begins anew.
+    It is zero before the first mention. A repeated mention adds to it, up to the maximum; a mention
+    after it has faded resets it to the base weight.
     """
     weight, last = 0.0, -inf
     for reading in sorted(reading for reading in mentions if reading <= now):
@@ -87,7 +88,7 @@ def compute_salience(curve: DecayCurve, mentions: Iterable[float], now: float) -
 
 
 def reinforce(curve: DecayCurve, remaining: float) -> float:
-    """What a memory weighs when it is said and so much of it was left."""
+    """Return the weight after a mention, given the weight left before it."""
     starts_over = not remaining or curve.is_faded(remaining)
     return (
         min(curve.base, MAX_SALIENCE)
@@ -97,7 +98,7 @@ def reinforce(curve: DecayCurve, remaining: float) -> float:
 
 
 def find_fade_time(curve: DecayCurve, mentions: Iterable[float], now: float) -> float | None:
-    """The first whole reading of the clock after `now` at which the memory has faded; None if it never does."""
+    """Return the first whole reading after `now` at which it has faded, or None if never."""
     if curve.is_permanent or curve.decay >= 1.0 or curve.floor <= 0.0:
         return None
     weight = compute_salience(curve, mentions, now)
@@ -114,7 +115,7 @@ def find_fade_time(curve: DecayCurve, mentions: Iterable[float], now: float) -> 
 def sample_curve(
     curve: DecayCurve, mentions: Iterable[float], start: float, end: float, points: int = 60
 ) -> Iterator[tuple[float, float]]:
-    """The curve from one reading of the clock to another: so many pairs of a reading and the weight at it."""
+    """Yield evenly spaced pairs of a reading and the salience at it."""
     mention_times = tuple(mentions)
     step = (end - start) / max(points - 1, 1)
     for i in range(points):
@@ -122,16 +123,16 @@ def sample_curve(
         yield reading, compute_salience(curve, mention_times, reading)
 
 
-# Other rhythms --------------------------------------------------------------------------------------------------------
+# Rates
 
 
 def decay_per_event(decay: float, events: float) -> float:
-    """The decay for one event where so many of them make one turn, so that a turn's worth of them decays the same."""
+    """Return the decay per event if this many events make one turn."""
     return float(decay ** (1.0 / events))
 
 
 def decay_per_day(half_life_days: float) -> float:
-    """The decay for one day that leaves a half after so many days."""
+    """Return the decay per day for a half-life in days."""
     return float(0.5 ** (1.0 / half_life_days))
 
 
@@ -140,25 +141,25 @@ MINUTE_US = 60_000_000
 
 
 def compute_recency(age_us: float, half_life_days: float) -> float:
-    """How fresh something of this age is, from 1 down to 0: exp(-age / half-life), as the tiers count it.
+    """Return the recency of an age, exp(-age / half-life), from 1 down to 0.
 
-    After one half-life, so called, not a half but 1/e is left. What lies ahead of now is as fresh as can be.
+    After one `half_life_days` 1/e is left, not a half. Times in the future have recency 1.
     """
     return exp(-max(age_us, 0.0) / (half_life_days * DAY_US))
 
 
 def is_cold(age_us: float, half_life_days: float, threshold: float, min_age_minutes: float) -> bool:
-    """Whether something is ready to leave the index: no longer fresh, and not of the last minutes."""
+    """Return True if a turn may leave the index: no longer recent and older than a minimum."""
     return (
         compute_recency(age_us, half_life_days) < threshold and age_us > min_age_minutes * MINUTE_US
     )
 
 
 def score_member(similarity: float, recency: float, importance: float) -> float:
-    """How an exchange ranks among those of its topic."""
+    """Score an exchange among those of its topic."""
     return 0.5 * similarity + 0.3 * recency + 0.2 * importance
 
 
 def fuse_scores(similarity: float = 0.0, recency: float = 0.0, importance: float = 0.0) -> float:
-    """How a candidate ranks among those of every tier."""
+    """Score a candidate among those of every tier."""
     return 0.6 * similarity + 0.3 * recency + 0.1 * importance

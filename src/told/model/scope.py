@@ -1,7 +1,7 @@
-"""Whose memory it is: scopes, callers and ctx:// addresses.
+"""Scopes, callers and ctx:// addresses.
 
-A scope always names an account and at least one of user, agent and run. Nothing in it is ever a pattern: a value that
-looks like one is refused, so no string can widen a read.
+A scope names an account and at least one of user, agent and run. No part of it is a pattern: values
+that look like one are rejected, so no string can widen a read.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from typing import Any
 
 from told.errors import ScopeError, UriError
 from told.ids import canonical_json, sha256
-from told.runtime import fast_frozen_init
 
 ID_LIMIT = 256
 WILDCARDS = frozenset("*%?")
@@ -21,7 +20,7 @@ DEFAULT_ACCOUNT = "default"
 
 
 def validate_identifier(value: Any, name: str) -> str:
-    """A trimmed id that is safe to store, compare and print."""
+    """Return a trimmed id that is safe to store, compare and print."""
     if not isinstance(value, str):
         raise ScopeError(f"{name} must be a string, not {type(value).__name__}.")
     text = value.strip()
@@ -38,14 +37,13 @@ def validate_identifier(value: Any, name: str) -> str:
     if not is_plain and any(
         unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in text
     ):
-        raise ScopeError(f"{name} holds a control or invisible character: {text!r}.")
+        raise ScopeError(f"{name} contains a control or invisible character: {text!r}.")
     return text
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """An account and the user, agent and run inside it that a memory belongs to."""
+    """An account and the user, agent and run inside it that own a memory."""
 
     account: str = DEFAULT_ACCOUNT
     user_id: str | None = None
@@ -60,7 +58,7 @@ class Scope:
         run_id: Any = None,
         account: Any = DEFAULT_ACCOUNT,
     ) -> Scope:
-        """A checked scope; at least one of the three ids is required."""
+        """Return a validated scope; at least one of the three ids is required."""
         scope = cls(
             validate_identifier(account, "account"),
             None if user_id is None else validate_identifier(user_id, "user_id"),
@@ -72,7 +70,7 @@ class Scope:
         return scope
 
     def ids(self) -> dict[str, str]:
-        """The ids that are set."""
+        """Return the ids that are set."""
         ids = {} if self.user_id is None else {"user_id": self.user_id}
         if self.agent_id is not None:
             ids["agent_id"] = self.agent_id
@@ -81,7 +79,7 @@ class Scope:
         return ids
 
     def covers(self, other: Scope) -> bool:
-        """Whether a read in this scope may see what was written in the other."""
+        """Return True if a read in this scope may see memories of the other."""
         return (
             self.account == other.account
             and self.user_id in (None, other.user_id)
@@ -90,28 +88,31 @@ class Scope:
         )
 
     def partition_key(self) -> str:
-        """The partition this scope's memories are kept in: its user, else its agent, else its run."""
+        """Return the partition of this scope: its user, else its agent, else its run."""
         if self.user_id is not None:
             return f"u:{self.user_id}"
         return f"a:{self.agent_id}" if self.agent_id is not None else f"r:{self.run_id}"
 
     def digest(self) -> str:
-        """A name for what is kept of exactly this scope; whoever guesses the ids can tell it, so it goes with them."""
+        """Return a short digest of the ids.
+
+        Anyone who guesses the ids can recompute it, so it is as sensitive as they are.
+        """
         return sha256(canonical_json(self.ids())).hex()[:16]
 
     def as_json(self) -> dict[str, str]:
-        """The ids as JSON; the account is where the entry lives and is not repeated."""
+        """Return the ids as JSON, without the account."""
         return self.ids()
 
     @classmethod
     def from_json(cls, account: str, data: Mapping[str, str]) -> Scope:
-        """The scope of a stored entry."""
+        """Return the scope of a stored entry."""
         return cls(account, data.get("user_id"), data.get("agent_id"), data.get("run_id"))
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, in which account, and about which kinds; about all of them when none is named."""
+    """The caller, its account and roles, and the kinds it reads (all if empty)."""
 
     name: str = "local"
     account: str = DEFAULT_ACCOUNT
@@ -121,16 +122,16 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Uri:
-    """A ctx:// address: an account and a path of segments, each safe to show and to split."""
+    """A ctx:// address: an account and a path of safe segments."""
 
     account: str
     path: tuple[str, ...] = ()
 
     @classmethod
     def parse(cls, text: Any) -> Uri:
-        """Read an address strictly: no empty, dotted, encoded or invisible segment."""
+        """Parse an address strictly: no empty, dotted, encoded or invisible segment."""
         if not isinstance(text, str) or not text.startswith("ctx://"):
-            raise UriError(f"An address starts with ctx://, unlike {text!r}.")
+            raise UriError(f"The address {text!r} does not start with ctx://.")
         account, *path = text.removeprefix("ctx://").split("/")
         return cls(
             _check_segment(account, text), tuple(_check_segment(part, text) for part in path)
@@ -148,7 +149,7 @@ class Uri:
 
 
 def _check_segment(part: str, address: str) -> str:
-    """One checked segment; NFC is required so that equal addresses are equal bytes."""
+    """Return a validated segment; NFC is required so that equal addresses are equal bytes."""
     if part in ("", ".", ".."):
         raise UriError(f"The address {address!r} has an empty or dotted segment.")
     if unicodedata.normalize("NFC", part) != part:
@@ -158,11 +159,11 @@ def _check_segment(part: str, address: str) -> str:
         )
     folded = unicodedata.normalize("NFKC", part)
     if folded in (".", "..") or any(char in "/\\%" for char in part + folded):
-        raise UriError(f"The segment {part!r} of {address!r} hides a separator.")
+        raise UriError(f"The segment {part!r} of {address!r} contains an encoded separator.")
     if part != part.strip() or any(
         unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") for char in part
     ):
-        raise UriError(f"The segment {part!r} of {address!r} holds an invisible character.")
+        raise UriError(f"The segment {part!r} of {address!r} contains an invisible character.")
     if len(part) > ID_LIMIT:
         raise UriError(f"A segment of {address[:40]!r}… is longer than {ID_LIMIT} characters.")
     return part

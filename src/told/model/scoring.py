@@ -1,8 +1,9 @@
-"""The definition of every score: BM25 and coverage of one scope, and cosine of quantised vectors.
+"""Reference definition of every score: BM25, coverage and cosine of quantised vectors.
 
-A backend may compute these faster, never differently: the formulas are written so that the same IEEE operations in the
-same order give the same bits in plain Python and in vectorised code. Statistics are those of the facts a read can see,
-so neither another tenant's data nor a later write can move a score.
+A backend may compute these faster but never differently: the formulas are written so that the same
+IEEE operations in the same order give the same bits in plain Python and in vectorised code.
+Statistics cover only the facts a read can see, so neither another tenant's data nor a later write
+changes a score.
 """
 
 from __future__ import annotations
@@ -17,7 +18,6 @@ from operator import mul
 from typing import Any, Generic, TypeVar
 
 from told.model.query import Candidate, IndexQuery, QueryWord
-from told.runtime import fast_frozen_init
 
 K1 = 1.2
 B = 0.75
@@ -26,44 +26,44 @@ FIXED_POINT_ONE = 1 << 20
 BYTE_BIAS = 128
 BIASED_BYTES = bytes((value + BYTE_BIAS) % 256 for value in range(256))
 BYTE_FLOATS = tuple(map(float, range(256)))
-"""What `math.dist` is quickest with, each made once for all codes."""
+"""Precomputed floats, the fastest input of `math.dist`."""
 
 INT16_MAX = 32767
 QUERY_CODE_LENGTH = 4000
-"""The length of a query's code: its own square, and products of 1024 dimensions, add up exactly in single precision."""
+"""The length of a query code, small enough for exact single-precision sums in 1024 dimensions."""
 
 PRIOR_COUNT = 20
-"""So many vectors tell as much of what is usual as the embedder itself says."""
+"""The number of vectors at which the scope's mean weighs as much as the embedder's prior."""
 
 NEIGHBOUR_WEIGHTS: tuple[tuple[int, float], ...] = ((-1, 0.8), (1, 0.6), (-2, 0.6), (2, 0.5))
-"""How much a word counts for a turn when it stands in the turn before it, after it, and so on."""
+"""The weight of a word in a neighbouring turn, by distance."""
 
 
 @dataclass(frozen=True, slots=True)
 class CorpusStatistics:
-    """How many passages a read can see, and how many terms they hold."""
+    """The number of visible passages and of the terms they hold."""
 
     passage_count: int
     term_count: int
 
     @property
     def average_length(self) -> float:
-        """The mean length of a passage."""
+        """Return the mean length of a passage."""
         return self.term_count / self.passage_count if self.term_count else 1.0
 
 
 def idf(corpus: CorpusStatistics, document_frequency: int) -> float:
-    """How much a term tells, given how many visible passages contain it."""
+    """Return the inverse document frequency of a term."""
     return log(1.0 + (corpus.passage_count - document_frequency + 0.5) / (document_frequency + 0.5))
 
 
 def bm25(weight: float, tf: int, length: int, average: float) -> float:
-    """One term's part of a passage's score."""
+    """Return one term's share of a passage's score."""
     return weight * (tf * (K1 + 1.0)) / (tf + K1 * (1.0 - B + B * length / average))
 
 
 def count_term_frequencies(terms: Sequence[str]) -> dict[str, int]:
-    """How often each term occurs, capped where BM25 has long been flat."""
+    """Count terms, capped where BM25 is nearly flat."""
     counts_of_one = dict.fromkeys(terms, 1)
     if len(counts_of_one) == len(terms):
         return counts_of_one
@@ -75,7 +75,7 @@ def count_term_frequencies(terms: Sequence[str]) -> dict[str, int]:
 
 
 def quantise(vector: Sequence[float]) -> bytes:
-    """Eight bits for each dimension; cosine does not care about the scale that is lost."""
+    """Quantise a vector to one byte per dimension; its scale is lost, which cosine ignores."""
     peak = max(map(abs, vector), default=0.0)
     if not peak:
         return bytes(len(vector))
@@ -84,10 +84,10 @@ def quantise(vector: Sequence[float]) -> bytes:
 
 
 def encode_query(vector: Sequence[float]) -> bytes:
-    """A query in two bytes for each dimension, raised like the values of any code; nothing, if it has no direction.
+    """Encode a query vector in two biased bytes per dimension, or empty if it is zero.
 
-    What it is held against is rounded to one byte; its own rounding shall not show beside that. It is made of whole
-    numbers before its length is taken, so that no order of summing matters.
+    Its own rounding must not matter beside the one-byte codes it is compared with. Its norm is
+    taken of integers, so the order of summation does not matter.
     """
     peak = max(map(abs, vector), default=0.0)
     if not peak:
@@ -98,7 +98,7 @@ def encode_query(vector: Sequence[float]) -> bytes:
 
 
 def query_cosine(query_code: bytes, code: bytes) -> float:
-    """The cosine of a query, as `fine` has it, with a quantised vector; zero when that is empty."""
+    """Return the cosine of an encoded query with a quantised vector, zero if either is."""
     values, square = _decode_query(query_code)
     norms = sqrt(square) * norm(code)
     return (
@@ -109,14 +109,14 @@ def query_cosine(query_code: bytes, code: bytes) -> float:
 
 
 def cosine(a: bytes, b: bytes) -> float:
-    """The cosine of two quantised vectors; zero when either is empty."""
+    """Return the cosine of two quantised vectors, zero if either is."""
     norms = norm(a) * norm(b)
     return _dot_product(a, b) / norms if norms else 0.0
 
 
 @lru_cache(maxsize=4096)
 def norm(code: bytes) -> float:
-    """The length of a quantised vector."""
+    """Return the length of a quantised vector."""
     return sqrt(_squared_norm(code))
 
 
@@ -127,26 +127,26 @@ def _squared_norm(code: bytes) -> int:
 
 @lru_cache(maxsize=16)
 def _decode_query(query_code: bytes) -> tuple[tuple[float, ...], int]:
-    """The values of a query's code and the square of its length."""
+    """Return the values of a query code and its squared length."""
     values = tuple(map(float, array("h", query_code)))
     return values, _squared_length(values)
 
 
 def _squared_length(values: tuple[float, ...]) -> int:
-    """The square of the length of raised values."""
+    """Return the squared length of biased values."""
     length = dist(values, (BYTE_FLOATS[BYTE_BIAS],) * len(values))
     return round(length * length)
 
 
 @lru_cache(maxsize=512)
 def _decode_biased(code: bytes) -> tuple[float, ...]:
-    """The values of a code, each raised so that none is negative, for bytes come apart quickest that way."""
+    """Return the values of a code, biased to be non-negative, which decodes fastest."""
     return tuple([BYTE_FLOATS[value] for value in code.translate(BIASED_BYTES)])
 
 
 @lru_cache(maxsize=4096)
 def _dot_product(a: bytes, b: bytes) -> int:
-    """The product of two codes."""
+    """Return the dot product of two codes."""
     a, b = a[: len(b)], b[: len(a)]
     return _dot_from_distance(
         dist(_decode_biased(a), _decode_biased(b)), _squared_norm(a), _squared_norm(b)
@@ -154,34 +154,34 @@ def _dot_product(a: bytes, b: bytes) -> int:
 
 
 def _dot_from_distance(distance: float, square_a: int, square_b: int) -> int:
-    """The product of two codes by way of the distance between them, which is done in C, and the squares of lengths.
+    """Compute a dot product from a distance and two squared lengths.
 
-    All these squares are whole numbers far below 2 ** 53, so rounding brings them back exactly.
+    `math.dist` runs in C; all squares are integers far below 2 ** 53, so rounding is exact.
     """
     return (square_a + square_b - round(distance * distance)) // 2
 
 
 @dataclass(frozen=True, slots=True)
 class Centroid:
-    """The mean direction of a scope's vectors, quantised, and its length: 1.0 when they all point one way."""
+    """The quantised mean direction of a scope and its length, 1.0 if all vectors agree."""
 
     code: bytes = b""
     length: float = 0.0
 
     def hubness(self, cosine: float) -> float:
-        """The mean cosine of a passage with all others of its scope, given its cosine with the centre."""
+        """Return a passage's mean cosine with its scope, given its cosine with the centroid."""
         return self.length * cosine
 
 
 def fixed_point_weight(norm: float) -> int:
-    """What a code counts for in a sum of unit vectors: whole numbers, so that no order of summing matters."""
+    """Return a code's integer weight in a sum, so that the order does not matter."""
     return round(FIXED_POINT_ONE / norm)
 
 
 def compute_centroid(
     total: Sequence[int], count: int, encode: Callable[[Sequence[float]], bytes] = quantise
 ) -> Centroid:
-    """The centre of so many vectors, given the sum of their codes, each times its share; `code` quantises it."""
+    """Return the centroid of `count` vectors, given the weighted sum of their codes."""
     return _cached_centroid(tuple(total), count, encode) if count and any(total) else Centroid()
 
 
@@ -189,26 +189,26 @@ def compute_centroid(
 def _cached_centroid(
     total: tuple[int, ...], count: int, encode: Callable[[Sequence[float]], bytes]
 ) -> Centroid:
-    """The same, remembered: it changes with every write and with no read."""
+    """Compute a centroid; cached because only writes change it."""
     return Centroid(encode(total), sqrt(sum(map(mul, total, total))) / (FIXED_POINT_ONE * count))
 
 
 def centred_cosine(cosine: float, hubness: float, centring: float) -> float:
-    """A cosine with some of the scope's mean direction taken off."""
+    """Subtract a share of the scope's mean direction from a cosine."""
     return cosine - centring * hubness
 
 
 def sample_confidence(count: int) -> float:
-    """How much the mean of so many vectors tells of what is usual; that of a few tells little."""
+    """Return the confidence in the mean of this many vectors."""
     return count / (count + PRIOR_COUNT)
 
 
 def expected_cosine(
     centroid_cosine: float, centroid: Centroid, centring: float, usual: float, confidence: float
 ) -> float:
-    """What `above` comes to on the average: that of the scope, as far as it is trusted, and else what is usual.
+    """Return the expected centred cosine, mixing the scope's average with the embedder's prior.
 
-    `near` is the cosine of the query with the centre.
+    `centroid_cosine` is the cosine of the query with the centroid.
     """
     return centred_cosine(
         confidence * centroid.hubness(centroid_cosine) + (1.0 - confidence) * usual,
@@ -218,14 +218,14 @@ def expected_cosine(
 
 
 def query_coverage(matched_weight: float, total_weight: float) -> float:
-    """How much of a query a turn holds, given what the terms it has tell and what all of them tell."""
+    """Return the share of a query covered by the terms that a turn contains."""
     return matched_weight / sqrt(total_weight) if total_weight else 0.0
 
 
 def find_named_speakers(
     speakers: Iterable[str], words: Sequence[QueryWord]
 ) -> tuple[tuple[str, ...], frozenset[str]]:
-    """The speakers a query names, by a name of theirs or the capitalised beginning of one, and the terms that do."""
+    """Return the speakers a query names, in full or abbreviated, and the terms that name them."""
     named_speakers: dict[str, None] = {}
     terms: set[str] = set()
     for speaker in sorted(set(speakers)):
@@ -242,21 +242,21 @@ def find_named_speakers(
 
 
 def select_query_terms(terms: Sequence[str], name_terms: frozenset[str]) -> frozenset[str]:
-    """The terms of a query that count: all but names, unless it is nothing but names."""
+    """Return the query terms without names, or all of them if there are only names."""
     return frozenset(terms) - name_terms or frozenset(terms)
 
 
 def rank_top(scores: Mapping[int, float], depth: int) -> list[tuple[int, float]]:
-    """The best positions with their scores; equals go to the newer one."""
+    """Return the best positions with their scores; ties go to the newer."""
     return sorted(scores.items(), key=lambda item: (-item[1], -item[0]))[:depth]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class QueryStatistics:
-    """A probe as every part of an index answers it: with the statistics of everything the read can see.
+    """An index query with the statistics of everything the read can see.
 
-    `off` is how much of the mean direction is really taken off, and `level` how near a passage then is on the average.
+    `centring` is the effective share of the mean direction to subtract, and `expected_cosine` the
+    average cosine after that.
     """
 
     index_query: IndexQuery
@@ -271,7 +271,7 @@ class QueryStatistics:
 
     @property
     def total_weight(self) -> float:
-        """What all terms of the query tell together."""
+        """Return the sum of the query's term weights."""
         return sum(self.term_weights.values())
 
 
@@ -285,9 +285,9 @@ def build_query_statistics(
     vector_count: int,
     cosine_fn: Callable[[bytes, bytes], float] = query_cosine,
 ) -> QueryStatistics:
-    """What is asked, given its vector's code and what is visible: how much, with which terms, by whom, and where.
+    """Combine a query with the statistics of the visible corpus.
 
-    The last is the centre of so many vectors; `toward` is what the cosine of a query with a code is found by.
+    `vector_count` vectors make up the centroid; `cosine_fn` compares the query with a code.
     """
     terms = tuple(dict.fromkeys(index_query.terms))
     named_speakers, name_terms = (
@@ -327,7 +327,7 @@ UNRANKED = 1 << 62
 
 @dataclass(frozen=True, slots=True)
 class PassageOrigin:
-    """Who said a passage, in which slot of which fact, when, and in which conversation."""
+    """The fact, slot, time, conversation and speaker of a passage."""
 
     seq: int
     slot: int
@@ -338,7 +338,7 @@ class PassageOrigin:
 
 
 def sum_codes(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
-    """The sum of codes, each times its share, and how many there are."""
+    """Return the weighted sum of codes and their number."""
     total: list[int] = []
     count = 0
     for code in codes:
@@ -350,21 +350,21 @@ def sum_codes(codes: Iterable[bytes]) -> tuple[Sequence[int], int]:
 
 @dataclass(frozen=True, slots=True)
 class TurnOrder(Generic[K]):
-    """Which visible turn was said after which; of several after one, the first."""
+    """The order of visible turns; if several follow one turn, the first counts."""
 
     before: Mapping[K, K]
     after: Mapping[K, K]
 
     @classmethod
     def from_previous(cls, before: Mapping[K, K]) -> TurnOrder[K]:
-        """From the turn before each, in the order they were written."""
+        """Build the order from each turn's predecessor, in write order."""
         after: dict[K, K] = {}
         for key, previous in before.items():
             after.setdefault(previous, key)
         return cls(before, after)
 
     def neighbour_at(self, key: K, distance: int) -> K | None:
-        """The turn so many turns later, or earlier."""
+        """Return the turn at a distance, negative for earlier."""
         links, current = self.after if distance > 0 else self.before, key
         for _ in range(abs(distance)):
             if current not in links:
@@ -373,7 +373,7 @@ class TurnOrder(Generic[K]):
         return current
 
     def weighted_window(self, key: K) -> list[tuple[K, float]]:
-        """A turn and those around it, each with what its words count for."""
+        """Return a turn and its neighbours with their word weights."""
         window = [(key, 1.0)]
         for distance, weight in NEIGHBOUR_WEIGHTS:
             if (neighbour := self.neighbour_at(key, distance)) is not None:
@@ -383,7 +383,7 @@ class TurnOrder(Generic[K]):
 
 @dataclass(slots=True)
 class PassageScorer(Generic[K]):
-    """The visible passages held against a question: their lengths, their terms of it, their vectors and their turns."""
+    """Scores of the visible passages for one query."""
 
     stats: QueryStatistics
     lengths: Mapping[K, int]
@@ -412,7 +412,7 @@ class PassageScorer(Generic[K]):
         self.bm25_scores = {key: self._score_bm25(key) for key in self.term_counts}
 
     def _score_bm25(self, key: K) -> float:
-        """A passage's score by its words; each term counts once, in the order it was asked in."""
+        """Return a passage's BM25 score, adding terms in query order."""
         counts, length, average = (
             self.term_counts[key],
             self.lengths[key],
@@ -425,7 +425,7 @@ class PassageScorer(Generic[K]):
         return score
 
     def matched_weight(self, key: K) -> float:
-        """What the terms tell that stand in a turn or near it, each counted where it counts most."""
+        """Return the weight of terms in a turn or near it, each at its best place."""
         window, total = self.turn_order.weighted_window(key), 0.0
         for term, weight in self.stats.term_weights.items():
             total += weight * max(
@@ -439,7 +439,7 @@ class PassageScorer(Generic[K]):
         return total
 
     def dense_score(self, key: K) -> float | None:
-        """How much nearer than the average a turn is, over its own window and that of the turn after it."""
+        """Return a turn's cosine above the expected one, averaged with the next turn."""
         own, after = self.centred_cosines.get(key), self.turn_order.after.get(key)
         next_score = None if after is None else self.centred_cosines.get(after)
         if own is None:
@@ -447,14 +447,14 @@ class PassageScorer(Generic[K]):
         return (own if next_score is None else (own + next_score) / 2) - self.stats.expected_cosine
 
     def rank_best(self, scores: Mapping[K, float], selected: Iterable[K]) -> list[tuple[float, K]]:
-        """The best of the chosen by some scores, at most as deep as asked; equals go to the newer."""
+        """Return the best selected passages by score, up to the depth; ties go to the newer."""
         ranked = [(scores[key], key) for key in selected if key in scores]
         return sorted(ranked, reverse=True)[: self.stats.index_query.depth]
 
     def select_candidates(
         self, best_ranks_by_key: Mapping[K, int], selected: Mapping[K, PassageOrigin]
     ) -> list[K]:
-        """What is offered of the chosen: what is listed, the turns around the first, and what the probe asks for."""
+        """Return the candidates: ranked passages, their neighbours and requested ones."""
         index_query = self.stats.index_query
         offered = set(best_ranks_by_key)
         for key, rank in best_ranks_by_key.items():
@@ -474,7 +474,7 @@ class PassageScorer(Generic[K]):
     def build_candidate(
         self, key: K, origin: PassageOrigin, vector_rank: int | None, word_rank: int | None
     ) -> Candidate:
-        """Everything known of a passage."""
+        """Return a passage with all its scores."""
         code: Any = self.codes.get(key, b"") if self.stats.query_code else b""
         return Candidate(
             origin.seq,
@@ -495,7 +495,7 @@ class PassageScorer(Generic[K]):
 
 
 def best_ranks(vector_ranks: Mapping[K, int], word_ranks: Mapping[K, int]) -> dict[K, int]:
-    """The better of the places each passage has in the two lists."""
+    """Return the better rank of each passage in the two lists."""
     return {
         key: min(vector_ranks.get(key, UNRANKED), word_ranks.get(key, UNRANKED))
         for key in vector_ranks.keys() | word_ranks.keys()

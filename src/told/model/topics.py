@@ -1,7 +1,7 @@
-"""Topics: what was said, in clusters, each known by the mean direction of its members.
+"""Topics: clusters of exchanges, each represented by the mean direction of its members.
 
-Members are compared as the index compares passages, by cosines of quantised vectors, and summed as whole numbers: the
-same members make the same topic, in whatever order they came.
+Members are compared like index passages, by cosines of quantised vectors, and summed as integers,
+so the same members make the same topic in any order.
 """
 
 from __future__ import annotations
@@ -26,28 +26,29 @@ IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = (
     "derived_from",
 )
 EXCHANGE, SUPER = "exchange", "super"
-"""The metadata of a link into a topic that names the exchange, and that of a topic of topics."""
+"""Metadata keys: the exchange of a link into a topic, and the mark of a super-topic."""
 
 _WORD_EDGES = lazy_regex(r"^[\W_]+|[\W_]+$")
 
 LABEL_LENGTH = 80
-"""How many characters of what a user said make a label."""
+"""The maximum length of a label in characters."""
 
 EXACT_SEARCH_LIMIT = 256
-"""Among so many topics every one is compared; among more, only those in the nearest cells."""
+"""Up to this many topics the search is exact; beyond it only the nearest cells are searched."""
 
 MIN_CELL_SIZE = 32
-"""How many topics a cell holds before it is divided, while there are few; later it is a multiple of the root."""
+"""The minimum size at which a cell is split; it grows with the root of the topic count."""
 
 PROBED_CELLS = 8
-"""How many of the nearest cells are looked into."""
+"""The number of nearest cells to search."""
 
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """From which cosines on: a turn joins a topic, topics are one, a topic bears on a query, what is hot answers one.
+    """Cosine thresholds: join a topic, merge topics, relate a topic to a query, match a hot memory.
 
-    `group` is from where topics make a topic of topics. The numbers are those of BGE large; each embedder has its own.
+    `group` is the threshold for super-topics. The defaults suit BGE large; each embedder has its
+    own.
     """
 
     join: float = 0.70
@@ -58,26 +59,26 @@ class Thresholds:
 
     @property
     def split(self) -> float:
-        """How near the parts of a topic are in themselves: 0.05 nearer than to join at 0.70, as far on elsewhere."""
+        """Return the split threshold: 0.05 above a join threshold of 0.70, scaled for others."""
         return self.join + (1.0 - self.join) * 0.05 / (1.0 - 0.70)
 
 
-# The mean of members --------------------------------------------------------------------------------------------------
+# Means
 
 
 @dataclass(frozen=True, slots=True)
 class VectorMean:
-    """So many vectors and their sum, in whole numbers."""
+    """A number of vectors and their integer sum."""
 
     total: tuple[int, ...] = ()
     count: int = 0
 
     def add(self, code: bytes) -> VectorMean:
-        """The same with one more."""
+        """Return the mean with one more vector."""
         return self._adjust(code, 1)
 
     def subtract(self, code: bytes) -> VectorMean:
-        """The same with one less."""
+        """Return the mean with one vector less."""
         return self._adjust(code, -1)
 
     def _adjust(self, code: bytes, sign: int) -> VectorMean:
@@ -91,11 +92,11 @@ class VectorMean:
 
     @property
     def code(self) -> bytes:
-        """The direction, as codes are compared."""
+        """Return the quantised direction."""
         return quantise(self.total)
 
     def pack(self, model: str) -> bytes:
-        """The mean as a note: its direction, how many there are, and their sum."""
+        """Pack the direction, the count and the sum into a note."""
         sums = array("q", (self.count, *self.total))
         if byteorder == "big":
             sums.byteswap()
@@ -103,7 +104,7 @@ class VectorMean:
 
 
 def compute_mean(codes: Iterable[bytes]) -> VectorMean:
-    """The mean of some vectors."""
+    """Return the mean of vectors."""
     mean = VectorMean()
     for code in codes:
         mean = mean.add(code)
@@ -111,12 +112,12 @@ def compute_mean(codes: Iterable[bytes]) -> VectorMean:
 
 
 def is_packed_mean(note: bytes) -> bool:
-    """Whether a note is a mean, and not the code of one vector."""
+    """Return True if a note is a packed mean rather than a single code."""
     return note[:1] == b"m"
 
 
 def unpack_mean(note: bytes | None, model: str) -> VectorMean | None:
-    """A packed mean, if the note is one of vectors of this model."""
+    """Unpack a mean of this model, or return None."""
     body = _unpack_note(note, b"m", model)
     if body is None:
         return None
@@ -128,23 +129,23 @@ def unpack_mean(note: bytes | None, model: str) -> VectorMean | None:
 
 
 def unpack_centroid(note: bytes | None, model: str) -> bytes | None:
-    """The direction of a packed mean, if the note is one of vectors of this model."""
+    """Unpack only the direction of a mean of this model, or return None."""
     body = _unpack_note(note, b"m", model)
     return None if body is None else body[: _packed_dimensions(body)]
 
 
 def _packed_dimensions(body: bytes) -> int:
-    """How many dimensions a packed mean has: one byte and one number for each, and one number more."""
+    """Return the dimensions of a packed mean: a byte and an integer each, plus the count."""
     return (len(body) - 8) // 9
 
 
 def pack_code(code: bytes, model: str) -> bytes:
-    """A code as a note."""
+    """Pack a code into a note."""
     return _pack_note(model, b"c", code)
 
 
 def unpack_code(note: bytes | None, model: str) -> bytes | None:
-    """A packed code, if the note is one of this model."""
+    """Unpack a code of this model, or return None."""
     return _unpack_note(note, b"c", model)
 
 
@@ -157,18 +158,18 @@ def _unpack_note(note: bytes | None, tag: bytes, model: str) -> bytes | None:
     return note[len(prefix) :] if note is not None and note.startswith(prefix) else None
 
 
-# The topics of a scope ------------------------------------------------------------------------------------------------
+# Topic index
 
 
 class TopicMatch(NamedTuple):
-    """A topic and how near it is."""
+    """A topic and its cosine."""
 
     topic: str
     cosine: float
 
 
 class _CodeVector(NamedTuple):
-    """Where something points to, and the length of its code."""
+    """A code and its length."""
 
     code: bytes
     length: float
@@ -180,7 +181,7 @@ def _to_code_vector(code: bytes) -> _CodeVector:
 
 
 def dot_products(code: bytes, others: Sequence[bytes]) -> Sequence[int]:
-    """The products of a code with others, exactly; whoever computes them faster computes the same."""
+    """Return the exact dot products of a code with others; faster versions must agree."""
     values = array("b", code)
     return [sum(map(mul, values, array("b", other))) for other in others]
 
@@ -190,17 +191,17 @@ DotProducts: TypeAlias = Callable[[bytes, Sequence[bytes]], Sequence[int]]
 
 @dataclass(slots=True)
 class _TopicCell:
-    """Topics that point about the same way, and which way that is."""
+    """A cell of topics with similar directions, and its centroid."""
 
     centroid: _CodeVector
     vectors: dict[str, _CodeVector] = field(default_factory=dict)
 
 
 class TopicIndex:
-    """The topics of one scope by their directions; what is found among few is exact, among many it is nearly so.
+    """The topics of a scope by direction: exact search among few, approximate among many.
 
-    Topics lie in cells that grow with the root of their number, and a search looks into a few of them: so it costs
-    about the root of their number too. The older of two equally near is the nearer one.
+    Cell sizes grow with the root of the topic count and a search probes a fixed number of cells, so
+    its cost grows with the root too. Ties go to the older topic.
     """
 
     def __init__(
@@ -223,13 +224,13 @@ class TopicIndex:
         return topic in self._cell_by_topic
 
     def codes(self) -> dict[str, bytes]:
-        """Where every topic points to."""
+        """Return the direction of every topic."""
         return {
             topic: vector.code for cell in self._cells for topic, vector in cell.vectors.items()
         }
 
     def put_topic(self, topic: str, code: bytes) -> None:
-        """A topic points this way now."""
+        """Add a topic or update its direction."""
         vector = _to_code_vector(code)
         cell = self._cell_by_topic.get(topic)
         if cell is None:
@@ -240,7 +241,7 @@ class TopicIndex:
             self._split_cell(cell)
 
     def drop_topic(self, topic: str) -> None:
-        """A topic is no more."""
+        """Remove a topic."""
         cell = self._cell_by_topic.pop(topic, None)
         if cell is not None:
             del cell.vectors[topic]
@@ -248,7 +249,7 @@ class TopicIndex:
                 self._cells.remove(cell)
 
     def find_nearest(self, code: bytes) -> TopicMatch | None:
-        """The topic nearest to a vector."""
+        """Return the topic nearest to a vector."""
         vector = _to_code_vector(code)
         matches: list[TopicMatch] = []
         for cell in self._probe_cells(vector):
@@ -262,7 +263,7 @@ class TopicIndex:
         return min(matches, key=_topic_sort_key, default=None)
 
     def find_near(self, code: bytes, min_cosine: float) -> list[TopicMatch]:
-        """The topics that are so near at least, the nearest first."""
+        """Return the topics with at least this cosine, nearest first."""
         vector = _to_code_vector(code)
         matches: list[TopicMatch] = []
         for cell in self._probe_cells(vector):
@@ -274,7 +275,7 @@ class TopicIndex:
         )
 
     def _probe_cells(self, vector: _CodeVector) -> Sequence[_TopicCell]:
-        """The cells that may hold what is near."""
+        """Return the cells to search."""
         if len(self) <= self._exact_limit:
             return self._cells
         cosines = self._compute_cosines(vector, [cell.centroid for cell in self._cells])
@@ -290,14 +291,14 @@ class TopicIndex:
         ]
 
     def _find_cell(self, vector: _CodeVector) -> _TopicCell:
-        """The cell that points most nearly this way."""
+        """Return the cell with the nearest centroid."""
         if not self._cells:
             self._cells.append(_TopicCell(vector))
         cosines = self._compute_cosines(vector, [cell.centroid for cell in self._cells])
         return self._cells[cosines.index(max(cosines))]
 
     def _split_cell(self, cell: _TopicCell) -> None:
-        """Make two of a cell: one around what is furthest from its middle, one around what is furthest from that."""
+        """Split a cell around its two most distant topics."""
         vectors = list(cell.vectors.values())
         first_pole = self._find_furthest(cell.centroid, vectors)
         second_pole = self._find_furthest(first_pole, vectors)
@@ -328,17 +329,17 @@ def _topic_sort_key(match: TopicMatch) -> tuple[float, str]:
     return -match.cosine, match.topic
 
 
-# Joining, dividing and uniting ----------------------------------------------------------------------------------------
+# Joining, splitting and merging
 
 
 def find_topic_to_join(code: bytes, index: TopicIndex, threshold: float) -> str | None:
-    """The topic a vector joins: the nearest, if it is near enough; none means a new one."""
+    """Return the nearest topic if it is near enough, else None for a new one."""
     match = index.find_nearest(code)
     return match.topic if match is not None and match.cosine >= threshold else None
 
 
 def cluster_codes(codes: Mapping[str, bytes], threshold: float) -> list[list[str]]:
-    """Vectors in clusters: each in turn joins the nearest mean that is near enough, or begins a cluster."""
+    """Cluster vectors greedily: join the nearest mean that is near enough, or start a cluster."""
     index, means, groups = TopicIndex(), dict[str, VectorMean](), dict[str, list[str]]()
     for name, code in codes.items():
         cluster = find_topic_to_join(code, index, threshold) or name
@@ -349,9 +350,9 @@ def cluster_codes(codes: Mapping[str, bytes], threshold: float) -> list[list[str
 
 
 def needs_split(before: int, after: int, capacity: int) -> bool:
-    """Whether a topic that grows is to be divided: when it has more than so many, and then whenever that doubled.
+    """Return True if a growing topic should be split: over its capacity, then at every doubling.
 
-    What cannot be divided now is not asked again with every member.
+    The doubling avoids retrying with every member when the topic cannot be split.
     """
     bound = capacity
     while bound < before:
@@ -360,7 +361,7 @@ def needs_split(before: int, after: int, capacity: int) -> bool:
 
 
 def find_merges(means: Mapping[str, bytes], threshold: float) -> dict[str, str]:
-    """Which topics are one with an earlier one, by the later; the earlier is never itself a later one."""
+    """Map each topic to the earlier topic it merges into, if any."""
     index, merged_into = TopicIndex(), dict[str, str]()
     for topic, code in means.items():
         older = find_topic_to_join(code, index, threshold)
@@ -371,18 +372,18 @@ def find_merges(means: Mapping[str, bytes], threshold: float) -> dict[str, str]:
     return merged_into
 
 
-# Names ----------------------------------------------------------------------------------------------------------------
+# Labels
 
 
 def make_label(text: str, max_length: int = LABEL_LENGTH) -> str:
-    """The beginning of what was said."""
+    """Return the beginning of a text as a label."""
     return " ".join(text.split())[:max_length].rstrip()
 
 
 def extract_common_words(texts: Sequence[str], count: int = 4) -> str:
-    """The words that more than half of some texts share, the commonest first, of equals the earlier; none for nothing.
+    """Return the words shared by more than half of the texts, most common first.
 
-    Words are counted by their terms, and shown as they were first written.
+    Words are counted by term and shown as first written.
     """
     frequencies = Counter(
         term for text in texts for term in dict.fromkeys(extract_terms(text)) if len(term) > 2

@@ -1,4 +1,4 @@
-"""Reading configuration: values at a named place, and mistakes that say where, what and what was meant."""
+"""Configuration parsing with errors that name the place, the value and a close match."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from told.errors import ConfigError
 
 
 def suggest_option(value: object, options: Iterable[str]) -> str:
-    """A hint at the option nearest to what was found, empty when none is near."""
+    """Return a hint naming the closest option, empty if none is close."""
     folded = {str(option).lower(): str(option) for option in options}
     matches = difflib.get_close_matches(str(value).lower(), folded, n=1)
     return f"Did you mean {folded[matches[0]]!r}?" if matches else ""
@@ -21,32 +21,32 @@ def suggest_option(value: object, options: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ConfigLocation:
-    """A place in a file that a mistake can be pointed out at."""
+    """A location in a configuration file, for error messages."""
 
     file: str
     key: str = ""
 
     def child(self, key: object) -> ConfigLocation:
-        """The place of a key below this one."""
+        """Return the location of a key below this one."""
         return ConfigLocation(self.file, f"{self.key}.{key}" if self.key else str(key))
 
     def value_error(self, value: object, allowed: str, options: Iterable[str] = ()) -> ConfigError:
-        """The error for a value that cannot be used."""
+        """Return the error for an invalid value."""
         return self.build_error(
             f"found {reprlib.repr(value)}", allowed, suggest_option(value, options)
         )
 
     def choice_error(self, value: object, options: Iterable[str]) -> ConfigError:
-        """The error for a value that is none of the options."""
+        """Return the error for a value that is none of the options."""
         names = [str(option) for option in options]
         return self.value_error(value, ", ".join(names), names)
 
     def missing_key_error(self, key: str, allowed: str) -> ConfigError:
-        """The error for a key that must be there."""
+        """Return the error for a missing key."""
         return self.child(key).build_error("missing", allowed)
 
     def build_error(self, problem: str, allowed: str, hint: str = "") -> ConfigError:
-        """The error for what was found here."""
+        """Return the error for a problem at this location."""
         message = ": ".join(
             part for part in (self.file, self.key, f"{problem}; allowed: {allowed}.") if part
         )
@@ -59,14 +59,14 @@ ValueParser: TypeAlias = Callable[[Any, ConfigLocation], Any]
 
 
 def parse_text(value: Any, location: ConfigLocation) -> str:
-    """A text that says something, trimmed."""
+    """Return a trimmed, non-empty text."""
     if not isinstance(value, str) or not value.strip():
-        raise location.value_error(value, "a text that is not empty")
+        raise location.value_error(value, "a non-empty text")
     return value.strip()
 
 
 def parse_flag(value: Any, location: ConfigLocation) -> bool:
-    """True or false."""
+    """Return a boolean."""
     if not isinstance(value, bool):
         raise location.value_error(value, "true or false", ("true", "false"))
     return value
@@ -75,19 +75,19 @@ def parse_flag(value: Any, location: ConfigLocation) -> bool:
 def parse_number(
     value: Any, location: ConfigLocation, allowed: str, is_valid: Callable[[float], bool]
 ) -> float:
-    """A number that fits; true and false are not numbers."""
+    """Return a number that passes a check; booleans are not numbers."""
     if isinstance(value, bool) or not isinstance(value, int | float) or not is_valid(value):
         raise location.value_error(value, allowed)
     return float(value)
 
 
 def parse_fraction(value: Any, location: ConfigLocation) -> float:
-    """A number from 0 to 1."""
+    """Return a number from 0 to 1."""
     return parse_number(value, location, "a number from 0 to 1", lambda given: 0 <= given <= 1)
 
 
 def choice_parser(choices: Mapping[str, Any] | Iterable[str]) -> ValueParser:
-    """A reader of what some words stand for: the members of an enumeration, or the values of a table."""
+    """Return a parser of enum members or of the keys of a table."""
     table = choices if isinstance(choices, Mapping) else {str(choice): choice for choice in choices}
 
     def parse_choice(value: Any, location: ConfigLocation) -> Any:
@@ -99,7 +99,7 @@ def choice_parser(choices: Mapping[str, Any] | Iterable[str]) -> ValueParser:
 
 
 def list_parser(parse_item: ValueParser) -> ValueParser:
-    """A reader of lists whose items another reader reads."""
+    """Return a parser of lists."""
 
     def parse_list(value: Any, location: ConfigLocation) -> tuple[Any, ...]:
         if not isinstance(value, list | tuple):
@@ -116,7 +116,7 @@ def parse_mapping(
     *,
     aliases: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The values of a mapping, each read by the reader of its key; an alias is a second spelling of a key."""
+    """Parse a mapping with one parser per key; aliases are alternative spellings."""
     if not isinstance(data, Mapping):
         raise location.value_error(data, "a mapping of keys to values")
     names = {name: name for name in parsers} | dict(aliases or {})
@@ -132,7 +132,7 @@ def parse_mapping(
 
 
 def check_unique(keys: Iterable[Any]) -> None:
-    """Refuse keys that appear twice; a parser would keep the last and say nothing."""
+    """Reject duplicate keys, which a parser would silently drop."""
     seen: set[Any] = set()
     for key in keys:
         if key in seen:
@@ -141,7 +141,7 @@ def check_unique(keys: Iterable[Any]) -> None:
 
 
 def parse_json(content: str) -> Any:
-    """A JSON text whose objects name each key once."""
+    """Parse JSON without duplicate keys."""
 
     def build_unique_dict(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         check_unique(key for key, _ in pairs)

@@ -10,7 +10,6 @@ from told.model.fact import NEVER, EvidenceRow, Fact, Link, Tick
 from told.model.query import AsOf, FactQuery
 from told.model.scope import Scope
 from told.ports.ledger import IdempotencyRecord
-from told.runtime import fast_frozen_init
 
 
 class StoredTurn(NamedTuple):
@@ -36,7 +35,6 @@ class TickTotals(NamedTuple):
     recent: Sequence[Tick] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ExistingState:
     """What a writer needs to know before it decides.

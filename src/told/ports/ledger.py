@@ -11,7 +11,6 @@ from told.errors import InvalidInput
 from told.model.entry import Blob, Draft, Entry
 from told.model.fact import EvidenceRow, Fact, Link, Passage, Tick
 from told.model.scope import Scope
-from told.runtime import fast_frozen_init
 
 # Row operations
 
@@ -57,7 +56,6 @@ class ThreadAt:
     seq: int | None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class NoFact:
     """Require that no current fact of exactly this scope has one of these texts."""
@@ -66,7 +64,6 @@ class NoFact:
     md5s: tuple[str, ...]
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class NoEvidence:
     """Require that exactly this scope has none of this evidence yet."""
@@ -150,7 +147,6 @@ class CursorStep:
     after: int
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class Batch:
     """Everything one commit writes, all or nothing.

@@ -20,7 +20,6 @@ from told.model.topics import Thresholds
 from told.ports import LLM, Embedder, Reranker, Store, Vector, validate_vectors
 from told.retrieval.access_log import HotBuffers
 from told.retrieval.intent import QueryIntent
-from told.runtime import fast_frozen_init
 from told.settings import Settings
 from told.text.lexicon import COMMON_WORDS
 from told.text.tokens import extract_query_terms
@@ -76,7 +75,6 @@ def ignore_render(_account: str, _text: str) -> None:
     """Ignore the rendered context."""
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ReadContext:
     """The dependencies of a read; `on_render` receives the account and text of each context."""
@@ -131,7 +129,7 @@ def build_index_query(
     is_latest = fact_query.as_of.seq >= LATEST and fact_query.as_of.valid_at is None
     hot = ctx.hot_buffers.get_hot_seqs(fact_query.scope) if "hot" in sources and is_latest else ()
     model = ctx.embedder.model if ctx.embedder else None
-    usual = settings.usual or getattr(ctx.embedder, "usual", 0.0)
+    usual = settings.ranking.usual or getattr(ctx.embedder, "usual", 0.0)
     words = parse_query_words(intent.text)
     return IndexQuery(
         fact_query,
@@ -139,11 +137,11 @@ def build_index_query(
         vector,
         depth,
         model,
-        settings.centre,
+        settings.ranking.centre,
         usual,
         words,
         spans,
-        settings.beside,
+        settings.ranking.beside,
         hot,
     )
 

@@ -68,7 +68,7 @@ def record_topic_cooccurrence(ctx: ReadContext, state: SearchState) -> Flow[None
         return
     if not (yield from call(ctx.store.get_cursor, account, CONSUMER)):
         return
-    top_items = take_first_facts(state.all_scored, ctx.settings.topic_reach)
+    top_items = take_first_facts(state.all_scored, ctx.settings.ranking.topic_reach)
     yield from fetch_facts(ctx, state, list_seqs(top_items))
     thread_by_seq = {
         item.candidate.seq: state.facts[item.candidate.seq].id
@@ -185,7 +185,7 @@ def _add_neighbour_topics(
             for pair, access_count in by_count
             if any(cosines.get(end, 0.0) >= min_cosine for end in pair)
         ]
-        pairs += strong_pairs[: ctx.settings.topic_neighbours]
+        pairs += strong_pairs[: ctx.settings.ranking.topic_neighbours]
     for (first, second), weight in pairs:
         for source, target in ((first, second), (second, first)):
             if source in own_edges:
@@ -242,7 +242,7 @@ def _pick_best_members(
     expansion: ExpansionState,
 ) -> Flow[list[Link]]:
     """Return the nearest, newest and most important members of each topic, without the seeds."""
-    limit = ctx.settings.topic_members
+    limit = ctx.settings.ranking.topic_members
     new_links = {
         topic: [link for link in links if link.src not in scores][-MAX_NEWEST_MEMBERS:]
         for topic, links in links_by_topic.items()
@@ -296,7 +296,7 @@ def _score_member(
     """Return the score of a member within its topic."""
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     recency_score = compute_recency(
-        index_query.query.as_of.at - said_at, ctx.settings.registry_days
+        index_query.query.as_of.at - said_at, ctx.settings.maintenance.registry_days
     )
     return score_member(
         cosine,
@@ -367,7 +367,7 @@ def expand_candidates(
 
     With a lens, names identified by it are followed as one.
     """
-    seeds = _pick_seeds(scored, facts, ctx.settings.expand_from)
+    seeds = _pick_seeds(scored, facts, ctx.settings.ranking.expand_from)
     scores = {facts[item.candidate.seq].id: item.score for item in seeds}
     expansion_labels: dict[int, str] = {}
     reached: set[str] = set()
@@ -377,7 +377,7 @@ def expand_candidates(
         0,
         ExpansionState(link_cache),
     )
-    for _ in range(ctx.settings.expand_rounds):
+    for _ in range(ctx.settings.ranking.expand_rounds):
         expansion.scored = current
         edges = yield from _find_edges(ctx, index_query, frontier, scores, lens, expansion)
         new_edges = {
@@ -394,12 +394,14 @@ def expand_candidates(
         scores |= {
             thread: max(item.score, scores.get(thread, item.score)) for item, thread, _ in followed
         }
-        previous_top = _get_top_seqs(current, ctx.settings.expand_top)
+        previous_top = _get_top_seqs(current, ctx.settings.ranking.expand_top)
         current = _merge_best(current, [item for item, _, _ in followed])
         unchanged = (
-            unchanged + 1 if _get_top_seqs(current, ctx.settings.expand_top) == previous_top else 0
+            unchanged + 1
+            if _get_top_seqs(current, ctx.settings.ranking.expand_top) == previous_top
+            else 0
         )
-        if unchanged >= ctx.settings.expand_patience:
+        if unchanged >= ctx.settings.ranking.expand_patience:
             break
     return current, expansion_labels
 
@@ -449,7 +451,10 @@ def _find_edges(
     """
     links = yield from load_links(ctx, index_query.query, threads, expansion.link_cache)
     edges: ExpansionEdges = {}
-    own_threads, sources = set(threads) - _find_hubs(links, ctx.settings.expand_width), ctx.sources
+    own_threads, sources = (
+        set(threads) - _find_hubs(links, ctx.settings.ranking.expand_width),
+        ctx.sources,
+    )
     aliases = None if lens is None else resolve_identities(lens, links)
     for link in links:
         if link.rel == PART_OF:
@@ -552,12 +557,14 @@ def _follow_edges(
 ) -> Flow[list[tuple[ScoredCandidate, str, ExpansionEdge]]]:
     """Return the visible targets with scores blended from their own and their parent's."""
     account, as_of = index_query.query.scope.account, index_query.query.as_of
-    facts = yield from _load_visible(ctx, index_query, list(edges), ctx.settings.expand_width)
+    facts = yield from _load_visible(
+        ctx, index_query, list(edges), ctx.settings.ranking.expand_width
+    )
     if not facts:
         return []
     scored = yield from _score_facts(ctx, index_query, ranker, facts, edges, known)
     access_counts: Mapping[str, AccessCount] = {}
-    if ctx.settings.expand_hot and as_of.seq >= LATEST:
+    if ctx.settings.ranking.expand_hot and as_of.seq >= LATEST:
         access_counts = yield from access_log.load_access_counts(
             ctx.store, ctx.hot_buffers, account, [fact.id for fact in facts.values()]
         )
@@ -585,5 +592,5 @@ def _get_blend_weights(
     A topic only says where to look, so a member with a vector keeps most of its own score.
     """
     if edge.source == TOPIC_SOURCE and item.candidate.cosine is not None:
-        return ctx.settings.topic_own, 0.0
-    return ctx.settings.expand_own, ctx.settings.expand_hot
+        return ctx.settings.ranking.topic_own, 0.0
+    return ctx.settings.ranking.expand_own, ctx.settings.ranking.expand_hot

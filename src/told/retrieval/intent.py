@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 
 from told.retrieval.date_disambiguation import QueryTime
 from told.retrieval.query_time import find_times
-from told.runtime import fast_frozen_init, lazy_regex
+from told.runtime import lazy_regex
 from told.text import date_lexicon, lexicon
 from told.text.dates import Interval
 from told.text.tokens import detect_language
@@ -41,7 +41,6 @@ class AnswerPurpose(StrEnum):
     BACKGROUND_SUPPLEMENT = "background_supplement"
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class QueryIntent:
     """The analysed query; properties used only by explanations are computed lazily.

@@ -112,7 +112,11 @@ def retrieve(
     intent = analyse_query(query, now=now, zone=ctx.settings.zone or None)
     vector, warnings = yield from embed_query(ctx, query)
     index_query = build_index_query(
-        ctx, intent, request.fact_query, vector, MAX_LIMIT if request.deep else ctx.settings.depth
+        ctx,
+        intent,
+        request.fact_query,
+        vector,
+        MAX_LIMIT if request.deep else ctx.settings.ranking.depth,
     )
     if extra_seqs:
         index_query = replace(index_query, extra_seqs=(*index_query.extra_seqs, *extra_seqs))
@@ -127,7 +131,7 @@ def retrieve(
         len(index_result.candidates),
         note=lambda: GATHER_NOTE.format(len(index_result.by_vector), len(index_result.by_terms)),
     )
-    spread = ctx.settings.spread or getattr(ctx.embedder, "spread", DEFAULT_SPREAD)
+    spread = ctx.settings.ranking.spread or getattr(ctx.embedder, "spread", DEFAULT_SPREAD)
     scored = ranking.rank_candidates(index_result, intent, ctx.settings, spread)
     timer.record_stage("rank", len(scored), note=lambda: ctx.settings.fusion)
     state = SearchState(
@@ -147,15 +151,15 @@ def _enrich_and_expand(ctx: ReadContext, state: SearchState, spread: float) -> F
     needs_facts = not is_fused and ranking.needs_facts(state.intent, settings)
     fetch_count = _count_to_fetch(state, settings)
     yield from fetch_distinct(
-        ctx, state, max(fetch_count, settings.depth) if needs_facts else fetch_count
+        ctx, state, max(fetch_count, settings.ranking.depth) if needs_facts else fetch_count
     )
     if needs_facts:
         head = [item for item in state.scored if item.candidate.seq in state.facts]
         rest = [item for item in state.scored if item.candidate.seq not in state.facts]
         access_counts = (
-            (yield from _load_access_counts(ctx, state)) if settings.rank_hotness else {}
+            (yield from _load_access_counts(ctx, state)) if settings.ranking.hotness else {}
         )
-        salience = (yield from _load_salience(ctx, state)) if settings.rank_salience else {}
+        salience = (yield from _load_salience(ctx, state)) if settings.ranking.salience else {}
         now = request.fact_query.as_of.at
         head = ranking.add_fact_scores(
             head, state.facts, access_counts, state.intent, ctx.kinds, settings, now, salience
@@ -279,15 +283,17 @@ def _build_denial_note(state: SearchState) -> StageNote:
 
 def _count_required(state: SearchState, settings: Settings) -> int:
     """Return how many answers are needed for the limit and for every later step."""
-    rerank_count = settings.rerank_depth if state.request.rerank else 0
-    diversity_count = ranking.DIVERSITY_DEPTH if settings.diversity else 0
-    return max(state.request.limit, settings.newest_among, rerank_count, diversity_count)
+    rerank_count = settings.ranking.rerank_depth if state.request.rerank else 0
+    diversity_count = ranking.DIVERSITY_DEPTH if settings.ranking.diversity else 0
+    return max(state.request.limit, settings.ranking.newest_among, rerank_count, diversity_count)
 
 
 def _count_to_fetch(state: SearchState, settings: Settings) -> int:
     """Return how many facts to fetch, with spares for merged duplicates."""
-    expand_count = settings.expand_from if state.index_result.has_links else 0
-    return max(state.request.limit + settings.spare, _count_required(state, settings), expand_count)
+    expand_count = settings.ranking.expand_from if state.index_result.has_links else 0
+    return max(
+        state.request.limit + settings.ranking.spare, _count_required(state, settings), expand_count
+    )
 
 
 def _filter_by_score(state: SearchState, settings: Settings) -> list[ScoredCandidate]:

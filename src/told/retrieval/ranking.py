@@ -41,7 +41,7 @@ def compute_relevance(
 
 def fuse_weighted(index_result: IndexResult, settings: Settings, spread: float) -> RelevanceColumns:
     """Weight the cosine above average, in spreads, and the share of the query covered."""
-    dense_weight, cover_weight = settings.rank_dense / spread, settings.rank_cover
+    dense_weight, cover_weight = settings.ranking.dense / spread, settings.ranking.cover
     candidates = to_candidates(index_result.candidates)
     dense = [
         0.0 if dense is None else dense_weight * dense for dense in candidates.get_column("dense")
@@ -51,7 +51,7 @@ def fuse_weighted(index_result: IndexResult, settings: Settings, spread: float) 
 
 def fuse_rrf(index_result: IndexResult, settings: Settings, _: float) -> RelevanceColumns:
     """Fuse by reciprocal rank: a high rank in either list counts, and in both counts more."""
-    k = settings.rrf_k
+    k = settings.ranking.rrf_k
     max_score = (bool(index_result.by_vector) + bool(index_result.by_terms)) / (k + 1)
 
     def score_rank(rank: int | None) -> float:
@@ -65,7 +65,7 @@ def fuse_rrf(index_result: IndexResult, settings: Settings, _: float) -> Relevan
 
 def fuse_anchored(index_result: IndexResult, settings: Settings, _: float) -> RelevanceColumns:
     """Combine the cosine with a saturating BM25 score, weighted by `fusion_alpha`."""
-    alpha, candidates = settings.fusion_alpha, to_candidates(index_result.candidates)
+    alpha, candidates = settings.ranking.fusion_alpha, to_candidates(index_result.candidates)
     dense = [
         SCORE_SCALE * alpha * max(cosine or 0.0, 0.0) for cosine in candidates.get_column("cosine")
     ]
@@ -241,7 +241,7 @@ def rank_candidates(
     scores, parts = list(map(add, dense, cover)), dict[str, ScoreColumn](dense=dense, cover=cover)
     if settings.fusion == FUSED_METHOD:
         return RankedCandidates(candidates, scores, parts)
-    bonus = settings.rank_talk
+    bonus = settings.ranking.talk
     talk = [
         bonus * average for average in _average_talk_scores(candidates.get_column("talk"), scores)
     ]
@@ -271,13 +271,13 @@ def _iter_bonuses(
 ) -> Iterator[tuple[str, ScoreColumn]]:
     """Iterate over score columns for the named speaker, assistant turns and time."""
     if len(named) == 1:
-        [speaker], bonus = named, settings.rank_speaker
+        [speaker], bonus = named, settings.ranking.speaker
         yield (
             "speaker",
             [bonus if actor == speaker else None for actor in candidates.get_column("actor")],
         )
     if ASSISTANT in roles:
-        bonus = settings.rank_reply if intent.asks_reply else settings.rank_assistant
+        bonus = settings.ranking.reply if intent.asks_reply else settings.ranking.assistant
         yield (
             "role",
             [bonus if role == ASSISTANT else None for role in candidates.get_column("role")],
@@ -288,7 +288,8 @@ def _iter_bonuses(
             at: max(score_time_fit(at, *span) for span in spans) for at in set(said_times)
         }
         bonus_by_time = {
-            at: settings.rank_time * share if share else None for at, share in fit_by_time.items()
+            at: settings.ranking.time * share if share else None
+            for at, share in fit_by_time.items()
         }
         yield "time", [bonus_by_time[at] for at in said_times]
 
@@ -324,7 +325,7 @@ def put_users_first(
     `sources` holds the trust of each item. An item moves back only as far as needed; queries for a
     document are left alone.
     """
-    if not settings.rank_trust or intent.answer_source is AnswerSource.RESOURCE:
+    if not settings.ranking.trust or intent.answer_source is AnswerSource.RESOURCE:
         return list(scored)
     if EXTERNAL_SOURCES.isdisjoint(sources):
         return list(scored)
@@ -336,7 +337,7 @@ def put_users_first(
     )
     penalties: dict[tuple[int, int], float] = {}
     for position, item in enumerate(foreign, 1):
-        lowest = bisect_left(user_scores, item.score - settings.rank_trust)
+        lowest = bisect_left(user_scores, item.score - settings.ranking.trust)
         if lowest < len(user_scores) and user_scores[lowest] <= item.score:
             penalties[item.candidate.seq, item.candidate.slot] = (
                 user_scores[lowest] - SCORE_EPSILON * position - item.score
@@ -410,12 +411,12 @@ def needs_facts(intent: QueryIntent, settings: Settings) -> bool:
     """Return True if any enabled score part needs data beyond the index."""
     return any(
         (
-            settings.rank_recency,
-            settings.rank_importance,
-            settings.rank_salience,
-            settings.rank_hotness,
-            settings.rank_entity,
-            settings.rank_when and intent.asks_when,
+            settings.ranking.recency,
+            settings.ranking.importance,
+            settings.ranking.salience,
+            settings.ranking.hotness,
+            settings.ranking.entity,
+            settings.ranking.when and intent.asks_when,
             intent.answer_source in KINDS_BY_SOURCE,
         )
     )
@@ -459,37 +460,40 @@ def _iter_fact_scores(
     def score_all(weight: float, score_fact: Callable[[Fact], float]) -> Mapping[int, float]:
         return {fact.seq: weight * score_fact(fact) for fact in facts}
 
-    if settings.rank_recency:
-        weight = settings.rank_recency
+    if settings.ranking.recency:
+        weight = settings.ranking.recency
         yield "recency", score_all(weight, lambda fact: score_recency(fact, kinds, settings, now))
-    if settings.rank_importance:
-        weight = settings.rank_importance
+    if settings.ranking.importance:
+        weight = settings.ranking.importance
         yield "importance", score_all(weight, lambda fact: score_importance(fact, kinds))
-    if settings.rank_salience:
-        weight = settings.rank_salience
+    if settings.ranking.salience:
+        weight = settings.ranking.salience
         yield "salience", score_all(weight, lambda fact: salience.get(fact.seq, 0.0))
-    if settings.rank_hotness:
-        weight = settings.rank_hotness
+    if settings.ranking.hotness:
+        weight = settings.ranking.hotness
         hotness_by_thread = {
             thread: score_hotness(access_count, now, settings)
             for thread, access_count in access_counts.items()
         }
         yield "hotness", score_all(weight, lambda fact: hotness_by_thread.get(fact.id, 0.0))
-    if settings.rank_entity and (
+    if settings.ranking.entity and (
         names := {term for name in intent.names for term in extract_terms(name)}
     ):
-        weight = settings.rank_entity
+        weight = settings.ranking.entity
         yield "entity", score_all(weight, lambda fact: _score_name_overlap(names, fact.text))
     if wanted_kinds := KINDS_BY_SOURCE.get(intent.answer_source):
-        yield "kind", score_all(settings.rank_kind, lambda fact: float(fact.kind in wanted_kinds))
-    if intent.asks_when and settings.rank_when:
-        yield "when", score_all(settings.rank_when, lambda fact: _score_time_words(fact.text))
+        yield (
+            "kind",
+            score_all(settings.ranking.kind, lambda fact: float(fact.kind in wanted_kinds)),
+        )
+    if intent.asks_when and settings.ranking.when:
+        yield "when", score_all(settings.ranking.when, lambda fact: _score_time_words(fact.text))
 
 
 def score_recency(fact: Fact, kinds: Ontology, settings: Settings, now: int) -> float:
     """Return 1 for a statement made now, halving with the half-life of its kind."""
     kind = kinds.get(fact.kind)
-    days = (kind.half_life_days if kind else None) or settings.recency_days
+    days = (kind.half_life_days if kind else None) or settings.ranking.recency_days
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     return float(2.0 ** (-max(now - said_at, 0) / (days * DAY_US)))
 
@@ -505,7 +509,9 @@ def score_importance(fact: Fact, kinds: Ontology) -> float:
 
 def score_hotness(access_count: AccessCount, now: int, settings: Settings) -> float:
     """Return how much a memory is in use."""
-    return compute_hotness(access_count.count, access_count.last, now, settings.hotness_days)
+    return compute_hotness(
+        access_count.count, access_count.last, now, settings.ranking.hotness_days
+    )
 
 
 def compute_hotness(count: int, last: int, now: int, half_life_days: float = 7.0) -> float:
@@ -547,7 +553,7 @@ def put_newest_first(
 
     Queries about the past are left alone.
     """
-    head = list(scored[: settings.newest_among])
+    head = list(scored[: settings.ranking.newest_among])
     if intent.asks_past or len(head) < 2:
         return list(scored)
     scores = [item.score for item in head]
@@ -559,7 +565,7 @@ def put_newest_first(
             ):
                 is_same = (
                     measure_similarity(later.candidate, earlier.candidate, mean)
-                    >= settings.newest_alike
+                    >= settings.ranking.newest_alike
                 )
                 scores[low] = raised_score if is_same else scores[low]
     for position, (item, score) in enumerate(zip(head, scores, strict=True)):
@@ -578,7 +584,7 @@ def diversify(
     scored: Sequence[ScoredCandidate], mean: float, settings: Settings
 ) -> list[ScoredCandidate]:
     """Lower each passage by its similarity to those chosen before, if enabled."""
-    if not settings.diversity:
+    if not settings.ranking.diversity:
         return list(scored)
     remaining, chosen = list(scored[:DIVERSITY_DEPTH]), list[ScoredCandidate]()
     penalty = dict.fromkeys(range(len(remaining)), 0.0)
@@ -589,7 +595,7 @@ def diversify(
             similarity = max(
                 measure_similarity(remaining[number].candidate, chosen[-1].candidate, mean), 0.0
             )
-            penalty[number] = max(penalty[number], settings.diversity * similarity)
+            penalty[number] = max(penalty[number], settings.ranking.diversity * similarity)
     return [*chosen, *scored[len(remaining) :]]
 
 
@@ -610,10 +616,14 @@ def build_calibration(index_result: IndexResult, settings: Settings) -> Callable
     if settings.fusion == FUSED_METHOD:
         return lambda score: min(max(score / SCORE_SCALE, 0.0), 1.0)
     if index_result.by_vector:
-        crowd = settings.score_crowd * log(max(index_result.passage_count, 1) / REFERENCE_PASSAGES)
-        middle, width = settings.score_middle, settings.score_width
+        crowd = settings.ranking.score_crowd * log(
+            max(index_result.passage_count, 1) / REFERENCE_PASSAGES
+        )
+        middle, width = settings.ranking.score_middle, settings.ranking.score_width
         return lambda score: _sigmoid((score - middle) / width - crowd)
-    full_score = settings.rank_cover * (1.0 + settings.rank_talk) * sqrt(index_result.total_weight)
+    full_score = (
+        settings.ranking.cover * (1.0 + settings.ranking.talk) * sqrt(index_result.total_weight)
+    )
     return lambda score: _sigmoid((score / full_score - 0.5) / COVER_WIDTH if full_score else 0.0)
 
 

@@ -22,7 +22,7 @@ from told.model.beliefs import EXTERNAL_SOURCES, trust_of_source
 from told.model.fact import Fact
 from told.model.query import Hit
 from told.model.scope import Caller
-from told.runtime import fast_frozen_init, lazy_regex
+from told.runtime import lazy_regex
 from told.text.dates import to_zone
 from told.text.echo import CONTEXT_NOTE
 
@@ -289,7 +289,6 @@ class ContextRequest:
     tail: int = 0
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class ContextItem:
     """A hit and the texts that may represent it, longest first."""
@@ -313,7 +312,6 @@ class AssembledContext:
     messages: tuple[Mapping[str, str], ...] = ()
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class _ContextDraft:
     """An item with its print position, year and the line of each variant."""
@@ -330,7 +328,6 @@ class _ContextDraft:
         return self.item.hit.fact.seq, self.item.hit.slot
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class _PickedLine:
     """A draft chosen at one level, with the tokens it added."""

@@ -36,7 +36,7 @@ def rerank_head(
     """Reorder the first few by a reranker; each takes the score of its new place."""
     if ctx.reranker is None:
         return list(scored), (NO_RERANKER_WARNING,)
-    head = list(scored[: ctx.settings.rerank_depth])
+    head = list(scored[: ctx.settings.ranking.rerank_depth])
     texts = [facts[item.candidate.seq].text for item in head]
     reply = yield from catch_failure(_request_scores(ctx.reranker, query, texts))
     if isinstance(reply, Failure):
@@ -121,7 +121,8 @@ def _compute_tier_parts(
     """Return the recency and importance parts; facts filed under an exchange age more slowly."""
     said_at = fact.updated_at if fact.said_at is None else fact.said_at
     recency_score = compute_recency(
-        now - said_at, settings.registry_days if is_filed else settings.index_days
+        now - said_at,
+        settings.maintenance.registry_days if is_filed else settings.maintenance.index_days,
     )
     given_importance = stated_importance(fact.meta)
     importance_score = (

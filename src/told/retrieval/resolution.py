@@ -128,7 +128,7 @@ def resolve_candidates(state: SearchState, settings: Settings) -> None:
     if state.conflicts.replaced_by:
         _resolve_conflicts(state)
     if state.evidence_groups:
-        _merge_turns_and_claims(state, 1.0 - settings.expand_own)
+        _merge_turns_and_claims(state, 1.0 - settings.ranking.expand_own)
 
 
 def _dedupe_texts(state: SearchState) -> list[ScoredCandidate]:

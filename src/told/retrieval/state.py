@@ -24,7 +24,6 @@ from told.retrieval.candidates import LinkCache, ReadContext, find_denials
 from told.retrieval.grouping import EvidenceGroup, is_extracted
 from told.retrieval.intent import QueryIntent
 from told.retrieval.ranking import ScoredCandidate, list_seqs
-from told.runtime import fast_frozen_init
 from told.text.dates import format_iso
 
 StageNote: TypeAlias = Callable[[], str]
@@ -175,7 +174,6 @@ def build_traced_candidate(
     )
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class SearchRequest:
     """The parameters of a search.
@@ -196,7 +194,6 @@ class SearchRequest:
     lens: Lens | None = None
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class SearchResult:
     """The hits of a search, its warnings and its confidence."""

@@ -1,1 +1,1 @@
-"""."""
+"""Text processing without I/O."""

@@ -1,8 +1,8 @@
-"""How people say dates, as data: the words of a few languages, the forms they stand in, and steps on the calendar.
+"""Date expressions as data: words in several languages, their templates, and calendar steps.
 
-To teach a language, add its words to the tables and its word order to `FORMS`; `forms` fits them to a text, and what
-one means is read in `when`.
-Words are in lower case without accents, as `plain` leaves a text; an underscore stands for a space inside one.
+To add a language, add its words to the tables and its word order to `DATE_FORMS`; the rest of the
+module matches them against a text, and `dates` interprets the matches. Words are lower case without
+accents, as `fold_text` returns them; an underscore is a space inside a word.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _T = TypeVar("_T")
 
 
 def fold_text(text: str) -> str:
-    """The text as the tables spell it: no case, no accents, single spaces, no punctuation around."""
+    """Fold a text as the tables spell it: no case, accents, extra spaces or outer punctuation."""
     if text.isascii():
         return " ".join(text.lower().split()).strip(" .,;:!?")
     decomposed = unicodedata.normalize("NFD", unicodedata.normalize("NFKC", text).casefold())
@@ -38,7 +38,7 @@ def _build_word_table(rows: Mapping[_T, str]) -> dict[str, _T]:
     }
 
 
-# ---------------------------------------------------------------------------------------------------- calendar in steps
+# Calendar steps
 
 UNIT_MONTHS: Final = {"month": 1, "quarter": 3, "season": 3, "year": 12, "decade": 120}
 UNIT_DAYS: Final = {"day": 1, "weekend": 2, "week": 7}
@@ -46,7 +46,7 @@ UNIT_SECONDS: Final = {"second": 1, "minute": 60, "hour": 3600}
 
 
 def shift_date(day: date, unit: str, count: int) -> date:
-    """The date so many units later; the 31st becomes the last day of a shorter month."""
+    """Return the date this many units later; the 31st becomes the last day of a shorter month."""
     if unit in UNIT_DAYS:
         return day + timedelta(days=count * UNIT_DAYS[unit])
     year, month = divmod(day.year * 12 + day.month - 1 + count * UNIT_MONTHS[unit], 12)
@@ -55,7 +55,7 @@ def shift_date(day: date, unit: str, count: int) -> date:
 
 
 def start_of_unit(day: date, unit: str) -> date:
-    """The first day of the unit that holds this day."""
+    """Return the first day of the unit that contains this day."""
     match unit:
         case "week":
             return day - timedelta(days=day.weekday())
@@ -72,19 +72,22 @@ def start_of_unit(day: date, unit: str) -> date:
 
 @dataclass(frozen=True, slots=True)
 class RecurringUnit:
-    """A unit that comes back every week (place: days after Monday) or every year (place: its first month)."""
+    """A unit that recurs weekly (position: days after Monday) or yearly (its first month)."""
 
     unit: str
     position: int
 
     def start_in_cycle(self, today: date, cycle: int = 0) -> date:
-        """Its first day, so many weeks or years from the present one."""
+        """Return its first day, this many weeks or years from now."""
         if self.unit in UNIT_DAYS:
             return start_of_unit(today, "week") + timedelta(weeks=cycle, days=self.position)
         return date(today.year + cycle, self.position, 1)
 
     def resolve_start(self, today: date, direction: int | None) -> date:
-        """Its first day: of the last that is over (-1), of this (0), of the next (1), or of the last that has begun."""
+        """Return its first day: the last completed (-1), the current (0) or the next one (1).
+
+        Without a direction it is the last that has begun.
+        """
         starts = [self.start_in_cycle(today, cycle) for cycle in (-2, -1, 0, 1, 2)]
         match direction:
             case -1:
@@ -99,7 +102,7 @@ class RecurringUnit:
         return max(start for start in starts if start <= today)
 
 
-# ---------------------------------------------------------------------------------------------------------------- words
+# Words
 
 NUMBER_WORDS: Final = _build_word_table(
     {
@@ -137,7 +140,8 @@ ORDINAL_WORDS: Final = _build_word_table(
 )
 UNIT_WORDS: Final = _build_word_table(
     {
-        "second": "second seconds sec secs segundo segundos sekunde sekunden seconde secondes 秒 秒钟",
+        "second": "second seconds sec secs segundo segundos sekunde sekunden seconde secondes 秒 "
+        "秒钟",
         "minute": "minute minutes min mins minuto minutos minuten 分 分钟 分鐘",
         "hour": "hour hours hr hrs hora horas stunde stunden heure heures 小时 小時 个小时 時間",
         "day": "day days día días tag tage tagen jour jours 天 日",
@@ -145,16 +149,18 @@ UNIT_WORDS: Final = _build_word_table(
         "month": "month months mes meses monat monate monaten mois 月 个月 個月 か月 ヶ月",
         "quarter": "quarter quarters trimestre trimestres quartal quartale quartalen 季度 个季度",
         "year": "year years año años jahr jahre jahren an ans année années 年",
-        "decade": "decade decades década décadas jahrzehnt jahrzehnte jahrzehnten décennie décennies",
+        "decade": "decade decades década décadas jahrzehnt jahrzehnte jahrzehnten décennie "
+        "décennies",
     }
 )
 RELATIVE_MODIFIERS: Final = _build_word_table(
     {
-        -1: """last previous past this_past letzte letzten letztes letzter vergangene vergangenen vergangenes
-            vergangener pasado pasada dernier dernière 上 上个 上個 上一 上一个 先""",
+        -1: """last previous past this_past letzte letzten letztes letzter vergangene vergangenen
+            vergangenes vergangener pasado pasada dernier dernière 上 上个 上個 上一 上一个 先""",
         0: "this current diese diesen dieses dieser este esta ce cet cette 这 这个 這 這個 本 今",
-        1: """next coming this_coming nächste nächsten nächstes nächster kommende kommenden kommendes kommender
-            próximo próxima que_viene prochain prochaine 下 下个 下個 下一 下一个 来""",
+        1: """next coming this_coming nächste nächsten nächstes nächster kommende kommenden
+            kommendes kommender próximo próxima que_viene prochain prochaine 下 下个 下個 下一
+            下一个 来""",
     }
 )
 RELATIVE_DATE_WORDS: Final = _build_word_table(
@@ -162,7 +168,8 @@ RELATIVE_DATE_WORDS: Final = _build_word_table(
         (
             "day",
             -2,
-        ): "day_before_yesterday the_day_before_yesterday vorgestern anteayer avant-hier 前天 一昨日 おととい",
+        ): "day_before_yesterday the_day_before_yesterday vorgestern anteayer avant-hier 前天 "
+        "一昨日 おととい",
         ("day", -1): "yesterday gestern ayer anoche hier 昨天 昨日 昨晚 昨夜 きのう",
         ("day", 0): "today tonight heute hoy aujourd'hui 今天 今日 今晚 今夜 きょう",
         ("day", 1): "tomorrow morgen mañana demain 明天 明日",
@@ -255,12 +262,12 @@ DAY_PART_WORDS: Final = _build_word_table(
 
 
 def parse_number_word(word: str) -> int:
-    """The number a numeral or a run of digits says."""
+    """Parse a number word or digits."""
     return NUMBER_WORDS[word] if word in NUMBER_WORDS else int(word)
 
 
 def parse_time_of_day(clock: str) -> time:
-    """The time that "noon", "3pm", "3:30 p.m" or "15:30" says."""
+    """Parse a time such as "noon", "3pm", "3:30 p.m" or "15:30"."""
     if clock in CLOCK_WORDS:
         return time(CLOCK_WORDS[clock])
     hour, _, minute = re.sub("[^0-9:]", "", clock).partition(":")
@@ -268,7 +275,7 @@ def parse_time_of_day(clock: str) -> time:
     return time(int(hour) % 12 + past_noon if clock.endswith("m") else int(hour), int(minute or 0))
 
 
-# ---------------------------------------------------------------------------------------------------------------- forms
+# Templates
 
 
 def _filter_by_initial(letters: str, words: Mapping[str, _T]) -> dict[str, _T]:
@@ -276,20 +283,34 @@ def _filter_by_initial(letters: str, words: Mapping[str, _T]) -> dict[str, _T]:
 
 
 SLOT_DIGITS: Final[Mapping[str, tuple[str, ...]]] = {
-    "n": (r"\d{1,6}",), "year": (r"\d{4}",), "day": (r"\d{1,2}(?:st|nd|rd|th|er|\.)?",), "digits": (r"\d{1,2}",),
+    "n": (r"\d{1,6}",),
+    "year": (r"\d{4}",),
+    "day": (r"\d{1,2}(?:st|nd|rd|th|er|\.)?",),
+    "digits": (r"\d{1,2}",),
     "clock": (r"\d{1,2}(?::\d\d)? ?[ap]\.?m", r"\d{1,2}:\d\d"),
-}  # fmt: skip
-"""The slots that figures may fill."""
+}
+"""Digit patterns of the slots."""
 SLOT_WORDS: Final[Mapping[str, Mapping[str, object]]] = {
-    "n": NUMBER_WORDS, "nth": ORDINAL_WORDS, "unit": UNIT_WORDS, "turn": RELATIVE_MODIFIERS, "word": RELATIVE_DATE_WORDS, "name": CALENDAR_NAMES,
-    "thing": {**CALENDAR_NAMES, **UNIT_WORDS}, "weekday": _WEEKDAYS, "month": _MONTHS, "yearly": _MONTHS | _SEASONS, "edge": EDGE_WORDS,
-    "clock": CLOCK_WORDS, "part": DAY_PART_WORDS,
-    "weekday_zh": _filter_by_initial("周星礼", _WEEKDAYS), "part_zh": _filter_by_initial("早上下晚", DAY_PART_WORDS),
-}  # fmt: skip
-"""The slots that words may fill; an underscore narrows one down."""
-# Turns that may follow what they turn: "la semana pasada", but not "May this".
+    "n": NUMBER_WORDS,
+    "nth": ORDINAL_WORDS,
+    "unit": UNIT_WORDS,
+    "turn": RELATIVE_MODIFIERS,
+    "word": RELATIVE_DATE_WORDS,
+    "name": CALENDAR_NAMES,
+    "thing": {**CALENDAR_NAMES, **UNIT_WORDS},
+    "weekday": _WEEKDAYS,
+    "month": _MONTHS,
+    "yearly": _MONTHS | _SEASONS,
+    "edge": EDGE_WORDS,
+    "clock": CLOCK_WORDS,
+    "part": DAY_PART_WORDS,
+    "weekday_zh": _filter_by_initial("周星礼", _WEEKDAYS),
+    "part_zh": _filter_by_initial("早上下晚", DAY_PART_WORDS),
+}
+"""Words of the slots; a suffix after an underscore narrows a slot."""
+# Modifiers that may follow their noun: "la semana pasada", but not "May this".
 _POSTPOSED_MODIFIERS: Final = "last|next|pasad[oa]|derniere|dernier|que viene|proxim[oa]|prochaine?"
-# The first form that fits wins; `{slot}` takes one of the words above.
+# The first matching form wins; `{slot}` matches one of the words above.
 DATE_FORMS: Final = {
     "now": ("(?:right )?now", "ahora", "jetzt", "maintenant", "现在", "現在"),
     "word": ("{word}",),
@@ -345,7 +366,7 @@ DATE_FORMS: Final = {
 }
 
 
-# ----------------------------------------------------------------------------------------------------- speaking of time
+# Time vocabulary
 
 _TIME_TOKEN: Final = lazy_regex("[a-z]+|[\u3040-\u30ff\u3400-\u9fff]{1,2}")
 _LETTERS_ONLY: Final = {
@@ -359,7 +380,7 @@ _LOOSE_TIME_WORDS: Final = frozenset(
 
 @cache
 def _time_vocabulary() -> frozenset[str]:
-    """The single words that speak of time, whatever they say of it."""
+    """Return the single words that refer to time."""
     return _LOOSE_TIME_WORDS.union(
         *(
             table.keys()
@@ -375,7 +396,7 @@ def _time_vocabulary() -> frozenset[str]:
 
 
 def count_time_words(text: str, limit: int) -> int:
-    """How many words of a text speak of time, counted up to some number."""
+    """Count the time words of a text, up to a limit."""
     folded = text if text.isascii() else fold_text(text)
     words = (
         folded.translate(_LETTERS_ONLY).split() if folded.isascii() else _TIME_TOKEN.findall(folded)
@@ -390,7 +411,7 @@ _TemplateStep: TypeAlias = str | re.Pattern[str]
 
 
 class DateMatch(NamedTuple):
-    """Where a shape fits a text, what is said in each of its slots, "" where nothing is, and where that begins."""
+    """A template match: its span, the text of each slot ("" if empty) and their offsets."""
 
     start: int
     end: int
@@ -401,7 +422,7 @@ class DateMatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class DateTemplate:
-    """A template as slots and the patterns between them, and the words and figures without which it fits no text."""
+    """A compiled template: its steps, and the words and digits it requires."""
 
     steps: tuple[_TemplateStep, ...]
     required_words: tuple[str, ...]
@@ -409,7 +430,7 @@ class DateTemplate:
 
     @classmethod
     def from_template(cls, template: str) -> DateTemplate:
-        """A template over the slots, for plain texts."""
+        """Compile a template over the slots, for folded texts."""
         expanded = _SLOT_PATTERN.sub(_expand_digit_slot, template)
         steps = [
             part if index % 2 else _compile_pattern(part)
@@ -420,7 +441,7 @@ class DateTemplate:
         return cls(tuple(steps), tuple(required_words), r"\d" in _OPTIONAL_GROUP.sub("", expanded))
 
     def match(self, text: str, start: int = 0, *, full: bool = False) -> DateMatch | None:
-        """Where it fits a text from a place on; as a whole, all that the text has from there."""
+        """Match a text at a position; `full` requires a match to its end."""
         if not self.can_match(text) or not (
             matched := _match_steps(self.steps, text, start, full, ())
         ):
@@ -432,12 +453,12 @@ class DateTemplate:
         )
 
     def can_match(self, text: str) -> bool:
-        """Whether a text has what the template cannot do without."""
+        """Return True if a text contains everything the template requires."""
         has_words = not self.required_words or all(map(text.__contains__, self.required_words))
         return has_words and (not self.needs_digits or _has_digits(text))
 
     def can_start_with(self, letter: str) -> bool:
-        """Whether what it fits may begin with a letter, as far as its first slot tells."""
+        """Return True if a match may begin with a letter, judging by the first slot."""
         first = self.steps[0]
         return (
             first not in SLOT_WORDS
@@ -453,7 +474,7 @@ def _match_steps(
     full: bool,
     spans: tuple[_SlotSpan, ...],
 ) -> tuple[int, tuple[_SlotSpan, ...]] | None:
-    """Where the last of the steps ends if they fit from here on, and where the slots are filled."""
+    """Match steps at a position; return the end and the slot spans."""
     if not steps:
         return None if full and position < len(text) else (position, spans)
     step, remaining_steps = steps[0], steps[1:]
@@ -475,12 +496,12 @@ def _match_steps(
     return _match_steps(remaining_steps, text, match.end(), full, (*spans, *groups))
 
 
-# ---------------------------------------------------------------------------------------------------------------- slots
+# Slots
 
 
 @lru_cache(maxsize=256)
 def _slot_ends(slot: str, text: str, position: int) -> Sequence[int]:
-    """Where what fills a slot from here on may end, the longest word first; the rest is as short as it can be."""
+    """Return the possible ends of a slot, longest word first; for the rest, shortest first."""
     if slot == "rest":
         return range(position + 1, len(text) + 1)
     first = text[position : position + 1]
@@ -499,7 +520,7 @@ def _slot_ends(slot: str, text: str, position: int) -> Sequence[int]:
 
 @cache
 def _slot_words_by_letter(slot: str) -> Mapping[str, Sequence[str]]:
-    """The words of a slot by their first letter, the longest first."""
+    """Group the words of a slot by first letter, longest first."""
     by_letter: dict[str, list[str]] = {}
     for word in sorted(SLOT_WORDS[slot], key=len, reverse=True):
         by_letter.setdefault(word[0], []).append(word)
@@ -507,7 +528,7 @@ def _slot_words_by_letter(slot: str) -> Mapping[str, Sequence[str]]:
 
 
 def _expand_digit_slot(slot: re.Match[str]) -> str:
-    """What a slot that only figures fill is in a pattern."""
+    """Replace a digits-only slot by its pattern."""
     return (
         slot[0]
         if slot[1] in SLOT_WORDS or slot[1] == "rest"
@@ -529,16 +550,16 @@ _DIGIT_CHARS: Final = frozenset("0123456789")
 _SLOT_PATTERN: Final = re.compile(r"\{([a-z_]+)\}")
 _GROUP_PATTERN: Final = r"\((?:[^()]|\([^()]*\))*\)"
 _OPTIONAL_GROUP: Final = re.compile(rf"{_GROUP_PATTERN}\?")
-# What of a template may be left out or stands for several words: groups, classes, slots, and a character with a "?".
+# The variable parts of a template: groups, classes, slots and optional characters.
 _VARIABLE_PART: Final = re.compile(rf"{_GROUP_PATTERN}|\[[^]]*\]|\{{[^}}]*\}}|.\?")
 _REQUIRED_WORD: Final = re.compile(r"[a-z]{2,}|[^\x00-\x7f]")
 
 
-# ---------------------------------------------------------------------------------------------------------------- forms
+# Rules
 
 
 class DateRule(NamedTuple):
-    """A form and one of the shapes it is said in."""
+    """A form and one of its templates."""
 
     form: str
     template: DateTemplate
@@ -546,7 +567,7 @@ class DateRule(NamedTuple):
 
 @cache
 def list_date_rules() -> tuple[DateRule, ...]:
-    """The forms as rules, in the order in which they are tried."""
+    """Return all rules in the order they are tried."""
     return tuple(
         DateRule(form, DateTemplate.from_template(template))
         for form, templates in DATE_FORMS.items()
@@ -556,12 +577,12 @@ def list_date_rules() -> tuple[DateRule, ...]:
 
 @lru_cache(maxsize=256)
 def date_rules_for(letter: str) -> tuple[DateRule, ...]:
-    """The rules of which something may begin with a letter."""
+    """Return the rules whose matches may begin with a letter."""
     return tuple(rule for rule in list_date_rules() if rule.template.can_start_with(letter))
 
 
 def match_date_forms(text: str) -> Iterator[tuple[str, Mapping[str, str]]]:
-    """Every form that fits a plain text entirely, with what was said in its slots."""
+    """Yield every form that matches a whole folded text, with its slots."""
     for form, template in date_rules_for(text[:1]):
         if date_match := template.match(text, full=True):
             yield form, date_match.slots

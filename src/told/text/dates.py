@@ -1,7 +1,8 @@
-"""Instants and intervals: when something holds, and how people say it.
+"""Instants, intervals and parsing of dates in ISO 8601 and in words.
 
-An instant is a count of microseconds since 1970 in UTC; a `datetime` at the edges is always aware. An interval is
-half-open and remembers its precision, so that "1979-10" never pretends to be a day. The words are data in `almanac`.
+An instant is a count of microseconds since 1970 in UTC; datetimes at the API are always aware. An
+interval is half-open and keeps its precision, so "1979-10" is never treated as a day. The words are
+data in `date_lexicon`.
 """
 
 from __future__ import annotations
@@ -31,23 +32,23 @@ _NAIVE_HINT: Final = (
 )
 _MAX_PHRASE_LENGTH: Final = 80
 _EXAMPLES_HINT: Final = "Try '2026-03-01', 'last tuesday' or '3 days ago'."
-# Added to a local midnight seen in UTC, this lands on the date that was meant, for every zone from -10:30 to +13:30.
+# Added to a local midnight in UTC, this gives the intended date for zones -10:30 to +13:30.
 _MIDDAY_OFFSET_US: Final = 13 * 3600 * SECOND_US + 1800 * SECOND_US
 _DAY_US: Final = 24 * 3600 * SECOND_US
 
 
-# ------------------------------------------------------------------------------------------------------------- instants
+# Instants
 
 
 def to_us(moment: datetime) -> int:
-    """The microseconds since 1970 of an aware datetime."""
+    """Return an aware datetime as microseconds since 1970."""
     if moment.tzinfo is None:
         raise TimeError(f"{moment.isoformat()} has no time zone.", hint=_NAIVE_HINT)
     return (moment - _EPOCH) // _MICROSECOND
 
 
 def from_us(us: int) -> datetime:
-    """The UTC datetime of an instant."""
+    """Return the UTC datetime of an instant."""
     try:
         return _EPOCH + timedelta(microseconds=us)
     except OverflowError:
@@ -56,12 +57,12 @@ def from_us(us: int) -> datetime:
 
 @lru_cache(maxsize=1024)
 def format_iso(us: int) -> str:
-    """The instant as `2026-03-01T09:00:00.000000+00:00`; the order of these strings is the order of time."""
+    """Format an instant as `2026-03-01T09:00:00.000000+00:00`, which sorts by time."""
     return from_us(us).isoformat(timespec="microseconds")
 
 
 def to_zone(us: int, zone: str | tzinfo | None = None) -> datetime:
-    """The instant by the clocks of a zone; UTC without one, and at the ends of the calendar, where clocks run out."""
+    """Return an instant in a zone; UTC without one or at the ends of the calendar."""
     moment = from_us(us)
     try:
         return moment.astimezone(_resolve_zone(zone)) if zone else moment
@@ -75,19 +76,22 @@ def parse_instant(
     zone: str | tzinfo | None = None,
     now: datetime | None = None,
 ) -> int:
-    """The instant a value names: ISO 8601, a datetime, epoch seconds or milliseconds; a date stands for its start."""
+    """Parse an instant: ISO 8601, a datetime, or epoch seconds or milliseconds.
+
+    A date is the instant it begins.
+    """
     start = parse_interval(value, zone=zone, now=now).start
     if start is None:
-        raise TimeError(f"{value!r} has no beginning.", hint="Name one instant.")
+        raise TimeError(f"{value!r} has no start.", hint="Name one instant.")
     return start
 
 
-# ------------------------------------------------------------------------------------------------------------ intervals
+# Intervals
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A half-open stretch of time in microseconds, `None` where it is unbounded, with the precision it was given in."""
+    """A half-open interval in microseconds, None where unbounded, with its precision."""
 
     start: int | None
     end: int | None
@@ -96,32 +100,33 @@ class Interval:
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
             raise TimeError(
-                f"{self.precision!r} is no precision.", hint=f"Use one of {', '.join(PRECISIONS)}."
+                f"{self.precision!r} is not a precision.",
+                hint=f"Use one of {', '.join(PRECISIONS)}.",
             )
         if self.start is not None and self.end is not None and self.start >= self.end:
             raise TimeError(
-                "The interval ends before it begins.", hint="Write the earlier time first."
+                "The interval ends before it starts.", hint="Write the earlier time first."
             )
 
     def contains(self, us: int) -> bool:
-        """Whether the instant lies inside."""
+        """Return True if the instant is inside."""
         return (self.start is None or self.start <= us) and (self.end is None or us < self.end)
 
     def overlaps(self, other: Interval) -> bool:
-        """Whether some instant lies inside both."""
+        """Return True if both intervals share an instant."""
         return (self.start is None or other.end is None or self.start < other.end) and (
             other.start is None or self.end is None or other.start < self.end
         )
 
     def as_json(self) -> dict[str, str | None]:
-        """The interval as one JSON object."""
+        """Return the interval as a JSON object."""
         start = None if self.start is None else format_iso(self.start)
         end = None if self.end is None else format_iso(self.end)
         return {"start": start, "end": end, "precision": self.precision}
 
     @classmethod
     def from_json(cls, body: Mapping[str, str | None]) -> Interval:
-        """The interval that `as_json` wrote."""
+        """Parse the output of `as_json`."""
         start, end = body.get("start"), body.get("end")
         precision = body.get("precision") or "instant"
         return cls(
@@ -131,7 +136,7 @@ class Interval:
         )
 
     def __str__(self) -> str:
-        """The interval at its precision; `interval` reads it back."""
+        """Format the interval at its precision; `parse_interval` parses it."""
         if self.precision in _UNIT_US or self.precision == "open":
             return self._format_times()
         width = _DATE_WIDTH[self.precision]
@@ -165,15 +170,16 @@ def parse_interval(
     zone: str | tzinfo | None = None,
     now: datetime | None = None,
 ) -> Interval:
-    """The interval a value names; a partial date keeps its precision.
+    """Parse an interval; a partial date keeps its precision.
 
-    `A/B` takes in all of B if that is a day, a month or a year, and ends at B if that is a time; `..` is an open side.
+    `A/B` includes all of B if B is a day, month or year, and ends at B if it is a time; `..` is an
+    open side.
     """
     match value:
         case Interval():
             return value
         case bool():
-            raise TimeError("A truth value is no time.")
+            raise TimeError("A boolean is not a time.")
         case int() | float():
             return _instant_interval(_epoch_to_us(value))
         case datetime():
@@ -182,7 +188,7 @@ def parse_interval(
             return _calendar_interval(value, "day", _resolve_zone(zone) or UTC)
         case str():
             return _parse_interval_text(value, zone, now)
-    raise TimeError(f"{type(value).__name__} is no time.")
+    raise TimeError(f"{type(value).__name__} is not a time.")
 
 
 def _parse_interval_text(text: str, zone: str | tzinfo | None, now: datetime | None) -> Interval:
@@ -190,7 +196,7 @@ def _parse_interval_text(text: str, zone: str | tzinfo | None, now: datetime | N
         return parsed
     if now is not None and (parsed := parse_relative(text, now=now, zone=zone)):
         return parsed
-    raise TimeError(f"{_quote(text)} cannot be read as a time.")
+    raise TimeError(f"{_quote(text)} cannot be parsed as a time.")
 
 
 def _quote(text: str) -> str:
@@ -203,7 +209,7 @@ def _instant_interval(us: int) -> Interval:
 
 
 def _epoch_to_us(value: float) -> int:
-    if not abs(value) < _MAX_EPOCH:  # written so that NaN is refused too
+    if not abs(value) < _MAX_EPOCH:  # also rejects NaN
         raise TimeError(
             "The number is too large to be a time.", hint="Pass seconds or milliseconds since 1970."
         )
@@ -212,7 +218,7 @@ def _epoch_to_us(value: float) -> int:
 
 
 def _to_us_in_zone(moment: datetime, tz: tzinfo | None) -> int:
-    """The instant of a datetime, whose wall clock is that of the zone if it has none of its own."""
+    """Return the instant of a datetime, naive ones read in the zone."""
     return to_us(moment if moment.tzinfo or tz is None else moment.replace(tzinfo=tz))
 
 
@@ -223,7 +229,7 @@ def _load_zone(name: str) -> tzinfo:
     from zoneinfo import (
         ZoneInfo,
         ZoneInfoNotFoundError,
-    )  # it reads the build's configuration: not at import
+    )  # imported late: it reads the build configuration
 
     try:
         return (
@@ -233,7 +239,7 @@ def _load_zone(name: str) -> tzinfo:
         )
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise TimeError(
-            f"{_quote(name)} is no time zone.", hint="Use one such as Europe/Berlin or +01:00."
+            f"{_quote(name)} is not a time zone.", hint="Use one such as Europe/Berlin or +01:00."
         ) from None
 
 
@@ -241,20 +247,21 @@ def _resolve_zone(zone: str | tzinfo | None) -> tzinfo | None:
     return _load_zone(zone) if isinstance(zone, str) else zone
 
 
-# ------------------------------------------------------------------------------------------------------------- ISO 8601
+# ISO 8601
 
 _DATE_WIDTH: Final = {"year": 4, "month": 7, "day": 10}
 _TIME_WIDTH: Final = {"hour": 13, "minute": 16}
 _ISO_DATE: Final = lazy_regex(r"(\d{4})(?:-(\d\d)(?:-(\d\d))?)?|(\d{4})(\d\d)(\d\d)", re.ASCII)
 _ISO_TIME: Final = lazy_regex(
-    r"(\d{4}-?\d\d-?\d\d)[T ](\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d{1,9})?))?)? ?(Z|[+-]\d\d(?::?\d\d)?)?",
+    r"(\d{4}-?\d\d-?\d\d)[T ](\d\d)(?::?(\d\d)(?::?(\d\d(?:[.,]\d{1,9})?))?)? ?(Z|"
+    r"[+-]\d\d(?::?\d\d)?)?",
     re.ASCII | re.IGNORECASE,
 )
 _EPOCH_TEXT: Final = lazy_regex(r"-?\d{9,16}(\.\d{1,9})?", re.ASCII)
 
 
 def _parse_iso_interval(text: str, tz: tzinfo | None) -> Interval | None:
-    """What an ISO 8601 text says, `None` if it is not one, and an error if it names no real date."""
+    """Parse ISO 8601, return None for anything else, raise TimeError for impossible dates."""
     try:
         if "/" not in text:
             return _parse_iso_point(text, tz)
@@ -265,7 +272,7 @@ def _parse_iso_interval(text: str, tz: tzinfo | None) -> Interval | None:
     except TimeError:
         raise
     except (ValueError, OverflowError) as problem:
-        raise TimeError(f"{_quote(text)} is no time: {problem}.") from None
+        raise TimeError(f"{_quote(text)} is not a time: {problem}.") from None
     if first is None or last is None:
         return None
     precision = min(first.precision, last.precision, key=PRECISIONS.index)
@@ -300,7 +307,7 @@ def _time_interval(start: int, minute: str, second: str) -> Interval:
     return Interval(start, start + _UNIT_US[precision], precision)
 
 
-# --------------------------------------------------------------------------------------------------- calendar intervals
+# Calendar intervals
 
 _PRECISION_BY_UNIT: Final = {
     "second": "instant",
@@ -313,7 +320,7 @@ _PRECISION_BY_UNIT: Final = {
 
 
 def _calendar_interval(first: date, unit: str, tz: tzinfo) -> Interval:
-    """One calendar unit from its first day on, as the clocks of a zone count it."""
+    """Return the calendar unit that begins on a day, in a zone."""
     start = _midnight_us(first, tz)
     from_us(start)
     try:
@@ -322,7 +329,7 @@ def _calendar_interval(first: date, unit: str, tz: tzinfo) -> Interval:
         end = None
     if start == end:
         raise TimeError(
-            f"There was no {first} in {tz}: clocks were put past it.",
+            f"{first} does not exist in {tz}: the clocks skipped it.",
             hint="Name the day before or after.",
         )
     return Interval(start, end, _PRECISION_BY_UNIT.get(unit, unit))
@@ -333,7 +340,7 @@ def _midnight_us(day: date, tz: tzinfo) -> int:
 
 
 def _shift_time(now: datetime, unit: str, count: int) -> datetime:
-    """The instant so many units from now: elapsed time up to hours, the same time by the wall clock from days on."""
+    """Shift a time: elapsed time for units up to hours, wall clock time from days on."""
     if unit in date_lexicon.UNIT_SECONDS:
         return (
             now.astimezone(UTC) + timedelta(seconds=count * date_lexicon.UNIT_SECONDS[unit])
@@ -342,7 +349,7 @@ def _shift_time(now: datetime, unit: str, count: int) -> datetime:
 
 
 def _enclosing_interval(moment: datetime, unit: str) -> Interval:
-    """The calendar unit that holds the moment."""
+    """Return the calendar unit that contains the moment."""
     if unit in date_lexicon.UNIT_SECONDS:
         precision = _PRECISION_BY_UNIT.get(unit, unit)
         size = _UNIT_US[precision]
@@ -353,11 +360,14 @@ def _enclosing_interval(moment: datetime, unit: str) -> Interval:
     )
 
 
-# ------------------------------------------------------------------------------------------------------- times in words
+# Times in words
 
 
 def parse_moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) -> int:
-    """The instant to read a state at: the end of the day, month or year that is named, or the exact time if one is."""
+    """Parse the instant to read a state at.
+
+    That is the end of a named day, month or year, or the exact time if one is given.
+    """
     try:
         parsed = _read_phrase(
             date_lexicon.fold_text(text), localise(now, zone), _resolve_zone(zone)
@@ -374,7 +384,7 @@ def parse_moment(text: str, *, now: datetime, zone: str | tzinfo | None = None) 
 def parse_relative(
     text: str, *, now: datetime, zone: str | tzinfo | None = None
 ) -> Interval | None:
-    """The interval an expression such as "last tuesday" or "vor drei Tagen" names, `None` if it is not understood."""
+    """Parse an expression such as "last tuesday" or "vor drei Tagen", or return None."""
     local_now, tz = localise(now, zone), _resolve_zone(zone)
     try:
         parsed = _read_phrase(date_lexicon.fold_text(text), local_now, tz)
@@ -384,11 +394,11 @@ def parse_relative(
 
 
 def _unparsable_error(text: str) -> TimeError:
-    return TimeError(f"{_quote(text)} is not understood as a time.", hint=_EXAMPLES_HINT)
+    return TimeError(f"{_quote(text)} cannot be parsed as a time.", hint=_EXAMPLES_HINT)
 
 
 def localise(now: datetime, zone: str | tzinfo | None) -> datetime:
-    """The same moment by the clock of a zone, if one is given and its clocks reach that far."""
+    """Return the same moment in a zone, if one is given and its calendar reaches that far."""
     if now.tzinfo is None:
         raise TimeError("`now` has no time zone.", hint=_NAIVE_HINT)
     return to_zone(to_us(now), _resolve_zone(zone) or now.tzinfo)
@@ -396,14 +406,14 @@ def localise(now: datetime, zone: str | tzinfo | None) -> datetime:
 
 @dataclass(frozen=True, slots=True)
 class _ParsedTime:
-    """What an expression says: the interval, and the instant for reading a state as of then."""
+    """A parsed expression: its interval, and the instant for reading a state as of then."""
 
     interval: Interval
     at: int
 
 
 def _parsed_period(span: Interval) -> _ParsedTime:
-    """A span to its end; one without an end reaches that of the calendar."""
+    """Return an interval read as of its end, or as of the end of the calendar."""
     return _ParsedTime(span, _MAX_US if span.end is None else span.end - 1)
 
 
@@ -416,7 +426,7 @@ def _zone_of(now: datetime) -> tzinfo:
 
 
 def _read_phrase(text: str, now: datetime, zone: tzinfo | None) -> _ParsedTime | None:
-    """The reading of a plain text by the first form that fits it entirely and makes sense."""
+    """Parse a folded text by the first form that matches it entirely."""
     if len(text) > _MAX_PHRASE_LENGTH:
         return None
     if span := _parse_iso_interval(text, zone):
@@ -504,7 +514,7 @@ def _read_numbered_date(slots: _Slots, now: datetime) -> _ParsedTime:
 
 
 def _resolve_day_of_year(year: str, month: int, day: int, now: datetime) -> _ParsedTime:
-    """That day of the year, or the last one that has come if no year is said."""
+    """Return that day of the year, or its last occurrence without a year."""
     if year:
         return _parsed_unit(date(int(year), month, day), "day", now)
     has_come = (month, day) <= (now.month, now.day)
@@ -516,7 +526,7 @@ def _read_years(slots: _Slots, now: datetime, unit: str) -> _ParsedTime:
 
 
 def _read_edge(slots: _Slots, now: datetime) -> _ParsedTime | None:
-    """The first, middle or last day of a period; its beginning, as a moment, is the instant it begins."""
+    """Return the first, middle or last day of a period; a beginning reads as of its start."""
     period = _read_phrase(slots["rest"], now, now.tzinfo) or _read_phrase(
         f"this {slots['rest']}", now, now.tzinfo
     )
@@ -531,7 +541,7 @@ def _read_edge(slots: _Slots, now: datetime) -> _ParsedTime | None:
 
 
 def _read_clock(slots: _Slots, now: datetime) -> _ParsedTime | None:
-    """A time of day, on the day named beside it."""
+    """Parse a time of day on a named day."""
     if (day := _read_day(slots["rest"], now)) is None:
         return None
     at = to_us(datetime.combine(day, date_lexicon.parse_time_of_day(slots["clock"]), now.tzinfo))
@@ -539,7 +549,7 @@ def _read_clock(slots: _Slots, now: datetime) -> _ParsedTime | None:
 
 
 def _read_part(slots: _Slots, now: datetime) -> _ParsedTime | None:
-    """A part of the day named beside it; "last night" began yesterday."""
+    """Parse a part of a named day; "last night" began yesterday."""
     if (
         day := _read_day(
             {"last": "yesterday", "this": "today"}.get(slots["rest"], slots["rest"]), now
@@ -563,10 +573,22 @@ def _read_inner(slots: _Slots, now: datetime) -> _ParsedTime | None:
 
 
 _READERS: Final[Mapping[str, Callable[[_Slots, datetime], _ParsedTime | None]]] = {
-    "now": _read_now, "word": _read_word, "ago": _read_ago, "ahead": partial(_read_ago, sign=1), "window": _read_window,
-    "weekday_of_week": _read_weekday_of_week, "turn": _read_turn, "name": _read_name,
-    "name_of_year": _read_name_of_year, "month_of_year": _read_month_of_year, "date": _read_date,
-    "numbered_date": _read_numbered_date, "year": partial(_read_years, unit="year"),
-    "decade": partial(_read_years, unit="decade"), "edge": _read_edge, "clock": _read_clock, "part": _read_part,
+    "now": _read_now,
+    "word": _read_word,
+    "ago": _read_ago,
+    "ahead": partial(_read_ago, sign=1),
+    "window": _read_window,
+    "weekday_of_week": _read_weekday_of_week,
+    "turn": _read_turn,
+    "name": _read_name,
+    "name_of_year": _read_name_of_year,
+    "month_of_year": _read_month_of_year,
+    "date": _read_date,
+    "numbered_date": _read_numbered_date,
+    "year": partial(_read_years, unit="year"),
+    "decade": partial(_read_years, unit="decade"),
+    "edge": _read_edge,
+    "clock": _read_clock,
+    "part": _read_part,
     "inner": _read_inner,
-}  # fmt: skip
+}

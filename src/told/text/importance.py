@@ -1,8 +1,8 @@
-"""How much a turn is worth keeping, from 0 to 1, told by its words alone.
+"""Importance of a turn from 0 to 1, by its words, and extractive summaries.
 
-Facts, decisions, rules, choices, deadlines, numbers and names weigh 0.7 and more; questions about something and plain
-statements lie in the middle; small talk lies below 0.4. What is low is low only because every word of it is known to
-say nothing, so a language this module does not know is never taken for small talk.
+Facts, decisions, rules, choices, deadlines, numbers and names score 0.7 and more; topical questions
+and plain statements are in the middle; small talk is below 0.4. A low score requires that every
+word is known filler, so text in an unknown language is never small talk.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from told.text.tokens import (
 )
 
 NEUTRAL_SCORE: Final = 0.5
-"""What a turn is worth before anything is known of it, and from which on it is kept."""
+"""The default score of a turn, and the threshold for keeping it."""
 
 NO_CONTENT_SCORE, SMALL_TALK_SCORE = 0.1, 0.25
 QUESTION_SCORE, TOPICAL_SCORE = 0.5, 0.6
 INFORMATIVE_SCORE, SIGNAL_BONUS = 0.7, 0.1
 HEAD_CHARS: Final = 4000
-"""How much of a text is looked at; who has said this much has shown what it is about."""
+"""The number of characters examined."""
 
 ASSISTANT_PENALTY: Final = 0.1
-"""How much less the same words weigh when an assistant says them: it repeats and explains more than it decides."""
+"""The penalty for assistant turns, which repeat and explain more than they decide."""
 
 
 def stated_importance(meta: Mapping[str, Any]) -> float | None:
-    """What metadata says a memory is worth, if it says so."""
+    """Return the importance given in metadata, if any."""
     value = meta.get("importance")
     is_valid = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
     return float(value) if is_valid and value is not None else None
 
 
 def score_importance(text: str, role: str = "user") -> float:
-    """What a turn is worth by its words; the same words weigh a little less in a reply, and never less than kept."""
+    """Score a turn by its words; informative replies score slightly less."""
     if is_filler(text) or is_noise(text) or is_prompt(text):
         return NO_CONTENT_SCORE
     if is_small_talk(text):
@@ -62,62 +62,76 @@ def score_importance(text: str, role: str = "user") -> float:
 
 
 def is_question(text: str) -> bool:
-    """Whether a text does nothing but ask."""
+    """Return True if a text consists only of questions."""
     parts = [
         part for part in re.split(r"(?<=[.!?。！？])\s*", text[:HEAD_CHARS].strip()) if part.strip()
     ]
     return bool(parts) and all(part.endswith(("?", "？")) for part in parts)
 
 
-# ----------------------------------------------------------------------------------------------------------- small talk
+# Small talk
 
 _SMALL_TALK_PHRASES: Final = lazy_regex(
     r"""(?x)\b(?:
-        how(?:'s|\ is|\ are|\ was|\ were)\ (?:you|it|things|life|your\ (?:day|weekend|morning|evening)|everything)
+        how(?:'s|\ is|\ are|\ was|\ were)\ (?:you|it|things|life|your\ (?:day|weekend|morning
+            |evening)|everything)
             (?:\ (?:going|doing|today|so\ far|all))*
       | what(?:'s|\ is)\ (?:up|new|going\ on|cooking)
-      | (?:have|enjoy)\ (?:a|an|your|the)\ (?:(?:very\ )?(?:nice|good|great|lovely|wonderful|fantastic|safe)\ )?
-            (?:day|evening|night|weekend|morning|afternoon|one|trip|rest\ of\ (?:your|the)\ (?:day|week))
-      | (?:nice|good|great|lovely)\ (?:to\ (?:meet|see|hear\ from|talk\ to|chat\ with)\ you|chatting|talking|weather)
+      | (?:have|enjoy)\ (?:a|an|your|the)\ (?:(?:very\ )?(?:nice|good|great|lovely|wonderful
+          |fantastic|safe)\ )?
+            (?:day|evening|night|weekend|morning|afternoon|one|trip|rest\ of\ (?:your
+                |the)\ (?:day|week))
+      | (?:nice|good|great|lovely)\ (?:to\ (?:meet|see|hear\ from|talk\ to|chat\ with)\ you
+          |chatting|talking|weather)
       | (?:see|talk\ to|catch|speak\ to)\ you\ (?:later|soon|tomorrow|then|around|again)
-      | (?:long\ time\ no\ see|no\ (?:problem|worries|rush|thanks)|not\ (?:much|a\ lot|bad|at\ all)|my\ pleasure)
-      | you(?:'re|\ are)\ (?:(?:very|so|most)\ )?(?:welcome|funny|kind|nice|sweet|the\ best|awesome|great|right)
+      | (?:long\ time\ no\ see|no\ (?:problem|worries|rush|thanks)|not\ (?:much|a\ lot|bad
+          |at\ all)|my\ pleasure)
+      | you(?:'re|\ are)\ (?:(?:very|so|most)\ )?(?:welcome|funny|kind|nice|sweet|the\ best
+          |awesome|great|right)
       | (?:happy|glad|here|pleased|delighted|ready)\ to\ (?:help|hear(?:\ (?:that|it))?|assist)
       | (?:let\ me\ know|feel\ free\ to\ ask)(?:\ if\ (?:you\ (?:need|have|want)|there(?:'s|\ is))
             \ (?:anything|any|more)(?:\ (?:else|questions|help|more))*)?
       | (?:is\ there\ )?anything\ else
             (?:\ (?:i\ can|you|to)\ (?:do|need|want|help|add)(?:\ (?:for|with)\ (?:you|that))*)?
-      | (?:how|what)\ (?:can|may|could)\ i\ (?:help|do|assist)(?:\ (?:for\ )?you)?(?:\ (?:today|with|now))*
+      | (?:how|what)\ (?:can|may|could)\ i\ (?:help|do|assist)(?:\ (?:for\ )?you)?(?:\ (?:today
+          |with|now))*
       | tell\ me\ (?:more|(?:a|another|one\ more)\ (?:joke|story))
-      | (?:that|this|it)(?:'s|\ is|\ was|\ sounds|\ looks)\ (?:so\ |very\ |really\ |pretty\ |quite\ |too\ )?
-            (?:funny|hilarious|nice|great|cool|awesome|interesting|good|fine|amazing|sad|crazy|weird|true|right|fun|
+      | (?:that|this|it)(?:'s|\ is|\ was|\ sounds|\ looks)\ (?:
+            so\ |very\ |really\ |pretty\ |quite\ |too\ )?
+            (?:funny|hilarious|nice|great|cool|awesome|interesting|good|fine|amazing|sad|crazy
+                |weird|true|right|fun|
             okay|ok)
-      | (?:i\ |we\ )?(?:(?:am|are)\ |i'm\ |we're\ )?(?:doing|feeling)?\ ?(?:fine|good|great|well|okay|ok),?
+      | (?:i\ |we\ )?(?:(?:am|are)\ |i'm\ |we're\ )?(?:doing|feeling)?\ ?(?:fine|good|great|well
+          |okay|ok),?
             \ (?:thanks|thank\ you)
       | what\ a\ (?:day|week|night|joke|beautiful\ day|nice\ day|lovely\ day)
       | (?:just\ )?(?:checking\ in|saying\ (?:hi|hello)|kidding|chilling|hanging\ out|bored)
-      | got\ (?:it|you|ya)|makes\ sense|sounds\ (?:good|great|like\ a\ plan|fun)|never\ ?mind|same\ here|me\ too
+      | got\ (?:it|you|ya)|makes\ sense|sounds\ (?:good|great|like\ a\ plan|fun)|never\ ?mind
+          |same\ here|me\ too
       | fair\ enough
-      | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see|i\ know|you\ know|i\ guess
+      | oh\ (?:my\ god|my|no|well|really)|by\ the\ way|of\ course|for\ sure|why\ not|i\ see
+          |i\ know|you\ know|i\ guess
     )(?:\b|(?=\W|$))"""
 )
 _SMALL_TALK_WORDS: Final = STOP_WORDS | frozenset(
-    """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright sure cool nice
-        great awesome perfect amazing wonderful lovely fantastic good fine funny hilarious interesting boring bored
-        wow haha hahaha lol lmao rofl hehe hmm hm uh um ah aha oh ooh huh ugh meh well anyway anyways yes yeah yep yup
-        no nope nah today tonight morning afternoon evening night day again really pretty super quite kinda sorta maybe
-        perhaps guess buddy bro dude mate man guys friend folks there here later soon then now still much lot bit
-        glad happy joke jokes laugh laughing weather sunny rainy chat chatting talk talking wonder say saying said
-        i'm i'll i'd i've you're you'll you've it's that's there's what's how's let's we're they're don't didn't can't
-        won't isn't wasn't thing things something anything nothing stuff like love feel feeling going go come back
-        getting get got let see look looks sound sounds seem seems true right fun""".split()
+    """hello hi hey hiya yo bye goodbye cheers thanks thank please sorry welcome ok okay alright
+        sure cool nice great awesome perfect amazing wonderful lovely fantastic good fine funny
+        hilarious interesting boring bored wow haha hahaha lol lmao rofl hehe hmm hm uh um ah aha oh
+        ooh huh ugh meh well anyway anyways yes yeah yep yup no nope nah today tonight morning
+        afternoon evening night day again really pretty super quite kinda sorta maybe perhaps guess
+        buddy bro dude mate man guys friend folks there here later soon then now still much lot bit
+        glad happy joke jokes laugh laughing weather sunny rainy chat chatting talk talking wonder
+        say saying said i'm i'll i'd i've you're you'll you've it's that's there's what's how's
+        let's we're they're don't didn't can't won't isn't wasn't thing things something anything
+        nothing stuff like love feel feeling going go come back getting get got let see look looks
+        sound sounds seem seems true right fun""".split()
 )
 _MAX_SMALL_TALK_CHARS: Final = 160
 _WORD: Final = lazy_regex(r"[^\W_]+(?:['-][^\W_]+)*")
 
 
 def is_small_talk(text: str) -> bool:
-    """Whether a text is small talk: nothing is left of it but words that say nothing, and no number."""
+    """Return True if a text contains only small talk and no number."""
     if len(text) > _MAX_SMALL_TALK_CHARS or any(char.isdigit() for char in text):
         return False
     normalised = normalise_text(text).replace("\u2019", "'")
@@ -134,39 +148,53 @@ _CHAT_MARKERS: Final = frozenset(
 
 
 def _has_chat_marker(words: list[str]) -> bool:
-    """Whether one of the words is only ever chatted with."""
+    """Return True if one of the words only occurs in small talk."""
     return not _CHAT_MARKERS.isdisjoint(words)
 
 
-# ---------------------------------------------------------------------------------------------------------------- signs
+# Signals
 
 _RULE_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|forbidden|not allowed|rules?|"
-    r"polic(?:y|ies)|from now on|do(?:n't| not) (?:ever|use|push|commit|deploy|call|mention|share|send)|make sure|"
+    r"(?i)\b(?:always|never|must(?:n't)?|have to|has to|required?|requirement|mandatory|"
+    r"forbidden|not allowed|rules?|"
+    r"polic(?:y|ies)|from now on|do(?:n't| not) (?:ever|use|push|commit|deploy|call|mention|"
+    r"share|send)|make sure|"
     r"immer|niemals?|muss|müssen|darf|siempre|nunca|debe|toujours|jamais|doit)\b"
 )
 _CHOICE_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:we(?:'re| are| will|'ll)? (?:us(?:e|ing)|run(?:ning)?|switch(?:ed|ing)?|mov(?:ed|ing)|migrat\w+|"
-    r"deploy(?:ed|ing)?|ship(?:ped|ping)?|stor(?:e|ing)|host(?:ed|ing)?|cach(?:e|ing)|target(?:ing)?|support)|"
-    r"switched (?:to|from)|migrat(?:ed|ing|e) (?:to|from)|moved? (?:to|from)|upgraded? to|replaced? \S+ (?:with|by)|"
+    r"(?i)\b(?:we(?:'re| are| will|'ll)? (?:us(?:e|ing)|run(?:ning)?|switch(?:ed|ing)?|mov(?:ed|"
+    r"ing)|migrat\w+|"
+    r"deploy(?:ed|ing)?|ship(?:ped|ping)?|stor(?:e|ing)|host(?:ed|ing)?|cach(?:e|ing)|"
+    r"target(?:ing)?|support)|"
+    r"switched (?:to|from)|migrat(?:ed|ing|e) (?:to|from)|moved? (?:to|from)|upgraded? to|"
+    r"replaced? \S+ (?:with|by)|"
     r"(?:is|are) (?:stored|hosted|deployed|written|built|configured|cached) (?:in|on|with|by|at)|"
     r"instead of|prefer(?:s|red)?|default(?:s)? to|root cause|fix(?:ed)? by|caused by|because of)\b"
 )
 _FACT_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:my (?:full |first |last |new |old )?(?:name|wife|husband|partner|son|daughter|sister|brother|mother|"
-    r"father|mom|dad|boss|manager|team|dog|cat|birthday|address|email|phone|job|company|favou?rite|doctor|password|"
+    r"(?i)\b(?:my (?:full |first |last |new |old )?(?:name|wife|husband|partner|son|daughter|"
+    r"sister|brother|mother|"
+    r"father|mom|dad|boss|manager|team|dog|cat|birthday|address|email|phone|job|company|"
+    r"favou?rite|doctor|password|"
     r"project|budget|goal|plan|flight|car|house|apartment|allergy)|"
-    r"i(?:'m| am) (?:an?|from|allergic|vegan|vegetarian|deaf|blind|married|divorced|single|pregnant|learning|living|"
+    r"i(?:'m| am) (?:an?|from|allergic|vegan|vegetarian|deaf|blind|married|divorced|single|"
+    r"pregnant|learning|living|"
     r"working|based|called|named|moving|planning|responsible)|"
-    r"i (?:live|work|study|studied|moved|grew up|was born|graduated|own|bought|have (?:an?|two|three|four|five)|hate|"
-    r"(?:like|love|enjoy|need|want)(?! (?:it|that|this|them|you)\b)|speak|play|drive|take|use|started|stopped|quit|"
-    r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|moving|planning))|call me|"
+    r"i (?:live|work|study|studied|moved|grew up|was born|graduated|own|bought|have (?:an?|two|"
+    r"three|four|five)|hate|"
+    r"(?:like|love|enjoy|need|want)(?! (?:it|that|this|them|you)\b)|speak|play|drive|take|use|"
+    r"started|stopped|quit|"
+    r"joined|can't|cannot|don't (?:eat|drink|like|want|use))|we (?:have|live|are (?:getting|"
+    r"moving|planning))|call me|"
     r"remember that|for the record|note that|important)\b"
 )
 _DEADLINE_SIGNAL: Final = lazy_regex(
-    r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|noon|eod|next|monday|"
-    r"tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|july|august|september|"
-    r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|thursday|friday|"
+    r"(?i)\b(?:deadline|due|no later than|at the latest|until|by (?:the end of|tomorrow|tonight|"
+    r"noon|eod|next|monday|"
+    r"tuesday|wednesday|thursday|friday|saturday|sunday|january|february|march|april|may|june|"
+    r"july|august|september|"
+    r"october|november|december|\d)|tomorrow|next (?:week|month|year|monday|tuesday|wednesday|"
+    r"thursday|friday|"
     r"saturday|sunday)|appointment|meeting (?:is|at|on)|scheduled|release(?:d)? on)\b"
 )
 _NUMBER_SIGNAL: Final = lazy_regex(r"\d|[\w.+-]{1,64}@[\w-]{1,255}\.\w|https?://|`[^`]{1,200}`")
@@ -182,7 +210,7 @@ _SIGNAL_PATTERNS: Final = (
 
 
 def _count_signals(text: str) -> int:
-    """How many sorts of things a text holds that are worth keeping."""
+    """Count the types of informative signals in a text."""
     head = text[:HEAD_CHARS].replace("\u2019", "'")
     cue_count = sum(cue.matches(head.lower()) for cue in _SIGNAL_CUES)
     return (
@@ -193,7 +221,7 @@ def _count_signals(text: str) -> int:
 
 
 def _has_name(text: str) -> bool:
-    """Whether somebody or something has a name inside a sentence; shouting names nothing."""
+    """Return True if a name occurs inside a sentence; all capitals do not count."""
     if text.isupper():
         return False
     words = (match[0].lower() for match in _NAME_PATTERN.finditer(text))
@@ -201,19 +229,19 @@ def _has_name(text: str) -> bool:
 
 
 SUMMARY_LENGTH = 240
-"""How many characters a summary has at most, unless another length is asked for."""
+"""The default maximum length of a summary in characters."""
 
 MAX_INPUT_CHARS = 20_000
-"""How many characters of a text are read for it."""
+"""The number of characters read for a summary."""
 
 FIRST_SENTENCE_BONUS = 0.15
-"""What it is worth to open a text: who speaks says there what it is about."""
+"""The bonus of the first sentence, which usually states the topic."""
 
 
 def extract_summary(text: str, max_chars: int = SUMMARY_LENGTH) -> str:
-    """The most telling sentences of a text that fit into so many characters; a text that fits is its own summary.
+    """Return the most informative sentences that fit, or the whole text if it fits.
 
-    Which are telling depends on the text alone, so the same text has the same summary on every machine and day.
+    The result depends on the text alone, so it is the same on every machine.
     """
     flat_text = " ".join(text.split())
     if len(flat_text) <= max_chars:
@@ -226,7 +254,7 @@ def extract_summary(text: str, max_chars: int = SUMMARY_LENGTH) -> str:
 
 
 def _score_sentences(parts: Sequence[str]) -> list[float]:
-    """What each sentence tells: how important it is by itself, and how many of the text's own words it holds."""
+    """Score sentences by importance and by the share of the text's frequent terms."""
     term_lists = [extract_terms(part) for part in parts]
     counts = Counter(term for part_terms in term_lists for term in set(part_terms))
     max_count = max(counts.values(), default=1)
@@ -241,7 +269,7 @@ def _score_sentences(parts: Sequence[str]) -> list[float]:
 
 
 def _select_sentences(parts: Sequence[str], scores: Sequence[float], max_chars: int) -> set[int]:
-    """The best sentences that fit, each with the space before it; one that is too long leaves room for others."""
+    """Select the best sentences that fit, skipping those that are too long."""
     selected: set[int] = set()
     remaining = max_chars + 1
     for index in sorted(range(len(parts)), key=lambda index: (-scores[index], index)):

@@ -1,9 +1,10 @@
-"""Whether two texts say the same thing in almost the same words.
+"""Similarity and near-duplicate detection of short texts.
 
-Vectors cannot tell: a small model finds "I like cats" and "I like dogs" nearly alike. So two texts are the same only if
-the same words stand in the same order once case, articles and filler are gone; a part may move from the front
-to the end ("In 2020 I moved" and "I moved in 2020"), and the members of a list at either edge may change places. A
-number, a name, a "not", a tense or a question mark more or less makes another text. When in doubt they are two.
+Vectors cannot decide this: a small model rates "I like cats" and "I like dogs" as nearly equal. Two
+texts are the same only if they have the same words in the same order, ignoring case, articles and
+filler; a part may move from the front to the end ("In 2020 I moved" and "I moved in 2020"), and
+list items at either edge may be reordered. Any difference in a number, a name, a negation, a tense
+or a question mark makes them different.
 """
 
 from __future__ import annotations
@@ -31,20 +32,23 @@ _BREAKS: Final = frozenset(",;:(")
 _CONTINUATIONS: Final = frozenset(
     (
         _BREAK,
-        *"named called with who that which in at from for of as on and since because when near by".split(),
+        *(
+            "named called with who that which in at from for of as on and since because when "
+            "near by"
+        ).split(),
     )
 )
-"""Words after which somebody says more about what they have just said."""
+"""Words that introduce more detail about the same thing."""
 _OTHER_ITEM_WORDS: Final = frozenset(
     "another second third other new next more also too two three four".split()
 )
-"""Words that speak of something beside what was spoken of before."""
+"""Words that introduce a different thing."""
 SLUG_EDIT_LIMIT: Final = 2
 SLUG_SIMILARITY: Final = 0.9
 
 
 class WordingRelation(Enum):
-    """What a new wording is to an old one."""
+    """The relation of a new wording to an old one."""
 
     SAME = "same"
     MORE = "more"
@@ -64,20 +68,21 @@ def _comparison_tokens(text: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1 << 13)
 def stem_words(text: str) -> tuple[str, ...]:
-    """The words of a text as they are compared: folded, stemmed, without articles."""
+    """Return the words of a text for comparison: folded, stemmed, without articles."""
     return tuple(stem_word(token) for token in _comparison_tokens(text) if token != _BREAK)
 
 
 def is_same_text(left: str, right: str) -> bool:
-    """Whether two texts differ in nothing but case, articles, endings and punctuation."""
+    """Return True if two texts differ only in case, articles, endings and punctuation."""
     return stem_words(left) == stem_words(right)
 
 
 def compare_wordings(new: str, old: str, *, loose: bool = False) -> WordingRelation:
-    """What a new value is to an old one.
+    """Compare a new value with an old one.
 
-    It says more if it goes on where the old one ends: "a dog" and "a dog named Rex", but not "coffee" and "coffee ice
-    cream". Loosely, it is enough that it has all the words of the old one, unless it speaks of another.
+    It is MORE if it continues the old one: "a dog" and "a dog named Rex", but not "coffee" and
+    "coffee ice cream". With `loose`, containing all words of the old one is enough, unless it
+    introduces a different thing.
     """
     if is_same_text(new, old):
         return WordingRelation.SAME
@@ -89,7 +94,7 @@ def compare_wordings(new: str, old: str, *, loose: bool = False) -> WordingRelat
 
 
 def is_elaboration(short: str, long: str) -> bool:
-    """Whether a longer wording begins with a shorter one and says more about it."""
+    """Return True if a longer wording starts with a shorter one and adds detail."""
     short_words = stem_words(short)
     if not short_words or stem_words(long)[: len(short_words)] != short_words:
         return False
@@ -111,12 +116,12 @@ def _is_word_subset(short: str, long: str) -> bool:
 
 
 def has_extra_words(new: str, old: str) -> bool:
-    """Whether a text has all the words of another and some of its own."""
+    """Return True if a text has all words of another and more."""
     return set(stem_words(old)) < set(stem_words(new))
 
 
 def extract_names(text: str) -> frozenset[str]:
-    """The names and figures of a text: its words with a capital letter, but for the first, and those with a digit."""
+    """Return the capitalised words of a text, except the first, and those with digits."""
     tokens = _WORD.findall(text)
     significant = [word for word in tokens[1:] if word[0].isupper()] + [
         word for word in tokens if _DIGIT.search(word)
@@ -124,11 +129,11 @@ def extract_names(text: str) -> frozenset[str]:
     return frozenset(stem_word(word.casefold().removesuffix("'s")) for word in significant)
 
 
-# Names --------------------------------------------------------------------------------------------------------------
+# Names
 
 
 def edit_distance(left: Sequence[str], right: Sequence[str], limit: int = 1 << 30) -> int:
-    """How many characters have to be added, left out or changed to make one of the other; no count beyond `most`."""
+    """Return the Levenshtein distance, at most `limit`."""
     if abs(len(left) - len(right)) >= limit:
         return limit
     row = list(range(len(right) + 1))
@@ -143,12 +148,12 @@ def edit_distance(left: Sequence[str], right: Sequence[str], limit: int = 1 << 3
 
 
 def similarity_ratio(left: str, right: str) -> float:
-    """How alike two names are, from 0 to 1, by the stretches of characters they share."""
+    """Return the similarity of two names from 0 to 1, by common blocks."""
     return SequenceMatcher(None, left, right, autojunk=False).ratio() if left and right else 0.0
 
 
 def are_similar_slugs(left: str, right: str) -> bool:
-    """Whether two slugs are one topic: an edit apart at most, or more than nine tenths alike; figures must agree."""
+    """Return True if two slugs are the same topic: one edit or 90 % alike, same digits."""
     if left == right:
         return True
     if min(len(left), len(right)) < 4 or re.findall(r"\d+", left) != re.findall(r"\d+", right):
@@ -159,25 +164,25 @@ def are_similar_slugs(left: str, right: str) -> bool:
     )
 
 
-# Values ---------------------------------------------------------------------------------------------------------------
+# Values
 
 _SPELLING_WEIGHT: Final = 0.95
-"""What a likeness of letters counts, beside the same words, which count in full."""
+"""The weight of spelling similarity."""
 _PARTIAL_WEIGHT: Final = 0.9
-"""What a part counts, where one value says less than the other."""
+"""The weight of a partial match."""
 _FIRST_LETTER_PENALTY: Final = 0.9
-"""What a likeness counts where the first letters differ: impressionism is not expressionism."""
+"""The factor for different first letters: impressionism is not expressionism."""
 _MIN_PREFIX_LENGTH: Final = 5
-"""How many letters the beginning of a word must have to stand for it."""
+"""The minimum length of a prefix that may abbreviate a word."""
 _MIN_LENGTH_RATIO: Final = 1.5
 _NEGATIONS: Final = frozenset("not no non never without nor neither".split())
 
 
 def value_similarity(left: str, right: str) -> float:
-    """How much two values look like names of the same thing, from 0 to 1; from 0.8 on they probably are.
+    """Return how likely two values name the same thing, from 0 to 1; 0.8 is a probable match.
 
-    Letters count (a slip, an ending), words in any order, and a part that stands for the whole: a surname, the word
-    that another begins with. Values with other figures, or of which one denies, are never the same.
+    Spelling counts, words in any order, and a part for the whole: a surname or a prefix. Values
+    with different digits, or of which one is negated, never match.
     """
     short, long = sorted(
         (_normalise_value(left), _normalise_value(right)), key=lambda value: (len(value), value)
@@ -202,7 +207,7 @@ def _is_negated(value: str) -> bool:
 
 
 def _spelling_score(short: str, long: str) -> float:
-    """By the letters both have in the same order."""
+    """Score by the longest common subsequence of letters."""
     return (
         _SPELLING_WEIGHT
         * _lcs_ratio(short, long)
@@ -211,7 +216,7 @@ def _spelling_score(short: str, long: str) -> float:
 
 
 def _word_score(short: str, long: str) -> float:
-    """By their words: the same in another order, or all of one among those of the other."""
+    """Score by words: the same set, or one a subset of the other."""
     short_words, long_words = set(stem_words(short)), set(stem_words(long))
     if short_words == long_words:
         return _SPELLING_WEIGHT
@@ -225,7 +230,7 @@ def _word_score(short: str, long: str) -> float:
 
 
 def _prefix_score(short: str, long: str) -> float:
-    """By the beginning that a single word shares with one of a much longer value."""
+    """Score a single word by its common prefix with a word of a longer value."""
     if " " in short or len(long) < _MIN_LENGTH_RATIO * len(short):
         return 0.0
     shared = max(_common_prefix_length(short, word) for word in long.split())
@@ -237,14 +242,14 @@ def _prefix_score(short: str, long: str) -> float:
 
 
 def _common_prefix_length(left: str, right: str) -> int:
-    """How many characters two words have in common from the first on."""
+    """Return the length of the common prefix."""
     return sum(
         1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(left, right, strict=False))
     )
 
 
 def _lcs_ratio(left: str, right: str) -> float:
-    """The share of both texts that is their longest common subsequence, a column of the table in each integer."""
+    """Return the LCS similarity ratio, computed bit-parallel."""
     char_masks: dict[str, int] = {}
     for index, char in enumerate(left):
         char_masks[char] = char_masks.get(char, 0) | 1 << index
@@ -256,14 +261,17 @@ def _lcs_ratio(left: str, right: str) -> float:
 
 
 _FILLER_WORDS: Final = {
-    "en": """a an the really very quite just actually basically simply honestly definitely certainly oh please also
-        indeed truly absolutely literally totally btw that anyway yes yeah hey hi hello""",
-    "de": """der die das den dem des ein eine einen einem einer eines wirklich sehr eigentlich halt ja doch mal auch
-        also ach bitte übrigens nämlich natürlich dass""",
-    "es": "el la los las un una unos unas realmente muy simplemente pues también ya que verdaderamente oye",
-    "fr": "le la les un une des vraiment très assez simplement alors aussi voilà donc franchement que",
+    "en": """a an the really very quite just actually basically simply honestly definitely certainly
+        oh please also indeed truly absolutely literally totally btw that anyway yes yeah hey hi
+        hello""",
+    "de": """der die das den dem des ein eine einen einem einer eines wirklich sehr eigentlich halt
+        ja doch mal auch also ach bitte übrigens nämlich natürlich dass""",
+    "es": "el la los las un una unos unas realmente muy simplemente pues también ya que "
+    "verdaderamente oye",
+    "fr": "le la les un une des vraiment très assez simplement alors aussi voilà donc "
+    "franchement que",
 }
-"""Words that change nothing of what is said, by language."""
+"""Words without effect on the meaning, by language."""
 
 _NUMBER_WORDS: Final = {
     "en": "zero one two three four five six seven eight nine ten eleven twelve",
@@ -272,10 +280,10 @@ _NUMBER_WORDS: Final = {
     "fr": "zéro _ deux trois quatre cinq six sept huit neuf dix onze douze",
 }
 _MIN_ROTATED_WORDS, _MAX_ROTATED_WORDS = 4, 64
-"""Who turns fewer words round ("Ben calls", "calls Ben") says something else; who turns more, probably too."""
+"""Limits for rotated texts: rotating fewer or more words changes the meaning."""
 
 _CAPITAL_ARTICLES: Final = frozenset("A")
-"""An article that names something where it is written as a capital inside a sentence."""
+"""Articles that are names if capitalised inside a sentence."""
 
 _CONJUNCTIONS: Final = frozenset("and und y e et or oder o u ou".split())
 _CONTRACTIONS: Final = {"'m": "am", "'re": "are", "'ve": "have", "'ll": "will", "'d": "would"}
@@ -290,9 +298,11 @@ _NEGATIVE_CONTRACTIONS: Final = {
     "ain't": "is not",
 }
 
-# Everything but signs that mean something beside a word or a number: currencies, %, +, #, &, @, a minus.
+# Punctuation, except symbols with a meaning beside a word or number: currencies, %, +, #, &, @,
+# minus.
 _PUNCTUATION: Final = lazy_regex(
-    r"[\s!\"()*,./:;<=>?\[\\\]^_`{|}~\u00a1\u00ab\u00b7\u00bb\u00bf\u2010-\u2027\u2030-\u205e\u3000-\u3004\u3008-\u3020"
+    r"[\s!\"()*,./:;<=>?\[\\\]^_`{|}~\u00a1\u00ab\u00b7\u00bb\u00bf\u2010-\u2027\u2030-\u205e"
+    r"\u3000-\u3004\u3008-\u3020"
     r"\u30fb\uff01-\uff0f\uff1a-\uff20\uff5e\ufe0f]+"
 )
 _DECIMAL: Final = lazy_regex(r"(?<=\d)[.,:/](?=\d)")
@@ -301,12 +311,12 @@ _HYPHEN: Final = lazy_regex(r"(?<=\w)-(?=\w)|(?<!\S)-+(?!\d)|-(?!\w)")
 _QUOTES: Final = str.maketrans("\u2018\u2019\u02bc\u201c\u201d", "'''\"\"")
 _QUESTION_MARK: Final = lazy_regex("[?\uff1f\u061f]")
 _DECIMAL_PLACEHOLDER: Final = "\ue000"
-"""Stands for a point inside a number, so that 3.5 does not fall apart."""
+"""A placeholder for the point in a number, so that 3.5 stays one token."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextContent:
-    """The words of a text that matter, in their plainest form and in order; which are one, which many; if it asks."""
+    """The normalised content words of a text, their number, and whether it is a question."""
 
     words: tuple[str, ...]
     singular: frozenset[str]
@@ -315,7 +325,7 @@ class TextContent:
 
 
 def has_same_content(a: str, b: str) -> bool:
-    """Whether two texts say the same, up to filler words and the order of their parts."""
+    """Return True if two texts are the same up to filler words and the order of parts."""
     first, second = extract_content(a), extract_content(b)
     if (
         not first.words
@@ -328,7 +338,7 @@ def has_same_content(a: str, b: str) -> bool:
 
 
 def _is_rotation(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
-    """Whether one begins in the middle of the other, goes round, and ends where it began."""
+    """Return True if one word sequence is a rotation of the other."""
     if (
         len(a) != len(b)
         or not _MIN_ROTATED_WORDS <= len(a) <= _MAX_ROTATED_WORDS
@@ -340,7 +350,7 @@ def _is_rotation(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
 
 @lru_cache(maxsize=1 << 12)
 def extract_content(text: str) -> TextContent:
-    """What of a text matters when it is compared with another."""
+    """Return the content of a text for comparison."""
     lang = detect_language(text)
     filler, numbers = _load_filler_words(lang), _load_number_words(lang)
     is_english, is_upper = lang == "en" or (not lang and text.isascii()), text.isupper()
@@ -389,12 +399,12 @@ def _tokenize_content(text: str) -> list[str]:
 
 
 def _is_initials(token: str) -> bool:
-    """Whether a stop-word in capitals names something, as in "the US"."""
+    """Return True if a stop word in capitals is a name, as in "the US"."""
     return len(token) > 1 and token.isupper() and token.lower() in STOP_WORDS
 
 
 def _expand_content_token(token: str, *, english: bool) -> list[str]:
-    """The words of one token: contractions are taken apart, and of English words accents and plurals taken off."""
+    """Return the words of a token: contractions expanded, English words normalised."""
     lowered = token.casefold().strip("'")
     if lowered in _NEGATIVE_CONTRACTIONS:
         return _NEGATIVE_CONTRACTIONS[lowered].split()
@@ -413,7 +423,7 @@ def _expand_content_token(token: str, *, english: bool) -> list[str]:
 
 
 def _normalise_word(word: str, *, english: bool) -> str:
-    """An English word without accents and plural and in one spelling; elsewhere an accent makes another word."""
+    """Normalise accents, plural and spelling of an English word; leave others unchanged."""
     if not english:
         return word
     if not word.isascii():
@@ -430,7 +440,7 @@ _BRITISH_SPELLING: Final = lazy_regex(r"(?<=[a-z]{3})our(?=$|ite|able|ed|ful)")
 
 
 def _sort_edge_lists(words: list[str]) -> list[str]:
-    """The words with the members of a list at either edge in alphabetical order, single words only."""
+    """Sort the items of a list at either edge, single words only."""
     end = _measure_list_prefix(words)
     words = _sort_list_members(words[:end]) + words[end:]
     start = len(words) - _measure_list_prefix(words[::-1])
@@ -438,7 +448,7 @@ def _sort_edge_lists(words: list[str]) -> list[str]:
 
 
 def _measure_list_prefix(words: list[str]) -> int:
-    """How far a list reaches from the beginning: word, "and", word, "and", word, and so on."""
+    """Return the length of a leading list: word, "and", word, and so on."""
     end = 1
     while (
         end + 1 < len(words) and words[end] in _CONJUNCTIONS and words[end + 1] not in _CONJUNCTIONS
@@ -463,19 +473,22 @@ def _load_number_words(lang: str) -> dict[str, str]:
     return {word: str(number) for number, word in enumerate(words) if word != "_"}
 
 
-# ---------------------------------------------------------------------------------------------- words that need a day
+# Words that depend on the date
 
 _DEICTIC: Final = lazy_regex(
-    r"(?i)\b(?:today|tonight|tomorrow|yesterday|now|currently|ago|recently|lately|just|right now|at the moment"
-    r"|(?:this|last|next) (?:morning|afternoon|evening|night|week|weekend|month|year|summer|winter|spring|autumn|fall"
+    r"(?i)\b(?:today|tonight|tomorrow|yesterday|now|currently|ago|recently|lately|just|right now|"
+    r"at the moment"
+    r"|(?:this|last|next) (?:morning|afternoon|evening|night|week|weekend|month|year|summer|"
+    r"winter|spring|autumn|fall"
     r"|monday|tuesday|wednesday|thursday|friday|saturday|sunday)"
     r"|heute|gestern|morgen|jetzt|gerade|neulich|vorhin|(?:letzte|n\u00e4chste|diese)[nrsm]? \w+"
     r"|hoy|ayer|ma\u00f1ana|ahora|anoche|hace|pasad[oa]|pr\u00f3xim[oa]"
     r"|aujourd'hui|hier|demain|maintenant|derni[e\u00e8]re?|prochaine?)\b"
-    r"|\u4eca\u5929|\u6628\u5929|\u660e\u5929|\u73b0\u5728|\u4eca\u65e5|\u6628\u65e5|\u660e\u65e5|\u4eca|\u5148\u9031|\u6765\u9031"
+    r"|\u4eca\u5929|\u6628\u5929|\u660e\u5929|\u73b0\u5728|\u4eca\u65e5|\u6628\u65e5|"
+    r"\u660e\u65e5|\u4eca|\u5148\u9031|\u6765\u9031"
 )
 
 
 def is_deictic(text: str) -> bool:
-    """Whether a text says "today" or the like, so that what it means depends on the day it was said."""
+    """Return True if a text says "today" or the like, so its meaning depends on the date."""
     return _DEICTIC.search(text) is not None

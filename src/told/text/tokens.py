@@ -1,4 +1,4 @@
-"""Text as the engine needs it: index terms, comparable forms, sentences, clean input, JSON out of a model's reply."""
+"""Text utilities: index terms, normal forms, sentences, validation and lenient JSON."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ from told.runtime import lazy_regex
 
 
 def estimate_tokens(text: str) -> int:
-    """About how many tokens a text has: a character of Chinese is two thirds of one, of English a quarter."""
+    """Estimate the tokens of a text: 1/4 per character, 2/3 for Chinese and Japanese."""
     return -(-len(text) // 4) if text.isascii() else ceil(estimate_fractional_tokens(text))
 
 
 def estimate_fractional_tokens(text: str) -> float:
-    """The same before it is rounded, so that the parts of a text add up."""
+    """Estimate the tokens without rounding, so that parts add up."""
     wide = 0 if text.isascii() else sum(char > "\u2e7f" for char in text)
     return wide / 1.5 + (len(text) - wide) / 4
 
 
-_IRREGULAR_FORMS: Final = """
-agree agreed; become became; begin began begun; bite bitten; break broke broken; bring brought; build built; bus buses;
-buy bought; catch caught; child children; choose chose chosen; come came; draw drew drawn; drink drank drunk;
-drive drove driven; eat ate eaten; fall fell fallen; feel felt; fight fought; find found; fly flew flown; foot feet;
-forget forgot forgotten; get got gotten; give gave given; go goes went gone; grow grew grown; hear heard;
-hide hid hidden; hold held; keep kept; knife knives; know knew known; learn learnt; leave left; lend lent; lose lost;
-make made; man men; meet met; mouse mice; pay paid; person people; ride rode ridden; ring rang rung; run ran; sell sold;
-send sent; sing sang sung; sit sat; ski skis skied; sleep slept; speak spoke spoken; spend spent; steal stole stolen;
-swim swam swum; take took taken; teach taught; tell told; think thought; throw threw thrown; tooth teeth;
-wake woke woken; wear wore worn; wife wives; win won; woman women; write wrote written
-"""
+_IRREGULAR_FORMS: Final = """agree agreed; become became; begin began begun; bite bitten; break
+    broke broken; bring brought; build built; bus buses; buy bought; catch caught; child children;
+    choose chose chosen; come came; draw drew drawn; drink drank drunk; drive drove driven; eat ate
+    eaten; fall fell fallen; feel felt; fight fought; find found; fly flew flown; foot feet; forget
+    forgot forgotten; get got gotten; give gave given; go goes went gone; grow grew grown; hear
+    heard; hide hid hidden; hold held; keep kept; knife knives; know knew known; learn learnt; leave
+    left; lend lent; lose lost; make made; man men; meet met; mouse mice; pay paid; person people;
+    ride rode ridden; ring rang rung; run ran; sell sold; send sent; sing sang sung; sit sat; ski
+    skis skied; sleep slept; speak spoke spoken; spend spent; steal stole stolen; swim swam swum;
+    take took taken; teach taught; tell told; think thought; throw threw thrown; tooth teeth; wake
+    woke woken; wear wore worn; wife wives; win won; woman women; write wrote written"""
 IRREGULAR_STEMS: Final = {
     form: base for base, *forms in map(str.split, _IRREGULAR_FORMS.split(";")) for form in forms
 }
 
 _INFLECTED_ENDINGS: Final = frozenset("sdgyel")
-"""How a word ends of which anything is cut."""
+"""The last letters of words that may be shortened."""
 
 _VOWEL: Final = re.compile("[aeiouy]")
 _SYLLABLE: Final = re.compile("[aeiouy]+[^aeiouy]+")
@@ -56,7 +56,7 @@ _SHORT_SYLLABLE: Final = re.compile("[^aeiou][aeiouy][^aeiouwxy]")
 
 @lru_cache(maxsize=1 << 14)
 def stem_word(word: str) -> str:
-    """The stem of one lower-case ASCII word; anything else comes back unchanged."""
+    """Return the stem of a lower-case ASCII word; anything else is unchanged."""
     word = IRREGULAR_STEMS.get(word, word)
     if (
         len(word) < 4
@@ -88,7 +88,7 @@ def _strip_participle(word: str) -> str:
 
 
 def _restore_verb(root: str) -> str:
-    """The verb behind "hopp(ing)", "hop(ing)", "us(ing)" or "creat(ed)"."""
+    """Restore the verb of "hopp(ing)", "hop(ing)", "us(ing)" or "creat(ed)"."""
     if root[-1] == root[-2] and root[-1] not in "aeiouylsz" and len(root) > 3:
         return root[:-1]
     lost_e = root.endswith(("at", "bl", "iz")) if len(root) > 2 else root[0] in "aeiou"
@@ -102,7 +102,7 @@ def _strip_adverb(word: str) -> str:
 
 
 def _normalise_ending(word: str) -> str:
-    """Even out the spellings of one ending: -y, silent -e, and -l or -ll."""
+    """Normalise spelling variants of an ending: -y, silent -e, and -l or -ll."""
     if len(word) < 4:
         return word
     root, last = word[:-1], word[-1]
@@ -119,47 +119,53 @@ def _count_syllables(root: str) -> int:
 
 
 def _is_short_syllable(root: str) -> bool:
-    """Whether it ends like "hop": consonant, vowel, consonant."""
+    """Return True for an ending like "hop": consonant, vowel, consonant."""
     return _SHORT_SYLLABLE.fullmatch(root[-3:]) is not None
 
 
-# ---------------------------------------------------------------------------------------------------------- index terms
+# Index terms
 
 WORD_CACHE_SIZE: Final = 1 << 15
 MAX_CACHED_WORD_LENGTH: Final = 64
-"""How many words, and how long ones, are remembered with their terms."""
+"""The maximum length of words in the term cache."""
 
 STOP_WORDS: Final = frozenset(
-    """a about after all also am an and any are as at be because been before being both but by can could did do does
-    doing during each even for from had has have having he her here hers herself him himself his how i if in into is it
-    its itself just me more most my myself no nor not of off on once only or other our ours ourselves out over own per
-    shall she should so some such than that the their theirs them themselves then there these they this those through
-    to too under until up upon us very was we were what when where which while who whom whose why will with would you
-    your yours yourself yourselves""".split()
+    """a about after all also am an and any are as at be because been before being both but by can
+        could did do does doing during each even for from had has have having he her here hers
+        herself him himself his how i if in into is it its itself just me more most my myself no nor
+        not of off on once only or other our ours ourselves out over own per shall she should so
+        some such than that the their theirs them themselves then there these they this those
+        through to too under until up upon us very was we were what when where which while who whom
+        whose why will with would you your yours yourself yourselves""".split()
 )
 
-# Most characters end a token: what follows is looked at before what stands in front, and nothing is tried twice.
+# Ordered to test the following character first and to avoid backtracking.
 _JOINT: Final = r"(?:[-.@&']|,(?<=\d,)(?=\d{3}(?!\d)))"
 _SHARP_SUFFIX: Final = r"(?:(?:#(?<=\b\w#)|\+\+(?<=\b\w\+\+))(?!\w))?"
 _ASCII_TOKEN: Final = re.compile(
     rf"\w{{1,64}}+(?:{_JOINT}\w{{1,64}}+){{0,7}}{_SHARP_SUFFIX}", re.ASCII
 )
 
-# `\w` leaves out combining marks; without them an Indic, Arabic or Hebrew word would fall apart.
+# `\w` excludes combining marks, which would split Indic, Arabic and Hebrew words.
 _MARKS: Final = (
-    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05c7\u0610-\u061a\u064b-\u065f\u0670"
-    r"\u06d6-\u06ed\u0711-\u074a\u07a6-\u07f3\u0816-\u0963\u0966-\u0df3\u0f18-\u0f39\u0f71-\u0fbc\u1712-\u1734"
-    r"\u18a9\u1920-\u193b\u1a17-\u1a7f\u1ab0-\u1bf3\u1c24-\u1c37\u1cd0-\u1cf9\u1dc0-\u1dff\u20d0-\u20f0\ua66f"
+    r"\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u05bf\u05c1\u05c2\u05c4-\u05c7\u0610-\u061a\u064b-"
+    r"\u065f\u0670"
+    r"\u06d6-\u06ed\u0711-\u074a\u07a6-\u07f3\u0816-\u0963\u0966-\u0df3\u0f18-\u0f39\u0f71-\u0fbc"
+    r"\u1712-\u1734"
+    r"\u18a9\u1920-\u193b\u1a17-\u1a7f\u1ab0-\u1bf3\u1c24-\u1c37\u1cd0-\u1cf9\u1dc0-\u1dff\u20d0-"
+    r"\u20f0\ua66f"
     r"\ua802-\ua827\ua880-\ua8c5\ua8e0-\ua953\ua980-\ua9c0\uaa29-\uaa4d\uabe3-\uabed\ufe20-\ufe2f"
     r"\U00011000-\U00011fff"
 )
 _WORD: Final = rf"\w[\w{_MARKS}]{{0,63}}+"
 _TOKEN: Final = lazy_regex(rf"{_WORD}(?:{_JOINT}{_WORD}){{0,7}}{_SHARP_SUFFIX}")
 
-# Scripts written without spaces, and Hangul, whose particles cling to the word: Han, kana, Thai, Lao, Burmese, Khmer.
+# Scripts without spaces (Han, kana, Thai, Lao, Burmese, Khmer), and Hangul with its particles.
 _UNSPACED: Final = (
-    r"\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf"
-    r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\u1100-\u11ff\uf900-\ufaff\U0001b000-\U0001b16f\U00020000-\U000323af"
+    r"\u3005-\u3007\u3041-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3105-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    r"\u3400-\u4dbf"
+    r"\u4e00-\u9fff\ua960-\ua97f\uac00-\ud7ff\u1100-\u11ff\uf900-\ufaff\U0001b000-\U0001b16f"
+    r"\U00020000-\U000323af"
     r"\u0e01-\u0e3a\u0e40-\u0e4e\u0e81-\u0ece\u0edc-\u0edf\u1000-\u103f\u1050-\u108f\u1780-\u17d3"
 )
 _UNSPACED_RUN: Final = lazy_regex(f"([{_UNSPACED}]+)")
@@ -185,12 +191,12 @@ _FIRST_INDIC: Final = "\u0900"
 
 
 def extract_terms(text: str) -> list[str]:
-    """The index terms of a text, in order and with repetitions."""
+    """Return the index terms of a text, in order and with repetitions."""
     return _extract_terms(text, _unigrams_and_bigrams)
 
 
 def extract_query_terms(text: str) -> list[str]:
-    """The terms to look up for a query: as `terms`, but of an unspaced script only pairs, which say more."""
+    """Return the terms of a query: as `extract_terms`, but only bigrams of unspaced scripts."""
     return _extract_terms(text, _bigrams)
 
 
@@ -205,12 +211,12 @@ def _extract_terms(text: str, grams: Callable[[str], Iterable[str]]) -> list[str
 
 
 def _terms_of_words(text: str) -> Iterable[str]:
-    """The terms of each word of a text that is written with spaces, over which no token reaches."""
+    """Yield the terms of each space-separated word."""
     return chain.from_iterable(map(_TERM_CACHE.__getitem__, text.split()))
 
 
 def _verbatim_terms(text: str) -> list[str]:
-    """The words of a text that has stop-words only, so that "The Who" is not lost."""
+    """Return the words of a text of stop words only, so that "The Who" is found."""
     return [word for word in (_fold_word(token).strip("_") for token in _tokenize(text)) if word]
 
 
@@ -227,7 +233,7 @@ def _unigrams_and_bigrams(run: str) -> Iterable[str]:
 
 
 class _TermCache(dict[str, tuple[str, ...]]):
-    """The terms of words met before; numbers, of which there is no end, and what is too long for a word stay out."""
+    """Terms of known words, without numbers and overlong words."""
 
     def __missing__(self, word: str) -> tuple[str, ...]:
         is_short = len(word) <= MAX_CACHED_WORD_LENGTH
@@ -246,7 +252,7 @@ _TERM_CACHE: Final = _TermCache()
 
 
 def _expand_token(token: str) -> tuple[str, ...]:
-    """The terms of one token: its stem, or for a compound such as `fooBar` the whole and its parts."""
+    """Return the terms of a token: its stem, or a compound such as `fooBar` and its parts."""
     if token.isalpha() and (token[1:].islower() or len(token) == 1):
         word = _fold_word(token)
         return () if word in STOP_WORDS else (stem_word(word),)
@@ -273,7 +279,7 @@ def _stem_content_words(words: Iterable[str]) -> tuple[str, ...]:
 
 
 def _fold_word(word: str) -> str:
-    """Lower case without accents; the marks of Indic scripts, which are vowels, stay."""
+    """Lower-case a word and remove accents; Indic marks are vowels and stay."""
     if word.isascii():
         return word.lower()
     decomposed = unicodedata.normalize("NFD", word.casefold())
@@ -284,20 +290,20 @@ def _fold_word(word: str) -> str:
     return unicodedata.normalize("NFKC", decomposed)
 
 
-# ----------------------------------------------------------------------------------------------------- comparable forms
+# Normal forms
 
 
 def md5_hex(text: str) -> str:
-    """The MD5 of the text's UTF-8 bytes in hexadecimal, as the `hash` field of a memory shows it."""
+    """Return the MD5 of a text in hexadecimal, the `hash` field of a memory."""
     return hashlib.md5(text.encode("utf-8", "surrogatepass"), usedforsecurity=False).hexdigest()
 
 
 _ASCII_WHITESPACE: Final = b"\t\n\v\f\r\x1c\x1d\x1e\x1f"
-"""All ASCII characters that part words, but for the space."""
+"""ASCII white space other than the space."""
 
 
 def normalise_text(text: str) -> str:
-    """The text with composed characters, single spaces and no case, for finding near-exact duplicates."""
+    """Normalise composition, spaces and case, for finding near-exact duplicates."""
     if not text.isascii():
         text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
         return " ".join(text.split())
@@ -308,37 +314,41 @@ def normalise_text(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-# ----------------------------------------------------------------------------------------------- sentences and snippets
+# Sentences and snippets
 
 _ABBREVIATION: Final = lazy_regex(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|cf|vol|fig|approx|dept|inc|ltd|co|bzw|ca|usw|z\.b|sra"
+    r"(?:\b(?:mr|mrs|ms|dr|prof|st|jr|sr|vs|etc|e\.g|i\.e|cf|vol|fig|approx|dept|inc|ltd|co|bzw|"
+    r"ca|usw|z\.b|sra"
     r"|jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec)|\b[a-z]|\b(?:[a-z]\.)+[a-z])\.$",
     re.IGNORECASE,
 )
 _BOUNDARY: Final = lazy_regex(
-    r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]++[\"')\]\u201d\u2019\u00bb]*(?=\s)"  # a full stop and a space
-    r"|[\u3002\uff01\uff1f\uff0e]+[\"')\]\u201d\u2019\u300d\u300f\uff09]*"  # the full-width ones need none
-    r"|\n(?=[^\S\n]*(?:\n|(?:[-*#>\u2022]|\d{1,3}[.)])\s|[^\sa-z]))"  # a new line that does not go on in lower case
+    # A full stop and a space
+    r"(?<![.!?\u2026\u061f\u0964])[.!?\u2026\u061f\u0964]++[\"')\]\u201d\u2019\u00bb]*(?=\s)"
+    # Full-width stops need no space
+    r"|[\u3002\uff01\uff1f\uff0e]+[\"')\]\u201d\u2019\u300d\u300f\uff09]*"
+    # A line break before a list item, heading or capital
+    r"|\n(?=[^\S\n]*(?:\n|(?:[-*#>\u2022]|\d{1,3}[.)])\s|[^\sa-z]))"
 )
 
 
 def split_sentences(text: str) -> list[str]:
-    """The sentences of a text, each an exact slice of it without the white space around."""
+    """Split a text into sentences, each a trimmed slice of it."""
     return [
         sentence for start, end in _sentence_spans(text) if (sentence := text[start:end].strip())
     ]
 
 
 def split_pieces(text: str, size: int) -> list[str]:
-    """The text in slices of whole sentences, each at most `size` characters long; a longer sentence is cut at spaces.
+    """Split a text into slices of whole sentences of at most `size` characters.
 
-    A text that is no longer is one piece, white space and all.
+    Longer sentences are cut at spaces. A text that fits is returned unchanged.
     """
     return [text] if len(text) <= size else list(_iter_pieces(text, size)) or [text[:size]]
 
 
 def get_piece(text: str, size: int, number: int) -> str:
-    """One of the pieces of a text, without cutting what comes after it."""
+    """Return one piece of a text without splitting the rest."""
     return (
         text
         if len(text) <= size
@@ -353,7 +363,7 @@ def _iter_pieces(text: str, size: int) -> Iterator[str]:
 
 
 def _pack_spans(text: str, size: int) -> Iterator[tuple[int, int]]:
-    """Where each slice begins and ends, white space around it included."""
+    """Yield the spans of pieces, including surrounding white space."""
     start = end = 0
     for first, last in _sentence_spans(text):
         if last - start > size and end > start:
@@ -380,12 +390,12 @@ def _sentence_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_abbreviation(text: str, start: int, end: int) -> bool:
-    """Whether a full stop belongs to "Dr." or "e.g."."""
+    """Return True if a full stop belongs to "Dr." or "e.g."."""
     return _ABBREVIATION.search(text[max(start, end - 12) : end]) is not None
 
 
 def make_snippet(text: str, width: int) -> str:
-    """The beginning of a text on one line, at most `width` characters, cut between words and ended by an ellipsis."""
+    """Return the beginning of a text on one line, cut between words with an ellipsis."""
     line = " ".join(text.split())
     if len(line) <= width:
         return line
@@ -400,7 +410,7 @@ def make_snippet(text: str, width: int) -> str:
 
 
 def _is_mid_character(line: str, index: int) -> bool:
-    """Whether cutting before this character would break a visible one in two."""
+    """Return True if cutting here would split a visible character."""
     return line[index - 1] == "\u200d" or _COMBINING.match(line, index) is not None
 
 
@@ -409,13 +419,15 @@ _COMBINING: Final = lazy_regex(
 )
 
 
-# ---------------------------------------------------------------------------------------------------------- clean input
+# Validation
 
 
 def validate_text(text: str, *, limit: int) -> str:
-    """The same text, once it is known that every store can keep it; otherwise an error that says what to change."""
+    """Return a text that every store can keep, or raise an error that says what to change."""
     if not isinstance(text, str):
-        raise InvalidInput(f"Text is expected, not {type(text).__name__}.", hint="Pass a str.")
+        raise InvalidInput(
+            f"The text must be a str, not {type(text).__name__}.", hint="Pass a str."
+        )
     if len(text) > limit:
         raise TooLarge(
             f"The text has {len(text):,} characters; at most {limit:,} are accepted.",
@@ -435,20 +447,20 @@ def validate_text(text: str, *, limit: int) -> str:
 
 
 def to_plain_str(text: str) -> str:
-    """The characters of a text and nothing else; a member of an enumeration, for one, shows its name instead."""
+    """Return a plain str; a StrEnum member, for example, may format differently."""
     return str.__str__(text)
 
 
 def format_value(value: Any) -> str:
-    """A value as an error message shows it: never long, whatever it is."""
+    """Format a value for an error message, always short."""
     try:
         return reprlib.repr(value)
-    except ValueError:  # a number with more digits than Python agrees to write
+    except ValueError:  # too many digits for Python to print
         return f"that {type(value).__name__}"
 
 
 def validate_label(value: Any, name: str, *, limit: int) -> str:
-    """A short text that names something: trimmed, not empty, and safe to keep."""
+    """Return a trimmed, non-empty label that is safe to store."""
     if not isinstance(value, str):
         raise InvalidInput(f"{name} must be text, not {type(value).__name__}.", hint="Pass a str.")
     text = value.strip()
@@ -466,7 +478,7 @@ _UNSTORABLE: Final = lazy_regex("[\0-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff]")
 
 
 def strip_unstorable(text: str) -> str:
-    """The text without the characters that no store can keep or no reader can see; for what a machine has read."""
+    """Remove characters that no store keeps, for text read by a machine."""
     return _UNSTORABLE.sub("", text)
 
 
@@ -475,14 +487,16 @@ def _refuse_surrogates(text: str) -> None:
         text.encode()
     except UnicodeEncodeError as problem:
         raise InvalidInput(
-            f"The text has a lone surrogate (U+{ord(text[problem.start]):04X}) at offset {problem.start}.",
-            hint='Decode the original bytes as UTF-8, or repair it with text.encode("utf-16", "surrogatepass")'
+            f"The text has a lone surrogate (U+{ord(text[problem.start]):04X}) at offset "
+            f"{problem.start}.",
+            hint='Decode the original bytes as UTF-8, or repair it with text.encode("utf-16", '
+            '"surrogatepass")'
             '.decode("utf-16", "replace").',
             offset=problem.start,
         ) from None
 
 
-# ---------------------------------------------------------------------------------------------------- JSON from a model
+# JSON in model replies
 
 _STRING: Final = r'"[^"\\]*+(?:\\.[^"\\]*+)*"?'
 _STRUCTURE: Final = lazy_regex(rf"{_STRING}|[\[\]{{}},]", re.DOTALL)
@@ -500,19 +514,19 @@ _NO_VALUE: Final = object()
 
 @dataclass(frozen=True, slots=True)
 class JsonReply:
-    """The JSON found in a model's reply, and whether the reply broke off so that a part of it was lost."""
+    """The JSON in a model's reply, and whether the reply was cut off."""
 
     value: object
     truncated: bool = False
 
 
 def parse_lenient_json(text: str) -> object:
-    """The JSON value in a model's reply, whatever surrounds it."""
+    """Return the JSON value in a model's reply."""
     return parse_reply(text).value
 
 
 def parse_reply(text: str) -> JsonReply:
-    """The JSON value in a model's reply: thoughts, prose, fences, trailing commas and a torn end are coped with."""
+    """Parse a model's reply, tolerating thoughts, prose, fences, commas and truncation."""
     if (value := _parse_json_or_literal(text)) is not _NO_VALUE:
         return JsonReply(value)
     answer = _THINKING.sub("", text)
@@ -522,14 +536,14 @@ def parse_reply(text: str) -> JsonReply:
         if spans := list(_find_json_spans(part)):
             return _choose_reply(spans, part)
     raise InvalidInput(
-        "The reply holds no JSON.",
+        "The reply contains no JSON.",
         hint="Ask the model again for JSON only.",
         reply=make_snippet(text, 200),
     )
 
 
 def _parse_json_or_literal(text: str) -> object:
-    """The text as one JSON value, or as the Python literal small models like to write; `_NOTHING` if it is neither."""
+    """Parse JSON or a Python literal, or return `_NO_VALUE`."""
     text = text.strip()
     for attempt in (text, _TRAILING_COMMA.sub(lambda match: match[1] or "", text)):
         try:
@@ -546,7 +560,7 @@ def _parse_json_or_literal(text: str) -> object:
 
 @dataclass(frozen=True, slots=True)
 class _JsonSpan:
-    """A JSON text inside another: where it stands, and its own text, mended if it was torn off."""
+    """A JSON text inside a reply, closed if it was truncated."""
 
     start: int
     end: int
@@ -556,7 +570,7 @@ class _JsonSpan:
 
 
 def _find_json_spans(text: str) -> Iterator[_JsonSpan]:
-    """Every outermost object or array in the text."""
+    """Yield every outermost object or array."""
     position, attempts, may_be_torn = 0, 0, True
     while attempts < _MAX_ATTEMPTS and (opening := _OPENING.search(text, position)):
         span = _scan_json_span(text, opening.start())
@@ -567,15 +581,16 @@ def _find_json_spans(text: str) -> Iterator[_JsonSpan]:
             yield replace(span, value=value)
             position = span.end
         else:
-            # What stands inside a torn value may itself be torn: from here on only whole values count.
+            # A value inside a truncated one may be truncated too: accept only
+            # complete ones now.
             may_be_torn = may_be_torn and not span.truncated
             position, attempts = span.start + 1, attempts + 1
 
 
 def _scan_json_span(text: str, start: int) -> _JsonSpan:
-    """The value that opens here; if it never closes, what is whole of it, closed.
+    """Return the value that opens here; if it never closes, its complete part, closed.
 
-    Inside an array only finished elements are whole: half an object would pass for one.
+    Only finished elements of an array are kept: half an object would look complete.
     """
     brackets, cut, closing = "", start, ""
     for token in _STRUCTURE.finditer(text, start):
@@ -602,7 +617,7 @@ def _close_brackets(brackets: str) -> str:
 
 
 def _choose_reply(spans: list[_JsonSpan], text: str) -> JsonReply:
-    """Objects one after the other make a list (JSON lines); otherwise the longest value is the answer."""
+    """Return consecutive objects as a list (JSON lines), else the longest value."""
     between = "".join(text[span.end : following.start] for span, following in pairwise(spans))
     if (
         len(spans) > 1
@@ -614,7 +629,7 @@ def _choose_reply(spans: list[_JsonSpan], text: str) -> JsonReply:
     return JsonReply(best.value, best.truncated)
 
 
-# A letter that only one language of a script uses comes before the script itself; the first row that fits wins.
+# Letters unique to one language precede the script itself; the first match wins.
 _SCRIPTS: Final = {
     "ja": "\u3041-\u3096 \u30a1-\u30fa",
     "ko": "\uac00-\ud7a3 \u1100-\u11ff",
@@ -635,32 +650,35 @@ _SCRIPTS: Final = {
     "ka": "\u10a0-\u10ff",
 }
 _COMMON_WORDS: Final = {
-    "en": """a about after am an and any are as at be been before but by can could did do does for from had has have
-        he her him his how i i'm i've in is it its just last me my of on or our she should so than that the their
-        them then there they this to us was we were what what's when where which who whose why will with would you
-        your""",
-    "es": """a al algo antes cómo como con cuál cuales cuándo cuando cuánto de del desde dijo dije donde dónde el
-        ella en es esta está este fue hace hasta hay la las le lo los me mi mis para pero por porque que qué quién se
-        ser si sobre son su sus también tengo tiene tu un una y ya yo hizo""",
-    "de": """aber als am an auf aus bei bin bis das dass dem den der des die du ein eine einem einen einer er es für
-        gab gibt habe haben hast hat hatte ich im in ist kann mein meine mich mir mit nach nicht oder sein sich sie
-        sind um und uns vom von vor wann war waren warum was welche wem wer wie wir wo wurde zu zum zur letzten
-        gemacht gestern heute geschah passiert ende anfang""",
-    "fr": """a ai as au aux avec avez avons c'est ce cette comment d'un d'une dans de depuis des du elle en est et
-        été était il ils j'ai je la le les leur lui ma mais me mes moi mon ne nous on ont ou où par pas pour pourquoi
-        quand que quel quelle qu'est qui quoi sa se ses son sont sur ta ton tu un une votre vous y qu'ai""",
-    "it": """a al alla anche che chi ci come con cosa da dal de del della di dopo dove e è era gli ha hai hanno ho i
-        il in io la le lo ma mi mia mio nel nella non o per perché più quale quando quanto questo sono su sua suo ti
-        tu un una fatto""",
-    "pt": """a ao aos as com como da das de do dos e é ela ele em era está eu fez foi isso lhe mais mas me meu minha
-        na não nas no nos o onde os ou para pela pelo por porque qual quando quanto que quem se sem ser seu sua tem
-        um uma você fiz""",
-    "nl": """aan als bij dan dat de deze die dit door een en er had heb hebben heeft het hij hoe ik in is je kan maar
-        met mij mijn naar niet nog of om ons op over te tot uit van voor waar waarom was wat we wel welke werd wie
-        wij ze zich zijn gedaan""",
+    "en": """a about after am an and any are as at be been before but by can could did do does for
+        from had has have he her him his how i i'm i've in is it its just last me my of on or our
+        she should so than that the their them then there they this to us was we were what what's
+        when where which who whose why will with would you your""",
+    "es": """a al algo antes cómo como con cuál cuales cuándo cuando cuánto de del desde dijo dije
+        donde dónde el ella en es esta está este fue hace hasta hay la las le lo los me mi mis para
+        pero por porque que qué quién se ser si sobre son su sus también tengo tiene tu un una y ya
+        yo hizo""",
+    "de": """aber als am an auf aus bei bin bis das dass dem den der des die du ein eine einem einen
+        einer er es für gab gibt habe haben hast hat hatte ich im in ist kann mein meine mich mir
+        mit nach nicht oder sein sich sie sind um und uns vom von vor wann war waren warum was
+        welche wem wer wie wir wo wurde zu zum zur letzten gemacht gestern heute geschah passiert
+        ende anfang""",
+    "fr": """a ai as au aux avec avez avons c'est ce cette comment d'un d'une dans de depuis des du
+        elle en est et été était il ils j'ai je la le les leur lui ma mais me mes moi mon ne nous on
+        ont ou où par pas pour pourquoi quand que quel quelle qu'est qui quoi sa se ses son sont sur
+        ta ton tu un une votre vous y qu'ai""",
+    "it": """a al alla anche che chi ci come con cosa da dal de del della di dopo dove e è era gli
+        ha hai hanno ho i il in io la le lo ma mi mia mio nel nella non o per perché più quale
+        quando quanto questo sono su sua suo ti tu un una fatto""",
+    "pt": """a ao aos as com como da das de do dos e é ela ele em era está eu fez foi isso lhe mais
+        mas me meu minha na não nas no nos o onde os ou para pela pelo por porque qual quando quanto
+        que quem se sem ser seu sua tem um uma você fiz""",
+    "nl": """aan als bij dan dat de deze die dit door een en er had heb hebben heeft het hij hoe ik
+        in is je kan maar met mij mijn naar niet nog of om ons op over te tot uit van voor waar
+        waarom was wat we wel welke werd wie wij ze zich zijn gedaan""",
 }
 _ACCENTS: Final = {"es": "ñ¿¡", "de": "ßäöü", "fr": "êèœàù", "pt": "ãõ"}
-# Looked up and not compiled: a pattern of all Chinese letters takes milliseconds.
+# Looked up, not compiled: a pattern of all Chinese letters takes milliseconds to compile.
 _SCRIPT_RANGES: Final = tuple(
     (name, (first, last or first))
     for name, letters in _SCRIPTS.items()
@@ -675,7 +693,7 @@ _LANGUAGES_BY_WORD: Final = {
 
 
 def detect_language(text: str) -> str:
-    """The ISO 639-1 code of the language, "" if the text does not tell."""
+    """Return the ISO 639-1 code of a text's language, "" if unknown."""
     lowered = text.lower().replace("\u2019", "'")
     words = _LATIN_WORD.findall(lowered)
     if (
@@ -688,7 +706,7 @@ def detect_language(text: str) -> str:
 
 
 def _detect_by_script(text: str) -> tuple[str, list[str]] | None:
-    """The first script the text has letters of, with all letters that are not Latin."""
+    """Return the first script used and all non-Latin letters."""
     foreign = [c for c in text if c > "\u036f"]
     distinct = set(foreign)
     script = next(
@@ -703,7 +721,7 @@ def _detect_by_script(text: str) -> tuple[str, list[str]] | None:
 
 
 def _detect_by_words(text: str, words: list[str]) -> str:
-    """The language most of the words belong to; a tie goes to the one whose accents are seen, then to the first row."""
+    """Return the language of most words; ties go to accents, then to table order."""
     votes = dict.fromkeys(_COMMON_WORDS, 0)
     for word in words:
         for name in _LANGUAGES_BY_WORD.get(word, ()):

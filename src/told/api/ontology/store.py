@@ -368,7 +368,9 @@ def _open_backend(
         return InProcessFacts(
             rules,
             IdGenerator(instant),
-            ConversationClock(instant, settings.turn_events, settings.turn_tokens),
+            ConversationClock(
+                instant, settings.maintenance.turn_events, settings.maintenance.turn_tokens
+            ),
         )
     if now is not None:
         raise ConfigError(

@@ -22,7 +22,6 @@ from told.errors import ModelMismatch, StoreCorrupt
 from told.ids import sha256
 from told.model import scoring
 from told.model.scoring import BYTE_BIAS, INT16_MAX, QUERY_CODE_LENGTH, encode_query, quantise
-from told.runtime import fast_frozen_init
 
 BLOCK_SIZE: Final = 256
 BUILDER_VERSION: Final = 2
@@ -92,7 +91,6 @@ def compute_query_cosine(query: bytes, code: bytes) -> float:
     return float(values @ np.frombuffer(code, np.int8).astype(np.float64)) / norms if norms else 0.0
 
 
-@fast_frozen_init
 @dataclass(frozen=True, slots=True)
 class StoredModel:
     """An embedding model as stored in the file."""

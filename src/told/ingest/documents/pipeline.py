@@ -160,7 +160,7 @@ def ingest_document(
             )
         return (yield from _commit_revision(ctx, scope, incoming, stored))
 
-    receipt = yield from retry_on_conflict(ctx.settings.conflict_retries, decide)
+    receipt = yield from retry_on_conflict(ctx.settings.ingestion.conflict_retries, decide)
     return (
         yield from embedding.embed_after_commit(
             ctx.store, ctx.embedder, scope.account, receipt, ctx.settings
@@ -211,7 +211,7 @@ def _commit_revision(
         evidence = ctx.id_generator.new_id()
         plan.drafts.append(Draft(Observed(evidence, document_evidence), scope, ctx.author))
         plan.guards.append(NoEvidence(scope, (document_evidence.digest(),)))
-    parts = split_parts(incoming.document, ctx.settings.document_part)
+    parts = split_parts(incoming.document, ctx.settings.ingestion.document_part)
     text = _build_outline(incoming, parts) if len(parts) > 1 else document_evidence.content
     root = ctx.id_generator.new_id() if stored.root is None else stored.root.id
     since = None if stored.root is None else stored.root.created_at
@@ -360,10 +360,10 @@ def read_document(
         raise _make_too_large_error(len(data), settings.document_limit)
     kind = detect_media_type(data, name, media_type)
     parsed = _list_readers(settings)[kind](data, settings.document_limit)
-    if len(parsed.text) > settings.document_text:
+    if len(parsed.text) > settings.ingestion.document_text:
         raise TooLarge(
             f"The document has {len(parsed.text):,} characters; "
-            f"the limit is {settings.document_text:,}.",
+            f"the limit is {settings.ingestion.document_text:,}.",
             hint="Split it, or raise document_text.",
         )
     return build_document(parsed, data, kind, name)

@@ -12,10 +12,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-import platformdirs
-
 from told.errors import InvalidInput
 from told.model.topics import Thresholds
+from told.runtime import user_folder
 
 ONNX_FILENAME = "model.onnx"
 """File name of every installed embedding network."""
@@ -168,11 +167,7 @@ def get_model(name: str) -> LocalModel:
 def home() -> Path:
     """Return the folder of installed models."""
     configured = os.environ.get("TOLD_MODELS")
-    return (
-        Path(configured).expanduser()
-        if configured
-        else Path(platformdirs.user_data_dir("told", appauthor=False), "models")
-    )
+    return Path(configured).expanduser() if configured else user_folder("data") / "models"
 
 
 def path(name: str) -> Path | None:
