@@ -37,7 +37,7 @@ class TickTotals(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ExistingState:
-    """What a writer needs to know before it decides.
+    """The existing rows a writer checks before it decides.
 
     `facts` are current facts by md5, `evidence` maps digests to ids. `last_turn` is the last turn
     of the scope's partition, if it is in exactly this scope, current and unchanged. `vectors` are
