@@ -116,7 +116,7 @@ class Filled:
         ranked = store.index.search(self.probe(number, words, vector=True))
         pairs = zip(ranked.by_vector[:ROWS], ranked.by_terms[:ROWS], strict=False)
         best = list(dict.fromkeys(seq for pair in pairs for seq, _ in pair))
-        return len(store.facts_by_seq("default", best[:ROWS]))
+        return len(store.find_versions("default", seqs=best[:ROWS]))
 
     def probe(
         self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH

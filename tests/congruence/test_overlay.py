@@ -9,6 +9,7 @@ from told.backends.sqlite import open_store
 from told.ledger.views import build_fold, fold_all
 from told.model.entry import Asserted, Claim, Draft, Erased, Evidence, Observed, Ruled
 from told.model.query import (
+    LATEST,
     AccessBatch,
     AccessCount,
     AccessOutcome,
@@ -58,11 +59,14 @@ steps = st.one_of(
     st.tuples(
         st.just("say"), st.sampled_from(HOMES), st.sampled_from(("turn", "tick", "document"))
     ),
-    st.tuples(st.just("meet"), pairs),
-    st.tuples(st.just("write_down"), left),
-    st.tuples(st.just("enqueue"), st.lists(tasks, max_size=4), st.integers(0, 20)),
-    st.tuples(st.just("claim"), small, st.integers(0, 3), st.integers(0, 20)),
-    st.tuples(st.just("done"), st.lists(st.integers(1, 9), max_size=2)),
+    st.tuples(st.just("record_accesses"), st.builds(AccessBatch, cooccurrences=pairs)),
+    st.tuples(st.just("record_accesses"), left),
+    st.tuples(
+        st.just("record_accesses"),
+        st.builds(AccessBatch, tasks=st.lists(tasks, max_size=4), window=st.integers(0, 20)),
+    ),
+    st.tuples(st.just("claim_tasks"), small, st.integers(0, 3), st.integers(0, 20)),
+    st.tuples(st.just("complete_tasks"), st.lists(st.integers(1, 9), max_size=2)),
     st.tuples(st.just("note"), st.just("c"), noted),
     st.tuples(st.just("step"), noted),
     st.tuples(st.just("erase"), st.integers(0, 9)),
@@ -80,9 +84,11 @@ def play(store, step):
             )
         case "say", scope, sort:
             said = Observed(
-                store.mint.id(), Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9})
+                store.mint.new_id(), Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9})
             )
             return store.commit(Batch(ACCOUNT, [Draft(said, scope)]), fold_all)
+        case "note", consumer, notes:
+            return store.update_consumer(ACCOUNT, consumer, notes=notes)
         case "step", notes:
             before = store.get_cursor(ACCOUNT, "c")
             return store.commit(
@@ -103,15 +109,19 @@ def beside(store):
     """Everything that can be read of what is beside the ledger, and the ticks."""
     return {
         "met": list(store.cooccurrence(ACCOUNT, THREADS).items()),
-        "recalls": [list(store.access_records(ACCOUNT, thread)) for thread in THREADS],
-        "states": list(store.access_states(ACCOUNT, THREADS)),
+        "recalls": [list(store.access_history(ACCOUNT, thread).records) for thread in THREADS],
+        "states": [list(store.access_history(ACCOUNT, thread).states) for thread in THREADS],
         "queue": [places(task) for task in store.list_tasks(ACCOUNT)],
         "notes": (
             list(store.read_notes(ACCOUNT, "c").items()),
             dict(store.read_notes(ACCOUNT, "c", ["k", "t1"])),
         ),
-        "ticked": [dict(store.tick_totals(scope, (3, 5, 9))) for scope in HOMES],
-        "ticks": [list(store.list_ticks(scope, upto, 3)) for scope in HOMES for upto in (None, 5)],
+        "ticked": [dict(store.tick_totals(scope, (3, 5, 9)).totals) for scope in HOMES],
+        "ticks": [
+            list(store.tick_totals(scope, [upto], 3).recent)
+            for scope in HOMES
+            for upto in (LATEST, 5)
+        ],
         "tasks": store.get_stats(ACCOUNT)["tasks"],
     }
 

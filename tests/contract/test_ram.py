@@ -3,11 +3,12 @@
 import pytest
 
 from told.backends.memory.store import open_store
+from told.ledger.views import build_fold
 from told.testing import StoreContract
 
 
 class TestRam(StoreContract):
-    folding = staticmethod(folding)
+    folding = staticmethod(build_fold)
 
     @pytest.fixture
     def store(self):

@@ -5,11 +5,12 @@ import itertools
 import pytest
 
 from told.backends.sqlite import open_store
+from told.ledger.views import build_fold
 from told.testing import StoreContract
 
 
 class TestSqlite(StoreContract):
-    folding = staticmethod(folding)
+    folding = staticmethod(build_fold)
 
     @pytest.fixture
     def store(self, tmp_path):

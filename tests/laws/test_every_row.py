@@ -14,7 +14,7 @@ import pytest
 from histories import lived
 from papers import blank
 from told import Memory, ToldError
-from told.model.query import AccessCount
+from told.model.query import AccessBatch, AccessCount
 from told.ports import VIEWS, IdempotencyRecord
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
@@ -50,11 +50,10 @@ def write(memory):
     memory.add([f"note {n}" for n in range(64)], user_id="x", infer=False)
     memory.search("violin", user_id="w")
     memory.engine.store.record_fault("default", "extract", 3, "oops")
-    memory.engine.store.advance_cursor("default", "extract", 5)
-    memory.engine.store.record_cooccurrence(
-        "default", {tuple(sorted((tea, soup))): AccessCount(1, 1)}
-    )
-    memory.engine.store.write_notes("default", "extract", {"key": b"value"})
+    memory.engine.store.update_consumer("default", "extract", cursor=5)
+    pair = {tuple(sorted((tea, soup))): AccessCount(1, 1)}
+    memory.engine.store.record_accesses("default", AccessBatch(cooccurrences=pair))
+    memory.engine.store.update_consumer("default", "extract", notes={"key": b"value"})
 
 
 def opened(path):

@@ -145,9 +145,9 @@ def other(random: Random, _: Store) -> Deed:
             lambda store: store.rebuild(account, VIEWS, build_fold(VIEWS)),
             lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0, 1.0]}, None),
             lambda store: store.put_vectors({hash_text(TEXTS[0]): [0.0]}, None),
-            lambda store: store.switch_model("small", 2),
+            lambda store: store.bind_model("small", 2, switch=True),
             lambda store: store.reset(account, Draft(Ruled("ledger", "reset", {}), None)),
-            lambda store: store.advance_cursor(account, "words", seq),
+            lambda store: store.update_consumer(account, "words", cursor=seq),
         )
     )
 
@@ -159,8 +159,8 @@ class Gathering:
         self.writer = writer
         self.jobs: list[WriteJob[Any]] = []
 
-    def __call__(self, work: Any, *, keeps: bool = False, gathers: bool = False) -> Any:
-        self.jobs.append(WriteJob(work, keeps, gathers))
+    def __call__(self, work: Any, *, keeps_cache: bool = False, uses_buffer: bool = False) -> Any:
+        self.jobs.append(WriteJob(work, keeps_cache, uses_buffer))
         raise InterruptedError
 
     def __getattr__(self, name: str) -> Any:

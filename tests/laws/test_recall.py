@@ -18,6 +18,12 @@ from told.testing import HashingEmbedder
 KINDS = ["ram", "sqlite"]
 U = {"user_id": "u"}
 
+
+def embedded_hashes(store, hashes):
+    """Return the text hashes that have a vector."""
+    return store.lookup_existing(Scope(), (), (), None, hashes).vectors
+
+
 # Conversations --------------------------------------------------------------------------------------------------------
 
 WORDS = "tea coffee Berlin Tokyo sister garden violin river".split()
@@ -204,7 +210,7 @@ def guarded(
         here.memory.add(secretly(said, denied, count), **U)
         count += len(said)
         here.clock.tick()
-    facts = here.memory.engine.store.all_versions(Scope(user_id="u"))
+    facts = here.memory.engine.store.find_versions("default", scope=Scope(user_id="u"))
     return [(fact.id, SECRET not in str(fact)) for fact in facts if fact.until == NEVER]
 
 
@@ -266,7 +272,7 @@ def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, deni
     with stage(kind, guard=is_allowed, newest_among=0) as here:
         ids = guarded(here, talk, denied)
         shown = {memory_id for memory_id, seen in ids if seen}
-        versions = here.memory.engine.store.all_versions(Scope(user_id="u"))
+        versions = here.memory.engine.store.find_versions("default", scope=Scope(user_id="u"))
         assume(not shown & {fact.id for fact in versions if SECRET in str(fact)})
         found = here.memory.search(query, **U, limit=limit, explain=True)["results"]
         explained = here.memory.explain(query, **U, limit=limit)
@@ -439,15 +445,15 @@ def test_erasing_a_turn_leaves_nothing_of_its_words_in_the_vector_of_the_next(ki
     with stage(kind, extract="verbatim") as here:
         memory, store = here.memory, here.memory.engine.store
         _, secret, thanks, bridge = (row["id"] for row in memory.add(TALK, **U)["results"])
-        assert store.embedded_hashes([BEFORE]) == {BEFORE}
+        assert embedded_hashes(store, [BEFORE]) == {BEFORE}
         certificate = memory.erase(secret)
         assert certificate["destroyed"]["vectors"] == 2, "its own, and the one it lent its words to"
-        assert store.embedded_hashes([BEFORE, ALONE]) == {ALONE}, (
+        assert embedded_hashes(store, [BEFORE, ALONE]) == {ALONE}, (
             "what is left is embedded anew, alone"
         )
         assert memory.stats()["pending_vectors"] == 0
         store.put_vectors({BEFORE: [1.0] * 64})
-        assert store.embedded_hashes([BEFORE]) == frozenset(), (
+        assert embedded_hashes(store, [BEFORE]) == frozenset(), (
             "a vector that comes too late is not kept"
         )
         assert memory.search("bridge", **U)["results"][0]["id"] == bridge
@@ -474,11 +480,11 @@ def test_a_turn_whose_words_stand_elsewhere_too_keeps_the_vector_it_shares(kind)
         first = [row["id"] for row in memory.add(TALK, **U)["results"]]
         memory.add(TALK, user_id="v")
         memory.erase(first[1])
-        assert store.embedded_hashes([BEFORE]) == {BEFORE}, (
+        assert embedded_hashes(store, [BEFORE]) == {BEFORE}, (
             "another's conversation went the same way"
         )
         memory.erase(user_id="v")
-        assert store.embedded_hashes([BEFORE]) == frozenset()
+        assert embedded_hashes(store, [BEFORE]) == frozenset()
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -494,19 +500,27 @@ def test_after_any_erasure_every_vector_is_of_a_text_that_is_there(kind, talk, p
         ids = []
         for said in talk:
             ids += [row["id"] for row in memory.add(said, **U)["results"] if row["event"] == "ADD"]
-        hashes = set(store.passage_texts("default", range(1, here.head + 1)))
+        hashes = set(
+            store.pending_texts(
+                None, "another model", account="default", seqs=range(1, here.head + 1)
+            )
+        )
         for number in picks:
             if memory.get(ids[number % len(ids)]):
                 memory.erase(ids[number % len(ids)])
-        left = set(store.passage_texts("default", range(1, here.head + 1)))
-        assert store.embedded_hashes(list(hashes)) <= left, "no vector of a text that is not there"
+        left = set(
+            store.pending_texts(
+                None, "another model", account="default", seqs=range(1, here.head + 1)
+            )
+        )
+        assert embedded_hashes(store, list(hashes)) <= left, "no vector of a text that is not there"
         before = [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]]
         grown = here.rows()
         memory.rebuild()
         assert here.rows() == grown
         assert [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]] == before
         memory.reindex()
-        assert store.embedded_hashes(list(left)) == left
+        assert embedded_hashes(store, list(left)) == left
         assert dict(store.pending_texts()) == {}
 
 

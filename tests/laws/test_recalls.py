@@ -20,7 +20,7 @@ def test_recalls_change_neither_the_ledger_nor_an_export_nor_a_view(kind, script
     with stage(kind, access_flush=2) as here:
         here.player.play(script)
         engine = here.memory.engine
-        facts = list(engine.store.facts_by_seq(engine.account, range(1, here.head + 1)).values())
+        facts = engine.store.find_versions(engine.account, seqs=range(1, here.head + 1))
         before = (engine.store.get_head(engine.account), here.exported(), here.rows())
         counted: dict[str, AccessCount] = {}
         for chosen, at in reads:

@@ -82,9 +82,8 @@ def test_every_exchange_is_in_one_topic_and_every_note_of_something_that_is_ther
         play(memory, moves)
         store, notes = memory.engine.store, grown(memory)
         rows = [row for row in memory.topics(**U)["results"] if not row["super"]]
-        links = store.find_links(
-            "default", [fact.id for fact in store.all_versions(memory.engine.resolve_scope(U))]
-        )
+        versions = store.find_versions("default", scope=memory.engine.resolve_scope(U))
+        links = store.find_links("default", [fact.id for fact in versions])
         exchanges = {link.dst for link in links if link.rel == "in_exchange"}
         held = {row["id"] for row in rows}
         inside = {

@@ -488,7 +488,7 @@ def test_the_index_holds_no_passage_of_what_is_in_quarantine(mover: Notebook) ->
     store = mover.memory.engine.store
     fact = store.get_fact("default", "doubt")
     assert fact is not None
-    assert store.passage_texts("default", [fact.seq]) == {}
+    assert store.pending_texts(None, "another model", account="default", seqs=[fact.seq]) == {}
 
 
 def test_what_can_hurt_the_user_stands_in_every_context():
@@ -512,7 +512,7 @@ def test_turns_answer_each_other_over_the_claims_taken_from_them(kind: str) -> N
                 "timestamp": f"2026-01-01T10:0{minute}:00Z",
             }
             notes.memory.add([said], **U)
-        facts = notes.memory.engine.store.all_versions(notes.scope)
+        facts = notes.memory.engine.store.find_versions(notes.scope.account, scope=notes.scope)
     turns = [fact for fact in facts if fact.text in ("I live in Oslo with my dog", "Which breed?")]
     assert len(facts) > len(turns) == 2
     assert turns[1].after == turns[0].id

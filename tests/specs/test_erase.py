@@ -323,13 +323,14 @@ def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it
             keep_per_thread=10,
         ),
     )
-    store.enqueue_tasks(
+    store.record_accesses(
         "default",
-        [ReviewTask(first, ReviewReason.RECALL), ReviewTask(second, ReviewReason.RECALL)],
-        0,
+        AccessBatch(
+            tasks=[ReviewTask(first, ReviewReason.RECALL), ReviewTask(second, ReviewReason.RECALL)],
+            cooccurrences={(first, second): AccessCount(1, 1)},
+        ),
     )
-    store.record_cooccurrence("default", {(first, second): AccessCount(1, 1)})
-    store.write_notes("default", "topics", {first: b"Numbat2note", second: b"kept"})
+    store.update_consumer("default", "topics", notes={first: b"Numbat2note", second: b"kept"})
     assert len(traces(folder, ["Numbat1query", "Numbat2note"])) >= 2
     memory.erase(first)
     assert [task.thread for task in store.list_tasks("default")] == [second]

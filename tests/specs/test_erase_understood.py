@@ -145,7 +145,10 @@ def test_erasing_a_user_leaves_nothing_of_any_kind(url: str) -> None:
     model = ScriptedLLM([json.dumps(["User keeps bilbies", "User lives in Quokkaton"])])
     with opened(url, llm=model, extract="facts", grounding="strict", curate="rules") as memory:
         memory.add("It is bilbies that I keep, twelve of them", **U)
-        kinds = {fact.kind for fact in memory.engine.store.all_versions(Scope(user_id="alice"))}
+        kinds = {
+            fact.kind
+            for fact in memory.engine.store.find_versions("default", scope=Scope(user_id="alice"))
+        }
         assert {TURN, QUARANTINE} <= kinds
         memory.erase(**U)
         left = everything(memory)
@@ -231,7 +234,10 @@ def test_the_timeline_and_the_difference_leave_out_what_only_stands_behind(url: 
     with opened(url) as memory:
         memory.add("I live in Lisbon", **U)
         memory.add("I moved to Porto", **U)
-        kinds = {fact.kind for fact in memory.engine.store.all_versions(Scope(user_id="alice"))}
+        kinds = {
+            fact.kind
+            for fact in memory.engine.store.find_versions("default", scope=Scope(user_id="alice"))
+        }
         assert {TURN, NODE} <= kinds
         changes = [(row["event"], row["new_memory"]) for row in memory.timeline(**U)["results"]]
         assert changes == [("ADD", "User lives in Lisbon"), ("UPDATE", "User lives in Porto")]

@@ -151,7 +151,9 @@ def test_what_was_understood_is_found_as_well_as_the_words_it_was_taken_from(by_
     for text, query in SAID[tongue]:
         [best, *_] = by_claims[tongue].search(query, **U)["results"]
         turns = [
-            fact.evidence for fact in store.all_versions(Scope(user_id="u")) if fact.text == text
+            fact.evidence
+            for fact in store.find_versions("default", scope=Scope(user_id="u"))
+            if fact.text == text
         ]
         fact = store.get_fact("default", best["id"])
         right.append(best["memory"] == text or fact.evidence in turns)

@@ -111,7 +111,7 @@ def test_erasing_a_turn_destroys_its_image(memory):
     done = memory.add({"content": ["Look", blank()]}, user_id="alice")
     certificate = memory.erase(done["results"][0]["id"])
     assert certificate["destroyed"]["blobs"] == 1
-    assert memory.engine.store.list_blobs("default") == []
+    assert memory.engine.store.get_blobs("default") == {}
 
 
 def test_an_erased_image_leaves_no_byte_in_the_file(tmp_path):
@@ -170,7 +170,7 @@ def test_no_import_brings_back_an_erased_blob(memory):
     before = exported(memory)
     memory.erase(done["results"][0]["id"])
     memory.import_(before)
-    assert memory.engine.store.list_blobs("default") == []
+    assert memory.engine.store.get_blobs("default") == {}
     assert hash_content(blank()).encode() not in exported(memory)
 
 
@@ -188,7 +188,7 @@ def test_a_blob_that_is_not_what_its_hash_says_is_not_imported(memory, change):
     with Memory("ram://", embedder="none", reader="none") as copy:
         with pytest.raises(InvalidInput, match="cannot be read"):
             copy.import_(spoiled)
-        assert copy.engine.store.list_blobs("default") == []
+        assert copy.engine.store.get_blobs("default") == {}
 
 
 # Documents
@@ -290,7 +290,7 @@ def test_documents_of_two_sources_or_scopes_do_not_touch_each_other(memory):
     assert texts(memory, user_id="bob") == ["one"]
     memory.erase(source="b.txt")
     assert texts(memory) == ["two"]
-    assert [blob.size for blob in memory.engine.store.list_blobs("default")] == [3, 3]
+    assert [blob.size for blob in memory.engine.store.get_blobs("default").values()] == [3, 3]
 
 
 def test_erasing_a_source_destroys_every_revision_of_it(memory):
@@ -376,7 +376,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(memory):
         with pytest.raises((ScopeError, TooLarge, InvalidInput)):
             call()
     assert memory.stats()["entries"] == 0
-    assert memory.engine.store.list_blobs("default") == []
+    assert memory.engine.store.get_blobs("default") == {}
 
 
 def test_a_document_role_in_a_conversation_is_no_user(memory):

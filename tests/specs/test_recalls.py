@@ -89,9 +89,8 @@ def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory,
         memory.engine.store.record_accesses("default", left)
         counts.append(len(ran))
     assert counts[0] == counts[1] > 0
-    assert [
-        state.count for state in memory.engine.store.access_states("default", threads[:1])
-    ] == list(range(20, 30))
+    states = memory.engine.store.access_history("default", threads[0]).states
+    assert [state.count for state in states] == list(range(20, 30))
 
 
 def test_all_that_reads_leave_behind_is_written_down_in_one_transaction(open_memory):

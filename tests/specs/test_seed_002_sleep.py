@@ -17,7 +17,7 @@ from told.errors import StoreBusy
 from told.flow import run
 from told.maintenance.deltas import OPERATIONS, DeltaClock, operation_to_json, parse_delta
 from told.model.entry import Asserted, Linked, Retracted
-from told.model.query import ReviewReason, ReviewTask
+from told.model.query import AccessBatch, ReviewReason, ReviewTask
 from told.ports import VIEWS
 from told.testing import ManualClock, ScriptedLLM, seeded_mint
 
@@ -144,10 +144,10 @@ def test_a_read_writes_nothing_by_itself(url, clock):
         tea = tell(memory, "I like green tea")
         for _ in range(3):
             memory.search("tea", **ALICE)
-        assert list(memory.engine.store.access_records("default", tea)) == []
+        assert list(memory.engine.store.access_history("default", tea).records) == []
         assert list(memory.engine.store.list_tasks("default")) == []
         run(memory.engine.flush_accesses())
-        assert len(memory.engine.store.access_records("default", tea)) == 3
+        assert len(memory.engine.store.access_history("default", tea).records) == 3
 
 
 def test_reads_of_the_past_and_explanations_leave_nothing(memory):
@@ -376,7 +376,9 @@ def test_the_words_a_turn_was_recalled_by_lead_to_what_was_taken_from_it(memory)
     ids = gym(memory)
     [turn, *_] = [
         f
-        for f in memory.engine.store.all_versions(memory.engine.resolve_scope(ALICE))
+        for f in memory.engine.store.find_versions(
+            "default", scope=memory.engine.resolve_scope(ALICE)
+        )
         if f.kind == "turn"
     ]
     assert ops(thoughts(memory, turn.id)) == ["assert_claim"]
@@ -1170,11 +1172,8 @@ def reflected(here):
     threads = {
         entry.thread for entry in store.scan_entries("default", 0, 1000) if entry.sort == "asserted"
     }
-    store.enqueue_tasks(
-        "default",
-        [ReviewTask(thread, ReviewReason.EXPLICIT, 1.0, 0) for thread in sorted(threads)],
-        0,
-    )
+    tasks = [ReviewTask(thread, ReviewReason.EXPLICIT, 1.0, 0) for thread in sorted(threads)]
+    store.record_accesses("default", AccessBatch(tasks=tasks))
     return here.memory.reflect(limit=1000)["operations"]
 
 

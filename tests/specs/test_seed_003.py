@@ -87,9 +87,9 @@ def test_it_has_twenty_places_and_the_one_idle_longest_leaves(memory: Memory) ->
     tell(memory, *(f"note{number} alone" for number in range(25)))
     for number in range(25):
         assert found(memory, f"note{number}", limit=1) == [f"note{number} alone"]
-    hot = memory.engine.store.facts_by_seq(
-        "default", memory.engine.hot_buffers.get_hot_seqs(SCOPE)
-    ).values()
+    hot = memory.engine.store.find_versions(
+        "default", seqs=memory.engine.hot_buffers.get_hot_seqs(SCOPE)
+    )
     assert {fact.text for fact in hot} == {f"note{number} alone" for number in range(5, 25)}
 
 

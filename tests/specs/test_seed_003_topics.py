@@ -391,7 +391,11 @@ def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
     claims = [
         row["id"] for row in memory.add("I bought a red bicycle for 300 euros n0", **U)["results"]
     ]
-    [turn] = [fact.id for fact in memory.engine.store.all_versions(SCOPE) if fact.kind == "turn"]
+    [turn] = [
+        fact.id
+        for fact in memory.engine.store.find_versions(SCOPE.account, scope=SCOPE)
+        if fact.kind == "turn"
+    ]
     assert claims
     assert turn not in claims
     pair(memory, [turn], SCOPE)

@@ -199,11 +199,11 @@ class FullStore(InMemoryStore):
     full = True
     asked = 0
 
-    def record_accesses(self, account: str, batch: AccessBatch) -> None:
+    def record_accesses(self, account: str, batch: AccessBatch) -> int:
         self.asked += 1
         if self.full:
             raise StoreFull()
-        super().record_accesses(account, batch)
+        return super().record_accesses(account, batch)
 
 
 def full_store() -> FullStore:

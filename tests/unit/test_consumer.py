@@ -18,7 +18,7 @@ from told.ledger.consumer import (
 )
 from told.ledger.views import fold_all
 from told.model.entry import Asserted, Claim, Draft
-from told.model.query import ReviewReason, ReviewTask
+from told.model.query import AccessBatch, ReviewReason, ReviewTask
 from told.model.scope import Scope
 from told.ports import Batch, CursorStep
 
@@ -55,7 +55,7 @@ class Worker:
         if isinstance(error, Exception):
             raise error
         if step is not None:
-            yield from call(self.store.advance_cursor, ACCOUNT, NAME, step.after)
+            yield from call(self.store.update_consumer, ACCOUNT, NAME, cursor=step.after)
         return number
 
 
@@ -188,7 +188,8 @@ def test_a_leased_task_is_kept_until_its_attempts_are_used_up(
 ) -> None:
     claim = Draft(Asserted("t", Claim("Ann likes tea")), Scope(ACCOUNT, user_id="ann"))
     store.commit(Batch(ACCOUNT, [claim]), fold_all)
-    store.enqueue_tasks(ACCOUNT, [ReviewTask("t", ReviewReason.SCHEDULED_REVIEW)], 0)
+    tasks = [ReviewTask("t", ReviewReason.SCHEDULED_REVIEW)]
+    store.record_accesses(ACCOUNT, AccessBatch(tasks=tasks))
 
     def lease() -> Flow[JobBatch[ReviewTask] | None]:
         tasks = yield from call(store.claim_tasks, ACCOUNT, 1, 8, 100)

@@ -185,7 +185,7 @@ def test_a_denial_ends_what_it_denies(here: World) -> None:
     [second] = here.tell(denied("diet", "vegetarian", "User is no longer vegetarian"))
     assert (second.event, second.id, second.previous) == ("DELETE", first.id, "User is vegetarian")
     assert here.texts() == []
-    [*_, last] = here.store.thread_entries("default", first.id)
+    [*_, last] = here.store.scan_entries("default", thread=first.id)
     assert last.verb == Retracted(first.id, "negated")
 
 

@@ -152,12 +152,10 @@ def test_facts_that_were_read_before_are_as_the_file_has_them(
     for _ in range(25):
         change(chance.choice(pair), chance)
         with Memory(f"sqlite:///{path}", embedder=hashing_embedder()) as fresh:
-            as_is = dict(fresh.engine.store.facts_by_seq("default", range(1, 80)))
+            as_is = fresh.engine.store.find_versions("default", seqs=range(1, 80))
         for memory in pair:
-            assert dict(memory.engine.store.facts_by_seq("default", range(1, 80))) == as_is
-            assert list(memory.engine.store.facts_by_seq("default", range(79, 0, -1))) == sorted(
-                as_is
-            )
+            assert memory.engine.store.find_versions("default", seqs=range(1, 80)) == as_is
+            assert memory.engine.store.find_versions("default", seqs=range(79, 0, -1)) == as_is
 
 
 def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(
@@ -165,16 +163,17 @@ def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(
 ) -> None:
     store = pair[0].engine.store
     pair[0].add(["tea", "milk"], user_id="alice", infer=False)
-    known = store.facts_by_seq("default", [3, 4])
+    known = store.find_versions("default", seqs=[3, 4])
     pair[0].add("bread", user_id="alice", infer=False)
-    assert all(store.facts_by_seq("default", [seq])[seq] is fact for seq, fact in known.items())
+    assert all(store.find_versions("default", seqs=[fact.seq])[0] is fact for fact in known)
 
 
 def test_a_long_fact_is_read_each_time(pair: tuple[Memory, Memory]) -> None:
     store = pair[0].engine.store
     pair[0].add("tea", user_id="alice", infer=False, metadata={"notes": "word " * 1000})
-    assert store.facts_by_seq("default", [2]) == store.facts_by_seq("default", [2]) != {}
-    assert store.facts_by_seq("default", [2])[2] is not store.facts_by_seq("default", [2])[2]
+    [first], [second] = (store.find_versions("default", seqs=[2]) for _ in range(2))
+    assert first == second
+    assert first is not second
 
 
 @pytest.mark.parametrize("between", [(0, "alice"), (1, "alice"), (0, "bob"), (1, "bob"), None])

@@ -238,7 +238,7 @@ def _open_store_and_embedder(
 
 def _raise_if_corrupt(store: Store, error: Exception) -> Flow[None]:
     """Raise `StoreCorrupt` if a row holds a value of the wrong type."""
-    type_errors = yield from call(store.find_type_errors)
+    type_errors = yield from call(store.check_integrity, types_only=True)
     if type_errors:
         raise StoreCorrupt(
             f"The store's file is damaged: {type_errors[0]}.", hint="Run `told verify` for details."

@@ -151,8 +151,8 @@ def users(shell: Shell, type: TypeFilter = None) -> None:
 @command(app, rich_help_panel=PANEL)
 def export(shell: Shell, target: ExportTarget = Path("-"), yes: Yes = False) -> None:
     """Export the ledger as JSON Lines to a file or standard output."""
-    from told.ledger.files import replace_file
     from told.cli.views import build_count_view, pluralize
+    from told.ledger.files import replace_file
 
     if str(target) == "-":
         with shell.open_without_models() as memory:

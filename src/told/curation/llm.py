@@ -67,7 +67,8 @@ class NearestMemories:
                 query, tuple(dict.fromkeys(extract_query_terms(text))), vector, depth, model
             )
             seqs = _fuse_ranks((yield from call(self.store.index.search, index_query)))
-            facts = yield from call(self.store.facts_by_seq, inputs.scope.account, seqs)
+            versions = yield from call(self.store.find_versions, inputs.scope.account, seqs=seqs)
+            facts = {fact.seq: fact for fact in versions}
             scope_facts = (
                 facts[seq] for seq in seqs if seq in facts and facts[seq].scope == inputs.scope
             )

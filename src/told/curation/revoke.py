@@ -44,7 +44,7 @@ def revoke_source(ctx: WriteContext, account: str, source: str) -> Flow[Receipt]
             ):
                 is_direct = fact.evidence in closure.evidence  # derived facts have no earlier state
                 entries = (
-                    (yield from call(ctx.store.thread_entries, account, thread))
+                    (yield from call(ctx.store.scan_entries, account, thread=thread))
                     if is_direct
                     else ()
                 )

@@ -58,6 +58,7 @@ from told.model.filter import parse_filter
 from told.model.policy import Action
 from told.model.query import (
     LATEST,
+    AccessBatch,
     AsOf,
     Bundle,
     Certificate,
@@ -260,8 +261,8 @@ class Engine(EngineContext):
         thread, scope = parse_memory_id(memory_id), self.resolve_optional_scope(ids)
         changes = yield from ledger_history.load_history(self.store, self.account, thread, scope)
         seqs = [change.seq for change in changes]
-        versions = yield from call(self.store.facts_by_seq, self.account, seqs)
-        return [] if find_denials(versions.values(), self.read_context.guards) else changes
+        versions = yield from call(self.store.find_versions, self.account, seqs=seqs)
+        return [] if find_denials(versions, self.read_context.guards) else changes
 
     @requires_action(Action.READ_CONTENT)
     def timeline(
@@ -288,7 +289,8 @@ class Engine(EngineContext):
         """Return the bytes of a document or an image of a scope."""
         holders = yield from commit.map_blob_evidence(self.store, self.resolve_scope(ids))
         is_known = is_blob_hash(hash) and hash in holders
-        content = (yield from call(self.store.get_blob, self.account, hash)) if is_known else None
+        blobs = (yield from call(self.store.get_blobs, self.account, [hash])) if is_known else {}
+        content = blobs.get(hash)
         if content is None or not (
             yield from is_evidence_visible(self.read_context, self.account, holders[hash])
         ):
@@ -478,8 +480,7 @@ class Engine(EngineContext):
         """Return a memory's access records and access states."""
         fact = yield from self._require_fact(memory_id, ids)
         yield from self.flush_accesses()
-        records = yield from call(self.store.access_records, self.account, fact.id)
-        return records, (yield from call(self.store.access_states, self.account, [fact.id]))
+        return (yield from call(self.store.access_history, self.account, fact.id))
 
     @requires_action(Action.DERIVE_CLAIMS)
     def enqueue(
@@ -490,7 +491,8 @@ class Engine(EngineContext):
         fact = yield from self._require_fact(memory_id, ids)
         task = ReviewTask(fact.id, why, weight, self.store.mint.now())
         window = self.settings.maintenance.reconsolidate_window * SECOND_US
-        added = yield from call(self.store.enqueue_tasks, self.account, [task], window)
+        batch = AccessBatch(tasks=[task], window=window)
+        added = yield from call(self.store.record_accesses, self.account, batch)
         return memory_id, bool(added)
 
     @requires_action(Action.READ_CONTENT)

@@ -9,6 +9,7 @@ from typing import Any, Protocol, TypeVar, cast
 from told.engine.results import QueuedReview
 from told.errors import Denied, NotFoundError
 from told.flow import Flow, call
+from told.ledger.history import load_threads_from_evidence
 from told.model.fact import EvidenceRow, Fact
 from told.model.policy import DEFAULT_POLICIES, Action, PolicyDecision, decide_access
 from told.model.query import AsOf, ReviewTask
@@ -93,7 +94,9 @@ def require_visible_fact(
 
 def find_hidden_ids(ctx: ReadContext, scope: Scope) -> Flow[frozenset[str]]:
     """Return the ids of memories with a version that a guard denies."""
-    versions = (yield from call(ctx.store.all_versions, scope)) if ctx.guards else ()
+    versions = (
+        (yield from call(ctx.store.find_versions, scope.account, scope=scope)) if ctx.guards else ()
+    )
     denied = find_denials(versions, ctx.guards)
     return frozenset(fact.id for fact in versions if fact.seq in denied)
 
@@ -105,7 +108,7 @@ def is_evidence_visible(
     if not ctx.guards:
         return True
     evidence_ids = [row.id for row in evidence]
-    for thread in (yield from call(ctx.store.threads_from_evidence, account, evidence_ids)):
+    for thread in (yield from load_threads_from_evidence(ctx.store, account, evidence_ids)):
         fact = yield from call(ctx.store.get_fact, account, thread)
         if fact is not None and not find_denials([fact], ctx.guards):
             return True

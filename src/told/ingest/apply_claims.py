@@ -506,5 +506,5 @@ def forget_beliefs(
 
 def _load_thread_scope(store: Store, account: str, thread: str) -> Flow[Scope | None]:
     """Return the scope of a thread, current or not."""
-    entries = yield from call(store.thread_entries, account, thread)
+    entries = yield from call(store.scan_entries, account, thread=thread)
     return next((entry.draft.scope for entry in entries if entry.draft is not None), None)

@@ -91,7 +91,9 @@ def _embed_missing(
         [key for key, text in texts.items() if text not in lookup.hashes],
     )
     if unchecked:
-        cached = cached | (yield from call(store.embedded_hashes, unchecked))
+        # Vectors are shared by all accounts: any scope will do.
+        existing = yield from call(store.lookup_existing, Scope(), (), (), None, unchecked)
+        cached = cached | existing.vectors
     missing = {key: text for key, text in texts.items() if key not in cached} if cached else texts
     if not missing:
         return {}
@@ -135,7 +137,8 @@ def make_embedding_consumer(
         return JobBatch([Job(entries)], {name: entries[-1].seq}) if entries else None
 
     def embed_entries(entries: Sequence[Entry], _: CursorStep | None) -> Flow[int]:
-        texts = yield from call(store.passage_texts, account, [entry.seq for entry in entries])
+        seqs = [entry.seq for entry in entries]
+        texts = yield from call(store.pending_texts, None, account=account, seqs=seqs)
         vectors = yield from _embed_missing(store, embedder, texts, EMPTY_LOOKUP)
         if vectors:
             yield from call(store.put_vectors, vectors, embedder.model)
@@ -189,7 +192,7 @@ def reindex(store: Store, embedder: Embedder, attempts: int) -> Flow[int]:
     def decide() -> Flow[None]:
         nonlocal done
         done += yield from embed_pending(store, embedder, embedder.model)
-        yield from call(store.switch_model, embedder.model, embedder.dim)
+        yield from call(store.bind_model, embedder.model, embedder.dim, switch=True)
 
     yield from retry_on_conflict(attempts, decide)
     return done
@@ -260,9 +263,10 @@ def find_near_duplicate(
         _select_candidates(index_result, settings.ingestion.near_duplicate),
         key=lambda candidate: -(candidate.cosine or 0.0),
     )
-    facts = yield from call(
-        store.facts_by_seq, scope.account, [candidate.seq for candidate in candidates]
+    versions = yield from call(
+        store.find_versions, scope.account, seqs=[candidate.seq for candidate in candidates]
     )
+    facts = {fact.seq: fact for fact in versions}
     cosines = {candidate.seq: candidate.cosine for candidate in candidates}
     for seq in dict.fromkeys(candidate.seq for candidate in candidates):
         fact = facts.get(seq)

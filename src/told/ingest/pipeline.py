@@ -42,6 +42,7 @@ from told.ingest.queue import ExtractionJob, ExtractionOutcome
 from told.ingest.types import ExtractionInput, ExtractionResult, Extractor
 from told.ledger.commit import retry_on_conflict
 from told.ledger.consumer import Failure, catch_failure
+from told.ledger.history import load_threads_from_evidence
 from told.ledger.views import format_indexed_text
 from told.model.beliefs import safe_kind
 from told.model.entry import Asserted, Blob, Entry, Evidence
@@ -69,7 +70,7 @@ def replay_receipt(
     threads: dict[str, ReplayedThread] = {}
     for event, id_, role, actor in outcome["events"]:
         if id_ not in threads:
-            entries = yield from call(store.thread_entries, account, id_)
+            entries = yield from call(store.scan_entries, account, thread=id_)
             threads[id_] = ReplayedThread(
                 [entry for entry in entries if entry.seq <= record.seq], before
             )
@@ -368,7 +369,7 @@ def _find_retracted_evidence(store: Store, account: str, existing: ExistingState
     evidence_ids: set[str] = set()
     for evidence in existing.evidence.values():
         has_retracted = has_listed = False
-        for thread in (yield from call(store.threads_from_evidence, account, [evidence])):
+        for thread in (yield from load_threads_from_evidence(store, account, [evidence])):
             fact = yield from call(store.get_fact, account, thread)
             has_retracted, has_listed = (
                 has_retracted or fact is None,
@@ -576,7 +577,7 @@ def _extract_repeated(
 def _load_derived_facts(store: Store, account: str, evidence: Sequence[str]) -> Flow[list[Fact]]:
     """Return the facts of some evidence, or none if any of them changed."""
     facts: list[Fact] = []
-    for thread in (yield from call(store.threads_from_evidence, account, evidence)):
+    for thread in (yield from load_threads_from_evidence(store, account, evidence)):
         fact = yield from call(store.get_fact, account, thread)
         if fact is None or fact.evidence not in evidence:
             return []

@@ -25,6 +25,7 @@ from told.ingest.messages import (
 )
 from told.ledger import consumer
 from told.ledger.consumer import Consumer, Failure, Job, JobBatch, Mutex, drain
+from told.ledger.history import load_threads_from_evidence
 from told.model.entry import Asserted, Claim, Draft, Entry, Observed, Retracted
 from told.model.fact import UNLISTED_KINDS
 from told.model.query import Event
@@ -185,9 +186,9 @@ def _load_histories(store: Store, account: str, observed: Entry) -> Flow[list[Se
     """Return the history of every memory derived from an observation."""
     histories: list[Sequence[Entry]] = []
     for thread in (
-        yield from call(store.threads_from_evidence, account, [_get_observation(observed).id])
+        yield from load_threads_from_evidence(store, account, [_get_observation(observed).id])
     ):
-        histories += [(yield from call(store.thread_entries, account, thread))]
+        histories += [(yield from call(store.scan_entries, account, thread=thread))]
     return histories
 
 

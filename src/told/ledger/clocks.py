@@ -43,10 +43,10 @@ def read_clocks(
     `with_pace` adds the pace of recent turns.
     """
     now = min(as_of.seq, LATEST)
-    counts = yield from call(
-        store.tick_totals, scope, [*{min(position, now) for position in positions} | {now}]
+    seqs = [*{min(position, now) for position in positions} | {now}]
+    counts, recent = yield from call(
+        store.tick_totals, scope, seqs, PACE_WINDOW if with_pace else 0
     )
-    recent = (yield from call(store.list_ticks, scope, now, PACE_WINDOW)) if with_pace else ()
     return ClockReadings.from_counts(
         counts,
         as_of.at,
@@ -112,7 +112,9 @@ def load_versions(
     """Return all versions of the facts that have earlier versions, by thread."""
     threads = [fact.id for fact in facts if has_earlier_versions(fact)]
     by_thread: dict[str, list[Fact]] = {}
-    for version in (yield from call(store.thread_versions, account, threads)) if threads else ():
+    for version in (
+        (yield from call(store.find_versions, account, threads=threads)) if threads else ()
+    ):
         by_thread.setdefault(version.id, []).append(version)
     return by_thread
 
@@ -124,7 +126,7 @@ def has_earlier_versions(fact: Fact) -> bool:
 
 def count_turns(store: Store, scope: Scope) -> Flow[int]:
     """Return how many turns have passed in the partition of a scope."""
-    return (yield from call(store.tick_totals, scope, [LATEST]))[LATEST][0]
+    return (yield from call(store.tick_totals, scope, [LATEST])).totals[LATEST][0]
 
 
 def load_beliefs(
@@ -155,14 +157,14 @@ def load_archived_beliefs(
 ) -> Flow[list[ConceptBelief]]:
     """Return beliefs that were archived because they faded and not restored or deleted since."""
     names = frozenset(name for name in rules.ontology if concepts is None or name in concepts)
-    versions = yield from call(store.all_versions, scopes.lasting)
+    versions = yield from call(store.find_versions, scopes.lasting.account, scope=scopes.lasting)
     last_versions = {
         fact.id: fact for fact in versions if fact.kind in names and fact.scope in scopes.distinct
     }
     retracted = [fact for fact in last_versions.values() if fact.gone < NEVER]
     faded: list[Fact] = []
     for fact in retracted:
-        entries = yield from call(store.thread_entries, fact.scope.account, fact.id)
+        entries = yield from call(store.scan_entries, fact.scope.account, thread=fact.id)
         faded += [fact] if _last_retraction_reason(entries) == FADED else []
     return (yield from build_beliefs(store, scopes, rules, settings, faded))
 

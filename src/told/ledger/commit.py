@@ -48,7 +48,7 @@ def map_blob_evidence(store: Store, scope: Scope) -> Flow[Mapping[str, tuple[Evi
 
 def list_scope_blobs(store: Store, scope: Scope) -> Flow[Sequence[ScopedBlob]]:
     """Return every blob that the evidence of a scope references, in order of arrival."""
-    blobs_by_hash = {blob.hash: blob for blob in (yield from call(store.list_blobs, scope.account))}
+    blobs_by_hash = yield from call(store.get_blobs, scope.account)
     evidence_by_hash = yield from map_blob_evidence(store, scope)
     return [
         ScopedBlob(blobs_by_hash[blob_hash], evidence_rows)

@@ -349,13 +349,13 @@ def check_cursor(store: Store, account: str, step: CursorStep | None) -> Flow[No
 def skip_step(store: Store, account: str, step: CursorStep) -> Flow[None]:
     """Move the cursor past a job that commits nothing, unless another worker has moved it."""
     if (yield from call(store.get_cursor, account, step.consumer)) == step.before:
-        yield from call(store.advance_cursor, account, step.consumer, step.after)
+        yield from call(store.update_consumer, account, step.consumer, cursor=step.after)
 
 
 def _advance_to(store: Store, account: str, name: str, seq: int) -> Flow[None]:
     """Move a cursor forward, never back."""
     if (yield from call(store.get_cursor, account, name)) < seq:
-        yield from call(store.advance_cursor, account, name, seq)
+        yield from call(store.update_consumer, account, name, cursor=seq)
 
 
 # Faults

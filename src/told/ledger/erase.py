@@ -40,7 +40,7 @@ class ErasureClosure:
 
 def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[ErasureClosure]:
     """Collect a memory, its evidence, and everything derived from either."""
-    if not (yield from call(store.thread_entries, account, thread)):
+    if not (yield from call(store.scan_entries, account, thread=thread)):
         raise NotFoundError(f"There is no memory {thread!r} here.")
     closure = ErasureClosure({thread: None})
     texts: set[str] = set()
@@ -59,7 +59,7 @@ def collect_thread_closure(store: Store, account: str, thread: str) -> Flow[Eras
 
 def collect_scope_closure(store: Store, scope: Scope) -> Flow[ErasureClosure]:
     """Collect everything in a scope, and what was derived from it anywhere in the account."""
-    versions = yield from call(store.all_versions, scope)
+    versions = yield from call(store.find_versions, scope.account, scope=scope)
     evidence_rows = yield from call(store.evidence_rows, scope.account, scope=scope)
     return (
         yield from _collect_closure(
@@ -88,7 +88,7 @@ def _collect_closure(
 
 def _add_derived(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
     """Add what was derived from the closure's evidence and memories, transitively."""
-    facts = yield from call(store.facts_from_evidence, account, list(closure.evidence))
+    facts = yield from call(store.find_versions, account, evidence=list(closure.evidence))
     closure.threads.update({fact.id: None for fact in facts if fact.kind != NODE})
     fresh = [*closure.threads, *closure.evidence]
     while fresh:
@@ -101,7 +101,7 @@ def _add_derived(store: Store, account: str, closure: ErasureClosure) -> Flow[No
 
 def _add_orphaned_nodes(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
     """Add the entities of the evidence that are described or that no other link references."""
-    facts = yield from call(store.facts_from_evidence, account, list(closure.evidence))
+    facts = yield from call(store.find_versions, account, evidence=list(closure.evidence))
     nodes = {
         fact.id: None for fact in facts if fact.kind == NODE and fact.id not in closure.threads
     }
@@ -137,7 +137,7 @@ def _add_thread_evidence(
     """Add the evidence of threads to the closure; return every text the threads ever had."""
     texts: set[str] = set()
     for thread in threads:
-        for entry in (yield from call(store.thread_entries, account, thread)):
+        for entry in (yield from call(store.scan_entries, account, thread=thread)):
             match entry.verb:
                 case Asserted(claim=claim):
                     texts.add(claim.text)
@@ -157,7 +157,7 @@ def _find_copies(
     """Return the threads with one of these texts, such as a deleted duplicate."""
     copies: set[str] = set()
     for thread in threads:
-        entries = yield from call(store.thread_entries, account, thread)
+        entries = yield from call(store.scan_entries, account, thread=thread)
         if any(
             isinstance(entry.verb, Asserted) and entry.verb.claim.text in texts for entry in entries
         ):
@@ -168,7 +168,7 @@ def _find_copies(
 def _collect_positions(store: Store, account: str, closure: ErasureClosure) -> Flow[None]:
     """Add the position of every entry with content of the closure; drop unknown evidence ids."""
     for thread in closure.threads:
-        entries = yield from call(store.thread_entries, account, thread)
+        entries = yield from call(store.scan_entries, account, thread=thread)
         closure.seqs.update(entry.seq for entry in entries if entry.envelope is not None)
     evidence_rows = yield from call(store.evidence_rows, account, ids=list(closure.evidence))
     closure.evidence = {evidence_row.id: None for evidence_row in evidence_rows}
@@ -190,7 +190,7 @@ def _find_drawn_links(
     """Return the links between remaining nodes that derive from evidence of the closure."""
     seqs: set[int] = set()
     for scope in scopes:
-        versions = yield from call(store.all_versions, scope)
+        versions = yield from call(store.find_versions, scope.account, scope=scope)
         nodes = {fact.id: None for fact in versions if fact.kind == NODE}
         links = yield from call(store.find_links, account, list(nodes))
         seqs.update(link.seq for link in links if _is_drawn_from_evidence(link, closure))

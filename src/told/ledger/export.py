@@ -31,7 +31,7 @@ from told.model.entry import (
     verb_thread,
 )
 from told.model.scope import Scope
-from told.ports import Store
+from told.ports import Batch, Store
 from told.text.dates import Interval, from_us, to_us
 from told.text.tokens import format_value, validate_label, validate_text
 
@@ -56,8 +56,7 @@ def export_ledger(store: Store, account: str, write: Any) -> Flow[int]:
             write(format_entry_line(entry))
         last, blob_hashes = page[-1], blob_hashes.union(*map(_list_entry_blobs, page))
     for blob_hash in sorted(blob_hashes):
-        blob = yield from call(store.get_blob, account, blob_hash)
-        if blob is not None:
+        for blob in (yield from call(store.get_blobs, account, [blob_hash])).values():
             write(format_blob_line(blob))
     yield from _next_page(store, account, last)
     return 0 if last is None else last.seq
@@ -125,7 +124,7 @@ def import_ledger(
                 else blob_hashes
             )
             if record.hash in blob_hashes:
-                yield from call(store.put_blob, account, record.data, record.media_type)
+                yield from call(store.commit, Batch(account, (), blobs=(record,)), fold_all)
     if page:
         added += yield from call(store.import_entries, account, page, fold_all)
     return added, (yield from _build_gap_warnings(store, account, gaps))
@@ -157,9 +156,8 @@ def _build_gap_warnings(store: Store, account: str, gaps: ImportGaps) -> Flow[tu
         if gaps.missing_blobs
         else set()
     )
-    for blob_hash in sorted(missing):
-        if (yield from call(store.get_blob, account, blob_hash)) is not None:
-            missing.discard(blob_hash)
+    if missing:
+        missing -= (yield from call(store.get_blobs, account)).keys()
     warnings = []
     if gaps.missing_content:
         first = min(gaps.missing_content)

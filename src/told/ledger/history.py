@@ -50,6 +50,14 @@ class ThreadChange:
         }
 
 
+def load_threads_from_evidence(
+    store: Store, account: str, evidence: Sequence[str]
+) -> Flow[list[str]]:
+    """Return the threads with a version taken from any of this evidence, in ledger order."""
+    versions = yield from call(store.find_versions, account, evidence=evidence)
+    return list(dict.fromkeys(fact.id for fact in versions if fact.evidence in evidence))
+
+
 def load_history(
     store: Store, account: str, thread: str, scope: Scope | None = None
 ) -> Flow[Sequence[ThreadChange]]:
@@ -57,7 +65,7 @@ def load_history(
 
     A thread that another scope wrote to has no history here.
     """
-    entries = yield from call(store.thread_entries, account, thread)
+    entries = yield from call(store.scan_entries, account, thread=thread)
     if scope is not None and not all(_is_visible(scope, entry) for entry in entries):
         return []
     changes: list[ThreadChange] = []
@@ -99,7 +107,7 @@ def load_timeline(store: Store, scope: Scope) -> Flow[Sequence[ThreadChange]]:
     """Return every change of a scope's listed facts in ledger order."""
     versions = [
         fact
-        for fact in (yield from call(store.all_versions, scope))
+        for fact in (yield from call(store.find_versions, scope.account, scope=scope))
         if fact.kind not in UNLISTED_KINDS
     ]
     instants = yield from _load_instants(

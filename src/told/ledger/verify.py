@@ -173,7 +173,7 @@ def _find_missing_tombstone(
         digests = {
             replay.missing_digests[seq]: seq for seq in erased[start : start + VIEW_PAGE_SIZE]
         }
-        tombstoned = yield from call(store.tombstoned_digests, account, list(digests))
+        tombstoned = yield from call(store.tombstoned_digests, list(digests))
         if missing := digests.keys() - tombstoned:
             first = min(map(digests.__getitem__, missing))
             remedy = f"run {format_rebuild_command([account])}"
@@ -276,7 +276,7 @@ def _list_tombstoned(store: Store, account: str) -> Flow[frozenset[bytes]]:
     while page := (yield from call(store.scan_entries, account, seq, LEDGER_PAGE_SIZE)):
         digests += [entry.digest for entry in page if entry.envelope is None]
         seq = page[-1].seq
-    return (yield from call(store.tombstoned_digests, account, digests))
+    return (yield from call(store.tombstoned_digests, digests))
 
 
 def find_entry_flaw(account: str, entry: Entry, prev: bytes, seq: int) -> str:

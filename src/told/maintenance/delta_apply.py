@@ -51,7 +51,7 @@ from told.model.beliefs import (
 )
 from told.model.entry import Asserted, Claim, Draft, Linked, Retracted
 from told.model.fact import NEVER, UNLISTED_KINDS, Fact, Link
-from told.model.query import Event, Receipt, ReviewReason, ReviewTask
+from told.model.query import AccessBatch, Event, Receipt, ReviewReason, ReviewTask
 from told.model.scope import Scope
 from told.ports import NoFact, ThreadAt
 from told.text.dates import ALWAYS, Interval, format_iso
@@ -155,7 +155,8 @@ def apply_operations(
     )
     if tasks:
         window = ctx.settings.maintenance.reconsolidate_window * SECOND_US
-        queued = yield from catch_failure(call(ctx.store.enqueue_tasks, account, tasks, window))
+        batch = AccessBatch(tasks=tasks, window=window)
+        queued = yield from catch_failure(call(ctx.store.record_accesses, account, batch))
         if isinstance(queued, Failure):
             receipt = replace(
                 receipt, warnings=(*receipt.warnings, f"A review could not be queued: {queued}")
@@ -205,15 +206,8 @@ def _load_state(
 
 def _load_earlier_versions(ctx: WriteContext, account: str, fact: Fact) -> Flow[list[Fact]]:
     """Return the earlier versions of a memory that were not retracted, in order."""
-    entries = yield from call(ctx.store.thread_entries, account, fact.id)
-    versions_by_seq = yield from call(
-        ctx.store.facts_by_seq, account, [entry.seq for entry in entries]
-    )
-    return [
-        version
-        for seq, version in sorted(versions_by_seq.items())
-        if seq < fact.seq and version.gone == NEVER
-    ]
+    versions = yield from call(ctx.store.find_versions, account, threads=[fact.id])
+    return [version for version in versions if version.seq < fact.seq and version.gone == NEVER]
 
 
 def find_objection(operation: Operation, facts: Mapping[str, Fact], author: DeltaAuthor) -> str:

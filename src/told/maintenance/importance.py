@@ -343,7 +343,7 @@ def _load_turn_facts(
     Turns that were gated out, erased or fully retracted have none.
     """
     versions = yield from call(
-        store.facts_from_evidence, account, [turn.evidence for turn in turns]
+        store.find_versions, account, evidence=[turn.evidence for turn in turns]
     )
     retracted = select_retracted_threads(versions)
     thread_by_evidence: dict[str, str] = {}
@@ -386,7 +386,9 @@ def _plan_scores(
         restore_draft = (
             None
             if current
-            else build_restore_draft((yield from call(ctx.store.thread_entries, account, fact.id)))
+            else build_restore_draft(
+                (yield from call(ctx.store.scan_entries, account, thread=fact.id))
+            )
         )
         if current is None and restore_draft is None:
             continue

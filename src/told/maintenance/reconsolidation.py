@@ -37,7 +37,7 @@ from told.maintenance.reflection import (
 )
 from told.model.beliefs import CONTRADICTS, Trust
 from told.model.fact import NEVER, Fact, Link
-from told.model.query import ReviewReason, ReviewTask
+from told.model.query import AccessBatch, ReviewReason, ReviewTask
 from told.ports import LLM, CursorStep, Store, Usage
 
 CONSUMER: Final = "reconsolidation"
@@ -188,7 +188,10 @@ def _apply_proposals(
         )
     inputs_after = yield from load_reflection_input(ctx.store, fact, now, ctx.settings.zone or None)
     yield from call(
-        ctx.store.write_notes, account, CONSUMER, {fact.id: _compute_digest(inputs_after, llm)}
+        ctx.store.update_consumer,
+        account,
+        CONSUMER,
+        notes={fact.id: _compute_digest(inputs_after, llm)},
     )
     return result
 
@@ -224,7 +227,7 @@ def _requeue_review(ctx: WriteContext, account: str, fact: Fact, now: int) -> Fl
             open_reasons = [NEEDS_CONTRADICTION_REVIEW]
     if open_reasons:
         task = ReviewTask(fact.id, ReviewReason.SCHEDULED_REVIEW, 0.0, now + REVIEW_INTERVAL_US)
-        yield from call(ctx.store.enqueue_tasks, account, [task], 0)
+        yield from call(ctx.store.record_accesses, account, AccessBatch(tasks=[task]))
 
 
 def collect_review_reasons(links: Sequence[Link]) -> Mapping[str, tuple[str, ...]]:

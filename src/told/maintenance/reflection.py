@@ -125,7 +125,7 @@ def _load_claims(store: Store, turn: Fact, now: int) -> Flow[list[Fact]]:
     """Return the current claims extracted from a turn in its scope."""
     if turn.evidence is None:
         return []
-    versions = yield from call(store.facts_from_evidence, turn.scope.account, [turn.evidence])
+    versions = yield from call(store.find_versions, turn.scope.account, evidence=[turn.evidence])
     return [
         candidate
         for candidate in versions
@@ -158,11 +158,11 @@ def _load_same_text(store: Store, seed: Fact, now: int) -> Flow[Sequence[Fact]]:
         IndexQuery(FactQuery(seed.scope, AsOf(LATEST, now)), terms, depth=SEARCH_DEPTH),
     )
     nearby = yield from call(
-        store.facts_by_seq, seed.scope.account, [seq for seq, _ in index_result.by_terms]
+        store.find_versions, seed.scope.account, seqs=[seq for seq, _ in index_result.by_terms]
     )
     return [
         candidate
-        for candidate in nearby.values()
+        for candidate in nearby
         if candidate.scope == seed.scope and is_same_text(candidate.text, seed.text)
     ]
 

@@ -139,8 +139,8 @@ def retry_faults(
         return None
 
     def load_job(seq: int) -> Flow[Job[Fact] | None]:
-        turns = yield from call(ctx.store.facts_by_seq, account, [seq])
-        return Job(turns[seq], seqs=(seq,)) if seq in turns else None
+        turns = yield from call(ctx.store.find_versions, account, seqs=[seq])
+        return Job(turns[0], seqs=(seq,)) if turns else None
 
     summariser = _make_summary_consumer(ctx, load_nothing)
     return (yield from consumer.retry_faults(ctx.store, account, summariser, fault_ids, load_job))
@@ -414,7 +414,7 @@ def _load_exchanges(
     """Load exchanges from their links, without turns that are no longer current."""
     members: dict[str, list[Fact]] = {}
     for id_ in ids:
-        for entry in (yield from call(ctx.store.thread_entries, account, id_)):
+        for entry in (yield from call(ctx.store.scan_entries, account, thread=id_)):
             fact = (
                 (yield from call(ctx.store.get_fact, account, entry.verb.src))
                 if _is_exchange_link(entry.verb)

@@ -30,7 +30,7 @@ def find_retracted_turns(store: Store, account: str, turns: Iterable[Fact]) -> F
     evidence = {turn.evidence for turn in turns if turn.kind == TURN and turn.evidence is not None}
     return (
         select_retracted_threads(
-            (yield from call(store.facts_from_evidence, account, sorted(evidence)))
+            (yield from call(store.find_versions, account, evidence=sorted(evidence)))
         )
         if evidence
         else frozenset()
@@ -56,7 +56,7 @@ def load_importance(store: Store, account: str, turns: Sequence[Fact]) -> Flow[M
         turn for turn in turns if stated_importance(turn.meta) is None and turn.id not in judgements
     ]
     evidence = [turn.evidence for turn in unjudged if turn.evidence is not None]
-    facts = yield from call(store.facts_from_evidence, account, evidence)
+    facts = yield from call(store.find_versions, account, evidence=evidence)
     evidence_with_claims = {fact.evidence for fact in facts if fact.predicate is not None}
     return {
         turn.id: resolve_importance(
@@ -186,7 +186,7 @@ def restore_turns(ctx: WriteContext, scope: Scope, threads: Sequence[str]) -> Fl
         plan = WritePlan([], [], [])
         for thread in threads:
             draft = build_restore_draft(
-                (yield from call(ctx.store.thread_entries, scope.account, thread))
+                (yield from call(ctx.store.scan_entries, scope.account, thread=thread))
             )
             if draft is not None:
                 plan.drafts.append(draft)

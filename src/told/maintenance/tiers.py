@@ -200,7 +200,8 @@ def load_tier_state(ctx: WriteContext, scope: Scope, hot: Sequence[int]) -> Flow
     tail = [turn.fact for turn in sorted(stored_turns, key=lambda turn: turn.said_seq)[-size:]]
     importance_by_id = yield from load_importance(store, account, tail)
     newest_exchanges = (yield from summaries.load_newest(ctx, scopes, 1)) if exchanges else []
-    versions = yield from call(store.facts_by_seq, account, list(hot))
+    hot_versions = yield from call(store.find_versions, account, seqs=list(hot))
+    versions = {fact.seq: fact for fact in hot_versions}
     hot_facts = [versions[seq] for seq in hot if seq in versions and versions[seq].until == NEVER]
     retracted = yield from find_retracted_turns(store, account, [*tail, *hot_facts])
     return TierState(

@@ -41,7 +41,7 @@ from told.maintenance.topic_assignment import (
 )
 from told.model.entry import Asserted, Claim, Draft, Entry, Linked, Retracted
 from told.model.fact import TOPIC, TURN, Fact, Link
-from told.model.query import LATEST, AccessCount, AsOf, FactQuery
+from told.model.query import LATEST, AccessBatch, AccessCount, AsOf, FactQuery
 from told.model.scope import Scope
 from told.model.topics import (
     ABSTRACTED_FROM,
@@ -107,7 +107,8 @@ def _find_changed_threads(
     evidence: dict[str, None] = {}
     for thread in dict.fromkeys(verb.thread for verb in verbs if isinstance(verb, Retracted)):
         history = (
-            entry.verb for entry in (yield from call(ctx.store.thread_entries, account, thread))
+            entry.verb
+            for entry in (yield from call(ctx.store.scan_entries, account, thread=thread))
         )
         evidence |= {
             v.claim.evidence: None for v in history if isinstance(v, Asserted) and v.claim.evidence
@@ -115,7 +116,7 @@ def _find_changed_threads(
     evidence_ids = list(evidence)
     for start in range(0, len(evidence_ids), PAGE_SIZE):
         versions = yield from call(
-            ctx.store.facts_from_evidence, account, evidence_ids[start : start + PAGE_SIZE]
+            ctx.store.find_versions, account, evidence=evidence_ids[start : start + PAGE_SIZE]
         )
         threads |= {fact.id: None for fact in versions if fact.kind == TURN}
     return list(threads)
@@ -375,7 +376,7 @@ def _delete_notes(
     for scope, damage in damage_by_scope.items():
         notes |= dict.fromkeys((*damage.topics, *damage.exchange_keys, epoch_key(scope)))
     if notes:
-        yield from call(ctx.store.write_notes, account, CONSUMER, notes)
+        yield from call(ctx.store.update_consumer, account, CONSUMER, notes=notes)
 
 
 def repair_after_erasure(
@@ -409,7 +410,9 @@ def invalidate_after_import(ctx: TopicContext, account: str, after: int) -> Flow
     while page := (yield from call(ctx.store.scan_entries, account, after, PAGE_SIZE * 4)):
         if any(entry.sort == "erased" for entry in page):
             notes = yield from call(ctx.store.read_notes, account, CONSUMER)
-            yield from call(ctx.store.write_notes, account, CONSUMER, dict.fromkeys(notes))
+            yield from call(
+                ctx.store.update_consumer, account, CONSUMER, notes=dict.fromkeys(notes)
+            )
             return
         after = page[-1].seq
 
@@ -427,7 +430,7 @@ def rebuild_topics(ctx: TopicContext, account: str) -> Flow[int]:
     }
     stale |= dict.fromkeys(map(epoch_key, scopes))
     if stale:
-        yield from call(ctx.store.write_notes, account, CONSUMER, stale)
+        yield from call(ctx.store.update_consumer, account, CONSUMER, notes=stale)
     for scope in scopes:
         yield from change_topics(ctx, scope, partial(_assign_orphans, ()))
     return len(topics)
@@ -513,7 +516,7 @@ def _merge_cooccurrence(ctx: TopicContext, account: str, merged_into: dict[str, 
         if a != b:
             pairs[a, b] = pairs[a, b] + count if (a, b) in pairs else count
     if pairs:
-        yield from call(ctx.store.record_cooccurrence, account, pairs)
+        yield from call(ctx.store.record_accesses, account, AccessBatch(cooccurrences=pairs))
 
 
 # Supertopics

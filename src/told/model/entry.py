@@ -7,10 +7,10 @@ so an entry whose content was erased still verifies.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from functools import lru_cache
-from typing import Any, Final, Protocol, TypeAlias, assert_never
+from typing import Any, Final, TypeAlias, assert_never
 
 from told.errors import StoreCorrupt, StoreVersion
 from told.ids import (
@@ -59,22 +59,6 @@ def list_blob_hashes(meta: Mapping[str, Any]) -> tuple[str, ...]:
         if isinstance(values, list | tuple)
         else ()
     )
-
-
-class BlobStore(Protocol):
-    """Blob storage: each blob once per account, deleted with the last evidence that names it."""
-
-    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
-        """Store bytes, with or without evidence, and return their hash."""
-
-    def get_blob(self, account: str, hash: str) -> Blob | None:
-        """Return a blob with its bytes."""
-
-    def list_blobs(self, account: str) -> Sequence[Blob]:
-        """List the blobs of an account without their bytes, by hash."""
-
-    def drop_blob(self, account: str, hash: str) -> bool:
-        """Delete a blob even if evidence names it; return True if it existed."""
 
 
 VERSION = 1

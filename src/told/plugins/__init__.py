@@ -342,8 +342,8 @@ def open_store(settings: Settings, mint: IdGenerator | None = None) -> Store:
 
 def _rebuild_stale_views(store: Store) -> None:
     """Rebuild views that are newer than a ledger."""
-    for account in store.list_accounts():
-        if views := store.stale_views(account):
+    for account, views in store.list_accounts().items():
+        if views:
             store.rebuild(account, views, build_fold(views))
 
 

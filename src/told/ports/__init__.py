@@ -1,12 +1,39 @@
-"""The ports: everything told asks of the outside world, cut by operation.
+"""The ports: protocols for everything told needs from the outside world.
 
-A backend implements `Store` (with its own `Index`), an `Embedder`, an `LLM`, and so on. Every storage call names its
-account; every read names its scope. Methods may be plain or `async def`.
+Storage is split by operation: `Ledger`, `Facts`, `Index`, `Vectors`, `AccessLog`, `Queue`, `Blobs`
+and `Maintenance`; a `Store` is all of them in one object. Every call names its account or its
+scope. Methods may be plain or `async def`.
 
-A third party ships a backend by an entry point in `told.stores`, `told.embedders`, … and proves it with the contract
-suites in `told.testing`.
+A third party registers a backend as an entry point in `told.stores`, `told.embedders`, … and
+checks it with the contract tests in `told.testing`.
 """
 
+from told.ports.access_log import AccessHistory, AccessLog
+from told.ports.blobs import Blobs
+from told.ports.facts import ExistingState, Facts, ScopeTally, StoredTurn, TickTotals
+from told.ports.index import Index, Vectors
+from told.ports.ledger import (
+    VIEWS,
+    Batch,
+    CloseThread,
+    CursorStep,
+    EndVersion,
+    EntryIntact,
+    Fold,
+    Guard,
+    Head,
+    IdempotencyRecord,
+    KindNotGrown,
+    Ledger,
+    NoEvidence,
+    NoFact,
+    RowOp,
+    ThreadAt,
+    ThreadUntouched,
+    UnchangedSlot,
+    View,
+    ViewRow,
+)
 from told.ports.models import (
     DEFAULT_SPREAD,
     LLM,
@@ -26,79 +53,59 @@ from told.ports.models import (
     get_usage,
     validate_vectors,
 )
-from told.ports.store import (
-    VIEWS,
-    Batch,
-    CloseThread,
-    CursorStep,
-    EndVersion,
-    EntryIntact,
-    ExistingState,
-    Fault,
-    Fold,
-    Guard,
-    Head,
-    IdempotencyRecord,
-    Index,
-    KindNotGrown,
-    NoEvidence,
-    NoFact,
-    Overlay,
-    RowOp,
-    ScopeTally,
-    Store,
-    StoredTurn,
-    ThreadAt,
-    ThreadUntouched,
-    TurnStore,
-    UnchangedSlot,
-    View,
-    ViewRow,
-)
+from told.ports.queue import Fault, Queue
+from told.ports.store import Maintenance, Store
 
 __all__ = [
+    "AccessHistory",
+    "AccessLog",
     "Batch",
+    "Blobs",
+    "ChatLine",
     "CloseThread",
+    "CursorStep",
+    "DEFAULT_SPREAD",
     "Embedder",
     "EndVersion",
+    "EntryIntact",
+    "ExistingState",
+    "Facts",
     "Fault",
     "Fold",
     "Guard",
     "Head",
+    "IdempotencyRecord",
     "ImageReader",
     "Index",
-    "EntryIntact",
-    "ExistingState",
+    "KindNotGrown",
     "LLM",
-    "ChatLine",
+    "Ledger",
+    "Maintenance",
     "NoEvidence",
     "NoFact",
-    "KindNotGrown",
-    "UnchangedSlot",
-    "Overlay",
     "Purpose",
+    "Queue",
     "Reply",
     "Reranker",
-    "ViewRow",
     "RowOp",
-    "DEFAULT_SPREAD",
-    "CursorStep",
-    "ThreadUntouched",
-    "Store",
     "ScopeTally",
+    "Store",
+    "StoredTurn",
     "ThreadAt",
-    "IdempotencyRecord",
+    "ThreadUntouched",
+    "TickTotals",
     "Tool",
     "ToolCall",
     "ToolLLM",
     "ToolReply",
-    "StoredTurn",
-    "TurnStore",
+    "UnchangedSlot",
     "Usage",
-    "Vault",
     "VIEWS",
+    "Vault",
     "Vector",
+    "Vectors",
     "View",
-    "validate_vectors",
+    "ViewRow",
     "get_usage",
+    "validate_vectors",
 ]

@@ -1,4 +1,4 @@
-"""The ports to models: what embeds, what answers, what reads an image, what judges an order."""
+"""The model ports: embedders, language models, image readers, rerankers and vaults."""
 
 from __future__ import annotations
 
@@ -14,22 +14,23 @@ from told.errors import EmbeddingError
 Vector: TypeAlias = Sequence[float]
 Purpose: TypeAlias = Literal["query", "passage"]
 EXPONENT_BYTE = 3 if byteorder == "little" else 0
-"""Which of the four bytes of a float has its sign and the most of its exponent."""
+"""The index of the byte with the sign and most of the exponent of a 4-byte float."""
 
 DEFAULT_SPREAD = 0.08
-"""How much cosines with unrelated texts vary under an embedder that does not say."""
+"""The standard deviation of unrelated cosines for embedders without `spread`."""
 
 
 @runtime_checkable
 class Embedder(Protocol):
-    """Turns texts into unit vectors; `local` ones are asked before the commit, remote ones after it.
+    """A model that turns texts into unit vectors.
 
-    It may say by two numbers called `usual` and `spread` what its cosine of unrelated texts is and how much it varies.
+    Local embedders run before the commit, remote ones after it. The optional attributes `usual`
+    and `spread` are the mean and the deviation of the cosine of unrelated texts.
     """
 
     @property
     def model(self) -> str:
-        """The model's name; `plugin:name` for one that can be opened by name."""
+        """The model's name, `plugin:name` if it can be opened by name."""
 
     @property
     def dim(self) -> int:
@@ -37,17 +38,17 @@ class Embedder(Protocol):
 
     @property
     def local(self) -> bool:
-        """Whether it answers on this machine, quickly and without a network."""
+        """True if it runs on this machine without a network."""
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """One unit vector for each text, in order."""
+        """Return one unit vector for each text, in order."""
 
 
 @runtime_checkable
 class LLM(Protocol):
     """A language model.
 
-    One that says `local = False` works over a network: what it is asked while writing is asked later, by a consumer.
+    A model with `local = False` works over a network; writes ask it later, in a consumer.
     """
 
     @property
@@ -55,12 +56,12 @@ class LLM(Protocol):
         """The model's name."""
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
-        """The model's reply."""
+        """Return the model's reply."""
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What models were asked and what it cost; sums with `+`."""
+    """The number of model calls, their tokens and cost; add two with `+`."""
 
     calls: int = 0
     prompt_tokens: int = 0
@@ -76,7 +77,7 @@ class Usage:
         )
 
     def as_dict(self) -> dict[str, float]:
-        """The figures by name."""
+        """Return the figures by name."""
         return {
             name: getattr(self, name)
             for name in ("calls", "prompt_tokens", "completion_tokens", "cost")
@@ -84,27 +85,27 @@ class Usage:
 
 
 class Reply(str):
-    """A model's answer that knows what it cost; any plain string will do where a model cannot say."""
+    """A reply with its usage; a model that knows no usage may return a plain string."""
 
     __slots__ = ("usage",)
     usage: Usage
 
     def __new__(cls, text: str, usage: Usage) -> Self:
-        """The text, with its cost beside it."""
+        """Create a reply from a text and its usage."""
         reply = super().__new__(cls, text)
         reply.usage = usage
         return reply
 
 
 def get_usage(reply: object) -> Usage:
-    """What an answer cost, as far as it says; one call at least."""
+    """Return the usage of a reply, one call if it has none."""
     usage = getattr(reply, "usage", None)
     return usage if isinstance(usage, Usage) else Usage(calls=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """Something a model may do; `parameters` is the JSON schema of its arguments."""
+    """A tool a model may call; `parameters` is the JSON schema of its arguments."""
 
     name: str
     description: str
@@ -113,7 +114,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A model's wish to use a tool."""
+    """A model's call of a tool."""
 
     id: str
     name: str
@@ -122,7 +123,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class ChatLine:
-    """One line of a conversation with a model: `user`, `assistant` (with its calls) or `tool` (answering a call)."""
+    """A message of a conversation with a model; a `tool` message answers the call `call_id`."""
 
     role: Literal["user", "assistant", "tool"]
     text: str
@@ -132,7 +133,7 @@ class ChatLine:
 
 @dataclass(frozen=True, slots=True)
 class ToolReply:
-    """What a model said and which tools it wants to use."""
+    """A model's message and its tool calls."""
 
     text: str = ""
     calls: tuple[ToolCall, ...] = ()
@@ -144,49 +145,49 @@ class ToolLLM(LLM, Protocol):
     """A language model that can use tools."""
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
-        """The model's next line in a conversation."""
+        """Return the model's next message in a conversation."""
 
 
 @runtime_checkable
 class ImageReader(Protocol):
-    """Reads what an image says: by optical character recognition, or by a model that sees."""
+    """A reader of images, by optical character recognition or a vision model."""
 
     @property
     def model(self) -> str:
         """The reader's name."""
 
     def read(self, image: bytes, media_type: str) -> str:
-        """The words of an image, or its description; empty when it has none."""
+        """Return the text or description of an image, empty if there is none."""
 
 
 @runtime_checkable
 class Vault(Protocol):
-    """Keeps secrets so that only who has its key can read them."""
+    """A vault that encrypts secrets with its key."""
 
     def mark(self, secret: str) -> str:
-        """A short name of a secret, the same every time, that says nothing about it without the key."""
+        """Return a short keyed hash of a secret."""
 
     def seal(self, secret: str) -> str:
-        """The secret as only this vault can read it."""
+        """Encrypt a secret."""
 
     def open(self, sealed: str) -> str:
-        """A secret that was sealed, or `Denied`."""
+        """Decrypt a sealed secret, or raise `Denied`."""
 
 
 @runtime_checkable
 class Reranker(Protocol):
-    """Judges how well texts answer a query, more slowly and better than the index does."""
+    """A model that scores how well texts answer a query."""
 
     @property
     def model(self) -> str:
         """The model's name."""
 
     def score(self, query: str, texts: Sequence[str]) -> Sequence[float]:
-        """A number for each text, in order; the higher, the better it answers."""
+        """Return a score for each text, in order; higher is better."""
 
 
 def validate_vectors(embedder: Embedder, vectors: Any, count: int) -> Sequence[Vector]:
-    """An embedder's answer, if it is as many vectors of finite numbers as were asked for, each of its dimension."""
+    """Return an embedder's vectors, or raise `EmbeddingError` unless count and shape are right."""
     try:
         if len(vectors) == count and all(
             len(vec) == embedder.dim and _is_finite(vec) for vec in vectors
@@ -200,7 +201,7 @@ def validate_vectors(embedder: Embedder, vectors: Any, count: int) -> Sequence[V
 
 
 def _is_finite(vector: Any) -> bool:
-    """Whether a vector holds numbers only: a float that is none has the exponent of the very largest."""
+    """Tell whether all numbers of a vector are finite; infinities and NaN share an exponent."""
     if isinstance(vector, array) and vector.typecode == "f":
         exponents = vector.tobytes()[EXPONENT_BYTE::4]
         if 0x7F not in exponents and 0xFF not in exponents:

@@ -210,7 +210,9 @@ def _drop_retracted_topics(
         )
     }
     for topic in [topic for topic in links_by_topic if topic not in visible_ids]:
-        entries = yield from call(ctx.store.thread_entries, index_query.query.scope.account, topic)
+        entries = yield from call(
+            ctx.store.scan_entries, index_query.query.scope.account, thread=topic
+        )
         if any(entry.sort != "linked" for entry in entries):
             del links_by_topic[topic]
 

@@ -123,9 +123,9 @@ def _find_obsolete_links(
     """Return relations whose source claims all ended."""
     sources = {link.seq: str(link.meta.get(EVIDENCE_KEY, "")) for link in links}
     claims = yield from call(
-        store.facts_from_evidence,
+        store.find_versions,
         scope.account,
-        sorted({source for source in sources.values() if source}),
+        evidence=sorted({source for source in sources.values() if source}),
     )
     drawn_keys = {(fact.evidence, _relation_key(fact)) for fact in claims}
     pairs = sorted(
@@ -288,7 +288,9 @@ def _load_quotes(ctx: ReadContext, account: str, facts: Sequence[Fact]) -> Flow[
     if evidence_ids and ctx.guards:
         turns = [
             fact
-            for fact in (yield from call(store.facts_from_evidence, account, sorted(evidence_ids)))
+            for fact in (
+                yield from call(store.find_versions, account, evidence=sorted(evidence_ids))
+            )
             if fact.kind == TURN
         ]
         denied = find_denials(turns, ctx.guards)

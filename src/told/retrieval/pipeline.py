@@ -465,7 +465,7 @@ def _explain_missing(ctx: ReadContext, fact_query: FactQuery, thread: str) -> Fl
     """Explain why a thread has no fact at this point, or raise NotFoundError."""
     account = fact_query.scope.account
     current = yield from call(ctx.store.get_fact, account, thread)
-    entries = yield from call(ctx.store.thread_entries, account, thread)
+    entries = yield from call(ctx.store.scan_entries, account, thread=thread)
     is_visible = current is None or fact_query.scope.covers(current.scope)
     if not entries or not is_visible:
         raise NotFoundError(

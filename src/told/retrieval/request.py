@@ -143,8 +143,8 @@ def resolve_as_of(
         entries = yield from call(store.scan_entries, account, seq - 1, 1)
         return AsOf(seq, entries[0].at if entries else now, valid_instant)
     at = _parse_instant(as_of, now, settings)
-    seq = yield from call(store.position_at, account, at)
-    return AsOf(seq, at, valid_instant)
+    head = yield from call(store.get_head, account, at)
+    return AsOf(head.seq, at, valid_instant)
 
 
 def _parse_position(text: str) -> int:

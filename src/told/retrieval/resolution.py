@@ -48,7 +48,7 @@ def load_related(ctx: ReadContext, state: SearchState, reach: int) -> Flow[None]
         yield from _load_conflicts(ctx, state)
     while missing := _list_missing_evidence(state):
         versions = yield from call(
-            ctx.store.facts_from_evidence, state.request.fact_query.scope.account, missing
+            ctx.store.find_versions, state.request.fact_query.scope.account, evidence=missing
         )
         _add_evidence_groups(ctx, state, missing, versions)
 

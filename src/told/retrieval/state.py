@@ -306,10 +306,11 @@ def fetch_facts(ctx: ReadContext, state: SearchState, seqs: Iterable[int]) -> Fl
     """Fetch the missing facts at these seqs and keep those that pass every guard."""
     facts, denied = state.facts, state.denied
     if missing := [seq for seq in dict.fromkeys(seqs) if seq not in facts and seq not in denied]:
-        fetched = yield from call(
-            ctx.store.facts_by_seq, state.request.fact_query.scope.account, missing
+        versions = yield from call(
+            ctx.store.find_versions, state.request.fact_query.scope.account, seqs=missing
         )
-        newly_denied = find_denials(fetched.values(), ctx.guards)
+        fetched = {fact.seq: fact for fact in versions}
+        newly_denied = find_denials(versions, ctx.guards)
         denied |= newly_denied
         facts |= (
             {seq: fact for seq, fact in fetched.items() if seq not in newly_denied}

@@ -83,7 +83,7 @@ def load_current_turns(
     retracted: set[str] = set()
     for start in range(0, len(evidence_ids), PAGE_SIZE):
         versions = yield from call(
-            store.facts_from_evidence, scope.account, evidence_ids[start : start + PAGE_SIZE]
+            store.find_versions, scope.account, evidence=evidence_ids[start : start + PAGE_SIZE]
         )
         retracted |= {
             group.turn.id

@@ -1,6 +1,6 @@
-"""Tools for testing with told: fakes that replay, and the contract a store of your own must keep.
+"""Tools for tests: repeatable fakes and the contract tests for stores.
 
-`StoreContract` needs pytest; everything else here needs nothing, and is loaded without it.
+Only `StoreContract` needs pytest.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Load the contract only when it is asked for: pytest is no dependency of told."""
+    """Import the contract on demand, because told does not depend on pytest."""
     if name == "StoreContract":
         from told.testing.contract import StoreContract
 

@@ -1,4 +1,4 @@
-"""Fakes that behave the same on every run: a clock, a source of randomness, embedders and a language model."""
+"""Deterministic fakes: a clock, an id generator, embedders and language models."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from told.runtime import reset_on_fork
 from told.text.tokens import extract_terms, make_snippet
 
 DEFAULT_START = 1_767_600_000_000_000
-"""2026-01-05T08:00:00 in microseconds since 1970: where a manual clock starts unless told otherwise."""
+"""The default start of a manual clock: 2026-01-05T08:00:00 in microseconds since 1970."""
 
 
 class ManualClock:
-    """A clock that stands still until it is moved; set `now` to any microsecond, earlier ones too."""
+    """A clock that moves only when told to; `now` may be set to any microsecond."""
 
     def __init__(self, now: int = DEFAULT_START) -> None:
         self.now = now
@@ -46,13 +46,13 @@ class ManualClock:
         return self.now
 
     def tick(self, microseconds: int = 1_000_000) -> int:
-        """Move the clock, back if negative, and say what it shows."""
+        """Move the clock forward, or back if negative, and return its time."""
         self.now += microseconds
         return self.now
 
 
 def seeded_mint(seed: int | str, clock: Callable[[], int] | None = None) -> IdGenerator:
-    """A mint whose ids and salts are the same on every run; threads may share it."""
+    """Return an id generator that repeats its ids and salts on every run; it is thread-safe."""
     numbers = itertools.count()
 
     def entropy(size: int) -> bytes:
@@ -65,7 +65,7 @@ MAX_DIMENSIONS = 4096
 
 
 class HashingEmbedder:
-    """Unit vectors of hashed words and character trigrams: texts that share words or parts of words are near."""
+    """An embedder that hashes words and trigrams, so that texts sharing them are similar."""
 
     def __init__(self, dim: int = 64, model: str | None = None, *, local: bool = True) -> None:
         self.dim = dim
@@ -74,7 +74,7 @@ class HashingEmbedder:
         self.usual = self.spread = 1.0 / math.sqrt(dim)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """One unit vector for each text; a text without a word points in a direction of its own."""
+        """Return one unit vector for each text, also for texts without words."""
         return [self._embed_text(text) for text in texts]
 
     def _embed_text(self, text: str) -> Vector:
@@ -89,7 +89,7 @@ class HashingEmbedder:
 
 
 def _extract_features(text: str) -> Iterator[tuple[str, float]]:
-    """The words of a text, and with less weight their trigrams."""
+    """Yield the words of a text and, with less weight, their trigrams."""
     for word in extract_terms(text):
         yield f"word {word}", 1.0
         framed = f"<{word}>"
@@ -97,7 +97,7 @@ def _extract_features(text: str) -> Iterator[tuple[str, float]]:
 
 
 def hashing_embedder(dim: str | int | None = None, **options: Any) -> HashingEmbedder:
-    """The embedder behind `embedder="hash"` and `embedder="hash:128"`; options are those of `HashingEmbedder`."""
+    """Open `embedder="hash"` or `embedder="hash:128"`; options are those of `HashingEmbedder`."""
     if dim is None:
         return HashingEmbedder(**options)
     if not str(dim).isdecimal() or not 0 < int(dim) <= MAX_DIMENSIONS:
@@ -106,7 +106,7 @@ def hashing_embedder(dim: str | int | None = None, **options: Any) -> HashingEmb
 
 
 class FlakyEmbedder:
-    """Fails the first `failures` calls and then does what the embedder inside does; remote unless told otherwise."""
+    """An embedder that fails the first `failures` calls; it counts as remote by default."""
 
     def __init__(
         self, failures: int, inner: Embedder | None = None, *, local: bool = False
@@ -121,7 +121,7 @@ class FlakyEmbedder:
         self.usual: float = getattr(self.inner, "usual", 0.0)
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """What the embedder inside gives, or `EmbeddingError`."""
+        """Return the wrapped embedder's vectors, or raise `EmbeddingError`."""
         self.calls += 1
         if self.calls <= self.failures:
             raise EmbeddingError(
@@ -131,7 +131,7 @@ class FlakyEmbedder:
 
 
 class ScriptedLLM:
-    """Gives the replies of a script in order, raises those that are errors, and keeps what it was asked.
+    """A model that returns scripted replies in order, raises errors, and keeps its questions.
 
     A script for `tools` holds `ToolReply` values; a plain text there is a line without calls.
     """
@@ -152,7 +152,7 @@ class ScriptedLLM:
         self._lock = reset_on_fork(threading.Lock())
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
-        """The next line of the script; past its end, `LLMError`."""
+        """Return the next reply of the script, or raise `LLMError` at its end."""
         with self._lock:
             self.asked.append((system, user))
             self.schemas.append(schema)
@@ -160,7 +160,7 @@ class ScriptedLLM:
         return reply.text if isinstance(reply, ToolReply) else reply
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
-        """The next line of the script; past its end, `LLMError`."""
+        """Return the next reply of the script, or raise `LLMError` at its end."""
         with self._lock:
             self.conversations.append((system, tuple(lines), tuple(tools)))
             reply = self._next_reply(len(self.conversations))
@@ -178,7 +178,7 @@ class ScriptedLLM:
 
 
 class Recorder:
-    """A language model whose every answer is also written down; plain or awaitable as the one inside is."""
+    """A wrapper that records every reply of a model, sync or async."""
 
     def __init__(self, inner: LLM, path: Path | str) -> None:
         self.inner, self.path = inner, Path(path)
@@ -186,7 +186,7 @@ class Recorder:
         self._lock = reset_on_fork(threading.Lock())
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> Any:
-        """What the model inside answers."""
+        """Ask the wrapped model and record its reply."""
         request = encode_question(system, user, schema)
         return _apply_to_reply(
             self.inner.ask(system, user, schema=schema),
@@ -194,7 +194,7 @@ class Recorder:
         )
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Any:
-        """What the model inside says next."""
+        """Continue the wrapped model's conversation and record its line."""
         if not isinstance(self.inner, ToolLLM):
             raise LLMError(f"{self.model} uses no tools.")
         request = encode_conversation(system, lines, tools)
@@ -224,7 +224,7 @@ async def _apply_to_awaited(reply: Awaitable[Any], callback: Callable[[Any], Any
 
 
 class Replayer:
-    """Answers from a recording; a question that came several times gets its answers in order, and then the last."""
+    """A model that replays a recording; a repeated question gets its replies in order."""
 
     def __init__(self, path: Path | str, *, local: bool = True) -> None:
         self.path, self.local = Path(path), local
@@ -247,12 +247,12 @@ class Replayer:
             ) from error
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
-        """The answer that was recorded."""
+        """Return the recorded reply."""
         answer = self._next_answer(encode_question(system, user, schema), user)
         return Reply(str(answer.get("text", "")), Usage(**answer.get("usage", {})))
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
-        """The line that was recorded."""
+        """Return the recorded line."""
         answer = self._next_answer(
             encode_conversation(system, lines, tools), lines[-1].text if lines else ""
         )
@@ -271,14 +271,14 @@ class Replayer:
 
 
 def encode_question(system: str, user: str, schema: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What was asked, as it is written down."""
+    """Return the request as it is recorded."""
     return {"system": system, "user": user, "schema": schema}
 
 
 def encode_conversation(
     system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]
 ) -> dict[str, Any]:
-    """What was said so far, as it is written down."""
+    """Return the conversation as it is recorded."""
     return {
         "system": system,
         "lines": [asdict(line) for line in lines],
@@ -287,5 +287,5 @@ def encode_conversation(
 
 
 def hash_request(request: Mapping[str, Any]) -> str:
-    """What makes two questions the same."""
+    """Return the key that identifies a question."""
     return hashlib.sha256(json.dumps(request, sort_keys=True).encode()).hexdigest()

@@ -357,9 +357,7 @@ def _verify_tail(memory: Memory, account: str, start: int) -> str:
     """Return the first invalid entry after a position, or an empty string."""
     store = memory.engine.store
     previous, *entries = store.scan_entries(account, start - 1, MAX_VERIFIED_ENTRIES + 1)
-    erased = store.tombstoned_digests(
-        account, [entry.digest for entry in entries if entry.envelope is None]
-    )
+    erased = store.tombstoned_digests([entry.digest for entry in entries if entry.envelope is None])
     for entry in entries:
         if problem := verify.find_entry_flaw(account, entry, previous.hash, previous.seq + 1):
             return f"entry {previous.seq + 1}: {problem}"

@@ -1,318 +1,222 @@
-"""The ram store: every storage port in plain Python, the executable specification and the oracle of the other stores.
+"""The in-memory store: the executable specification of the storage ports.
 
-One lock stands around every method. A write changes a copy of its account and puts it in place at the end, so nothing
-is seen of a write that failed. Whatever is handed out is the caller's own: changing it changes nothing here. Nothing
-outlives the process.
+One lock guards every method. A write changes a copy of its account and stores it at the end, so a
+failed write leaves nothing behind. Returned values belong to the caller. Nothing outlives the
+process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from itertools import islice
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import deepcopy
+from dataclasses import fields, replace
+from functools import wraps
+from itertools import count, islice
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
-from told.backends.memory.account import (
-    InMemoryAccount,
-    check_guards,
-    copy_row,
-    hash_embedded_texts,
-    quantise_vectors,
-    require_dimension,
-    require_encodable,
+from told.backends.memory.account import VIEW_NAMES, InMemoryAccount
+from told.backends.memory.search import apply_filter, search_account, select_visible
+from told.errors import (
+    ConfigError,
+    Conflict,
+    InvalidInput,
+    ModelMismatch,
+    StoreClosed,
+    Unsupported,
 )
-from told.backends.memory.overlay import InMemoryOverlay, InMemoryTurns, with_lock
-from told.errors import ConfigError, Conflict, ModelMismatch, Unsupported
-from told.ids import IdGenerator, hash_text
+from told.ids import IdGenerator, canonical_json
 from told.model.entry import Blob, Draft, Entry
-from told.model.fact import NEVER, UNLISTED_KINDS, EvidenceRow, Fact, Link, Passage
-from told.model.filter import matches_filter, to_record
+from told.model.fact import NEVER, EvidenceRow, Fact, Link
 from told.model.query import (
+    AccessBatch,
     AccessCount,
     AsOf,
     FactQuery,
     IndexQuery,
     IndexResult,
-    RankedList,
+    ReviewTask,
     select_version,
+    urgency_key,
 )
 from told.model.scope import Scope
-from told.model.scoring import (
-    CorpusStatistics,
-    PassageOrigin,
-    PassageScorer,
-    TurnOrder,
-    best_ranks,
-    build_query_statistics,
-    compute_centroid,
-    count_term_frequencies,
-    encode_query,
-    sum_codes,
+from told.model.scoring import quantise
+from told.ports import (
+    AccessHistory,
+    Batch,
+    ExistingState,
+    Fault,
+    Fold,
+    Head,
+    Index,
+    ScopeTally,
+    StoredTurn,
+    TickTotals,
+    View,
+    ViewRow,
 )
-from told.ports import Batch, ExistingState, Fault, Fold, Head, Index, View, ViewRow
-from told.text.tokens import extract_terms
+from told.runtime import acquire_on_fork
+
+C = TypeVar("C", bound=type)
+Row = TypeVar("Row", Fact, Link)
 
 
-def select_visible(account: InMemoryAccount, query: FactQuery) -> Sequence[Fact]:
-    """The facts a scope can see at a point in time, oldest first, before any filter on what they say."""
-    threads: dict[str, list[Fact]] = {}
-    for fact in account.facts.values():
-        if query.scope.covers(fact.scope):
-            threads.setdefault(fact.id, []).append(fact)
-    current = [
-        current
-        for versions in threads.values()
-        if (current := select_version(versions, query.as_of)) is not None
-    ]
-    unexpired = [fact for fact in current if query.show_expired or fact.expires > query.as_of.at]
-    return sorted(unexpired, key=lambda fact: fact.seq)
+def with_lock(cls: C) -> C:
+    """Let one caller at a time into the public methods of a store, and none once it is closed."""
 
+    def lock(method: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(method)
+        def locked(self: InMemoryStore, *args: Any, **kwargs: Any) -> Any:
+            with self._lock:
+                if self._closed:
+                    raise StoreClosed()
+                return method(self, *args, **kwargs)
 
-def apply_filter(facts: Sequence[Fact], query: FactQuery) -> Sequence[Fact]:
-    """Those of the facts that the find's filter lets through."""
-    return [fact for fact in facts if matches_filter(query.filter, to_record(fact))]
+        return locked
 
-
-def search_account(
-    account: InMemoryAccount, vectors: Mapping[bytes, bytes], index_query: IndexQuery
-) -> IndexResult:
-    """The best `depth` of each retriever among what the find lets through; its limit plays no part.
-
-    The statistics are those of every memory the find sees before its filter, so that a filter moves no score.
-    """
-    current = {fact.seq: fact for fact in select_visible(account, index_query.query)}
-    passages = {
-        key: passage for key, passage in sorted(account.passages.items()) if key[0] in current
-    }
-    matching = {fact.seq for fact in apply_filter(list(current.values()), index_query.query)}
-    tokens = {key: extract_terms(passage.text) for key, passage in passages.items()}
-    counts = {key: count_term_frequencies(words) for key, words in tokens.items()}
-    all_codes = {
-        key: vectors.get(hash_text(account.build_embedded_text(passage)), b"")
-        for key, passage in passages.items()
-    }
-    codes = {key: code for key, code in all_codes.items() if any(code)}
-    previous = {
-        key: (other.seq, other.slot)
-        for key, passage in passages.items()
-        if (other := account.find_previous_passage(passage)) is not None
-    }
-    listed = [key for key in passages if current[key[0]].kind not in UNLISTED_KINDS]
-    needs_centre = index_query.centre and index_query.vector is not None
-    vector_sum = (
-        sum_codes(codes[key] for key in listed if key in codes) if needs_centre else ((), 0)
-    )
-    statistics = build_query_statistics(
-        index_query,
-        b"" if index_query.vector is None else encode_query(index_query.vector),
-        CorpusStatistics(len(listed), sum(len(tokens[key]) for key in listed)),
-        [sum(term in counts[key] for key in listed) for term in dict.fromkeys(index_query.terms)],
-        [fact.actor for fact in current.values() if fact.actor],
-        compute_centroid(*vector_sum),
-        vector_sum[1],
-    )
-    turns = TurnOrder.from_previous(
-        {key: other_key for key, other_key in previous.items() if other_key in passages}
-    )
-    scorer = PassageScorer(
-        statistics, {key: len(words) for key, words in tokens.items()}, counts, codes, turns
-    )
-    voices = {
-        key: _build_voice(current[key[0]], passage, account)
-        for key, passage in passages.items()
-        if key[0] in matching
-    }
-    return replace(_rank_matches(scorer, voices), has_links=bool(account.links))
-
-
-def _build_voice(fact: Fact, passage: Passage, account: InMemoryAccount) -> PassageOrigin:
-    said_at = fact.updated_at if fact.said_at is None else fact.said_at
-    first = passage
-    while (previous := account.find_previous_passage(first)) is not None:
-        first = previous
-    return PassageOrigin(fact.seq, passage.slot, said_at, first.seq, fact.role, fact.actor)
-
-
-def _rank_matches(
-    scorer: PassageScorer[tuple[int, int]], voices: Mapping[tuple[int, int], PassageOrigin]
-) -> IndexResult:
-    vector_hits = scorer.rank_best(scorer.centred_cosines, voices)
-    word_hits = scorer.rank_best(
-        {key: score for key, score in scorer.bm25_scores.items() if score > 0.0}, voices
-    )
-    vector_ranks, word_ranks = (
-        {key: rank for rank, (_, key) in enumerate(hits, 1)} for hits in (vector_hits, word_hits)
-    )
-    keys = scorer.select_candidates(best_ranks(vector_ranks, word_ranks), voices)
-    candidates = [
-        scorer.build_candidate(key, voices[key], vector_ranks.get(key), word_ranks.get(key))
-        for key in keys
-    ]
-    statistics = scorer.stats
-    return IndexResult(
-        RankedList(
-            bool(vector_hits), lambda: ((key[0], scorer.cosines[key]) for _, key in vector_hits)
-        ),
-        RankedList(bool(word_hits), lambda: ((key[0], score) for score, key in word_hits)),
-        candidates,
-        statistics.named_speakers,
-        statistics.total_weight,
-        statistics.centroid.length,
-        statistics.passage_count,
-    )
+    for name, method in list(vars(cls).items()):
+        if callable(method) and not name.startswith("_") and name != "close":
+            setattr(cls, name, lock(method))
+    return cls
 
 
 def open_store(url: str, *, mint: IdGenerator | None = None, **_: Any) -> InMemoryStore:
-    """A new empty store in memory; options for stores on disk mean nothing here."""
+    """Open a new empty store; options of other stores are ignored."""
     if url not in ("ram:", "ram://"):
-        raise ConfigError(
-            f"A ram store has no place of its own, unlike {url!r}.", hint="Write ram://."
-        )
+        raise ConfigError(f"ram:// takes no path, unlike {url!r}.", hint="Write ram://.")
     return InMemoryStore(mint)
 
 
-class InMemoryStore(InMemoryOverlay, InMemoryTurns):
-    """The ledger, its views and its index, for as long as the process lives."""
+@with_lock
+class InMemoryStore:
+    """A ledger, its views and its index in memory."""
 
     def __init__(self, mint: IdGenerator | None = None) -> None:
-        super().__init__()
         self.mint = mint or IdGenerator()
         self.index: Index = self
+        self._lock = acquire_on_fork(threading.RLock())
+        self._closed = False
+        self._accounts: dict[str, InMemoryAccount] = {}
         self._model: tuple[str, int] | None = None
         self._vectors: dict[str, dict[bytes, bytes]] = {}
-        self._fault_count = 0
+        self._fault_ids, self._task_ids = count(1), count(1)
 
-    def _collect_erased_digests(self) -> set[bytes]:
+    def _read(self, account: str) -> InMemoryAccount:
+        """Return an account; one that was never written to is empty."""
+        return self._accounts.get(account) or InMemoryAccount(account)
+
+    @contextmanager
+    def _change(self, account: str, *texts: str) -> Iterator[InMemoryAccount]:
+        """Change a copy of an account and store it unless the change fails."""
+        _require_encodable(account, *texts)
+        state = self._read(account).copy()
+        yield state
+        self._accounts[account] = state
+
+    def _collect_tombstones(self) -> set[bytes]:
         return {digest for state in self._accounts.values() for digest in state.tombstones}
 
-    # Write
+    # Ledger
 
-    @with_lock
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
-        """Seal the drafts, fold them and remember the ticket and the vectors, or raise and do nothing."""
-        require_encodable(batch.account)
-        state = self._get_account(batch.account).copy()
-        if batch.idempotency is not None:
-            require_encodable(batch.idempotency.key, batch.idempotency.outcome)
-        require_encodable(*batch.notes)
-        check_guards(state, batch)
-        is_current_model = bool(batch.vectors) and batch.model in (None, self._require_model()[0])
-        vectors = quantise_vectors(batch.vectors, self._require_model()) if is_current_model else {}
-        entries = state.append_drafts(batch.drafts, self.mint)
-        state.fold_entries(entries, fold)
-        if batch.step is not None:
-            state.cursors[batch.step.consumer] = batch.step.after
-            state.overlay.write_notes(batch.step.consumer, batch.notes)
-        if batch.idempotency is not None:
-            ticket = replace(batch.idempotency, seq=state.head.seq if entries else 0)
-            state.tickets[ticket.key] = ticket
-        state.blobs = {**{blob.hash: blob for blob in batch.blobs}, **state.blobs}
-        self._accounts[batch.account] = state
-        self._current_vectors().update(vectors)
-        return state.decode_entries(entries)
+        """Seal the drafts, fold them and write everything else in the batch."""
+        ticket = batch.idempotency
+        texts = () if ticket is None else (ticket.key, ticket.outcome)
+        with self._change(batch.account, *texts, *batch.notes) as state:
+            state.check_batch(batch)
+            is_current = bool(batch.vectors) and batch.model in (None, self._require_model()[0])
+            codes = self._quantise(batch.vectors) if is_current else {}
+            entries = state.append_drafts(batch.drafts, self.mint)
+            state.fold_entries(entries, fold)
+            if batch.step is not None:
+                state.cursors[batch.step.consumer] = batch.step.after
+                state.write_notes(batch.step.consumer, batch.notes)
+            if ticket is not None:
+                seq = state.head.seq if entries else 0
+                state.tickets[ticket.key] = replace(ticket, seq=seq)
+            state.blobs = {**{blob.hash: blob for blob in batch.blobs}, **state.blobs}
+            self._current_vectors().update(codes)
+            return [state.decode_entry(entry) for entry in entries]
 
-    @with_lock
     def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
-        """Append entries sealed elsewhere; a tombstone among them erases here too."""
-        require_encodable(account)
-        state = self._get_account(account).copy()
-        head_before = state.head.seq
-        state.import_entries(entries, self._collect_erased_digests())
-        new_entries = state.entries[head_before:]
-        state.fold_entries(new_entries, fold)
-        hashes_before = hash_embedded_texts(state)
-        state.apply_tombstones(new_entries)
-        self._accounts[account] = state
-        self._drop_unused_vectors(hashes_before)
+        """Append entries sealed elsewhere; tombstones among them erase here too."""
+        with self._change(account) as state:
+            known = len(state.entries)
+            state.import_entries(entries, self._collect_tombstones())
+            new_entries = state.entries[known:]
+            state.fold_entries(new_entries, fold)
+            hashes = state.embedded_texts()
+            state.apply_tombstones(new_entries)
+        self._drop_unused_vectors(hashes)
         return len(new_entries)
 
-    @with_lock
     def erase(
         self, account: str, seqs: Sequence[int], draft: Draft
     ) -> tuple[Entry, Mapping[str, int]]:
-        """Destroy the content of entries with all that was derived from it, and append the tombstone."""
-        state = self._get_account(account).copy()
-        hashes_before = hash_embedded_texts(state)
-        counts = state.erase_entries(seqs)
-        [tombstone] = state.decode_entries(state.append_drafts([draft], self.mint))
-        self._accounts[account] = state
-        return tombstone, {**counts, "vectors": self._drop_unused_vectors(hashes_before)}
+        """Destroy the content of entries with all that was derived from it."""
+        with self._change(account) as state:
+            hashes = state.embedded_texts()
+            counts = state.erase_entries(seqs)
+            [tombstone] = state.append_drafts([draft], self.mint)
+        dropped = self._drop_unused_vectors(hashes)
+        return state.decode_entry(tombstone), {**counts, "vectors": dropped}
 
-    def scrub(self) -> Sequence[str]:
-        """Nothing to do: what is destroyed in memory leaves no trace."""
-        return ()
-
-    @with_lock
     def reset(self, account: str, draft: Draft) -> Entry:
-        """Begin the account's ledger anew; what was erased stays erased, and so does all that is destroyed now."""
-        require_encodable(account)
-        old_state = self._get_account(account)
-        hashes_before = hash_embedded_texts(old_state)
-        state = InMemoryAccount(
-            account, tombstones=old_state.tombstones | {entry.digest for entry in old_state.entries}
-        )
-        [entry] = state.decode_entries(state.append_drafts([draft], self.mint))
-        self._accounts[account] = state
-        self._drop_unused_vectors(hashes_before)
-        return entry
+        """Begin a new ledger; the old one's digests become tombstones."""
+        with self._change(account) as old:
+            pass
+        digests = old.tombstones | {entry.digest for entry in old.entries}
+        state = self._accounts[account] = InMemoryAccount(account, tombstones=digests)
+        [entry] = state.append_drafts([draft], self.mint)
+        self._drop_unused_vectors(old.embedded_texts())
+        return state.decode_entry(entry)
 
-    @with_lock
     def rebuild(self, account: str, views: Sequence[View], fold: Fold) -> Mapping[str, int]:
         """Fold views again from the ledger."""
-        state = self._get_account(account).copy()
-        state.clear_views(views)
-        state.fold_entries(state.entries, fold, views)
-        state.repair()
-        self._accounts[account] = state
-        return {view: len(state.dump_view(view)) for view in views}
+        with self._change(account) as state:
+            for view in views:
+                getattr(state, view).clear()
+            state.fold_entries(state.entries, fold, views)
+            state.repair()
+        return {view: len(getattr(state, view)) for view in views}
 
-    @with_lock
-    def stale_views(self, account: str) -> Sequence[View]:
-        """None: nothing here is older than the views."""
-        return ()
+    def list_accounts(self) -> Mapping[str, Sequence[View]]:
+        """Return every account that has a ledger; no view is ever stale."""
+        return {name: () for name, state in sorted(self._accounts.items()) if state.entries}
 
-    # Read the ledger
+    def get_head(self, account: str, at: int | None = None) -> Head:
+        """Return the last entry, or the last one at or before an instant."""
+        return self._read(account).head_at(NEVER if at is None else at)
 
-    @with_lock
-    def list_accounts(self) -> Sequence[str]:
-        """Every account that has a ledger, by name."""
-        return sorted(name for name, state in self._accounts.items() if state.entries)
+    def scan_entries(
+        self, account: str, after: int = 0, limit: int | None = None, *, thread: str | None = None
+    ) -> Sequence[Entry]:
+        """Return entries in order."""
+        state = self._read(account)
+        entries = [
+            entry for entry in state.entries if entry.seq > after and thread in (None, entry.thread)
+        ]
+        return [state.decode_entry(entry) for entry in entries[:limit]]
 
-    @with_lock
-    def get_head(self, account: str) -> Head:
-        """The end of the account's ledger."""
-        return self._get_account(account).head
+    def tombstoned_digests(self, digests: Sequence[bytes]) -> frozenset[bytes]:
+        """Return the digests of erased content; salts make them unique across accounts."""
+        return frozenset(self._collect_tombstones().intersection(digests))
 
-    @with_lock
-    def position_at(self, account: str, at: int) -> int:
-        """The last position written at or before an instant."""
-        return max(
-            (entry.seq for entry in self._get_account(account).entries if entry.at <= at), default=0
-        )
+    def rows_between(self, account: str, after: int, upto: int) -> Sequence[ViewRow]:
+        """Return the view rows of some entries."""
+        return [row for row in self._read(account).list_rows() if after < row.seq <= upto]
 
-    @with_lock
-    def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
-        """Entries in order."""
-        state = self._get_account(account)
-        return state.decode_entries(
-            islice((entry for entry in state.entries if entry.seq > after), limit)
-        )
+    def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
+        """Return the rows of a view as plain tuples, for tests."""
+        rows = [
+            row for row in self.rows_between(account, 0, NEVER) if VIEW_NAMES[type(row)] == view
+        ]
+        return iter([tuple(_to_plain(getattr(r, f.name)) for f in fields(r)) for r in rows])
 
-    @with_lock
-    def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
-        """The entries of one thread."""
-        state = self._get_account(account)
-        return state.decode_entries(entry for entry in state.entries if entry.thread == thread)
+    # Facts
 
-    @with_lock
-    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
-        """Which digests belong to erased content; a digest is salted, so it names one entry in whatever account."""
-        return frozenset(self._collect_erased_digests().intersection(digests))
-
-    # Read the views
-
-    @with_lock
     def lookup_existing(
         self,
         scope: Scope,
@@ -323,22 +227,55 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         *,
         include_last_turn: bool = False,
     ) -> ExistingState:
-        """What exactly this scope already holds, a ticket, which hashes have a vector, the last turn, the model."""
-        state = self._get_account(scope.account)
-        facts = {md5: state.find_current_by_md5(scope, md5) for md5 in md5s}
-        evidence = {digest: state.find_evidence(scope, digest) for digest in digests}
-        ticket = None if key is None else state.tickets.get(key)
+        """Return what exactly this scope already has."""
+        state = self._read(scope.account)
+        evidence = [row for row in state.evidence.values() if row.scope == scope]
         return ExistingState(
             state.head.seq,
-            {md5: copy_row(fact) for md5, fact in facts.items() if fact is not None},
-            {digest: witness.id for digest, witness in evidence.items() if witness is not None},
-            ticket,
+            {f.md5: _copy(f) for f in state.list_current(scope) if f.md5 in md5s},
+            {row.digest: row.id for row in evidence if row.digest in digests},
+            None if key is None else state.tickets.get(key),
             state.find_last_turn(scope) if include_last_turn else None,
-            self.embedded_hashes(text_hashes),
-            self.current_model(),
+            frozenset(self._current_vectors().keys() & set(text_hashes)),
+            self._model,
         )
 
-    @with_lock
+    def find_facts(self, query: FactQuery) -> Sequence[Fact]:
+        """Return the facts visible to a scope at a point in time, oldest first."""
+        visible = select_visible(self._read(query.scope.account), query)
+        matching = apply_filter([fact for fact in visible if fact.seq > query.after], query)
+        return [_copy(fact) for fact in matching[query.offset :][: query.limit]]
+
+    def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
+        """Return the version of a thread at a point in time."""
+        state = self._read(account)
+        if as_of is None:
+            fact = state.find_latest(thread)
+        else:
+            fact = select_version(state.list_versions(thread), as_of)
+        return None if fact is None else _copy(fact)
+
+    def find_versions(
+        self,
+        account: str,
+        *,
+        seqs: Sequence[int] | None = None,
+        threads: Sequence[str] | None = None,
+        evidence: Sequence[str] | None = None,
+        scope: Scope | None = None,
+    ) -> Sequence[Fact]:
+        """Return fact versions by position, thread, evidence or scope, in ledger order."""
+        facts = self._read(account).facts.values()
+        if evidence is not None:
+            threads = [fact.id for fact in facts if fact.evidence in evidence]
+        return [
+            _copy(fact)
+            for fact in facts
+            if (seqs is None or fact.seq in seqs)
+            and (threads is None or fact.id in threads)
+            and (scope is None or scope.covers(fact.scope))
+        ]
+
     def current_facts(
         self,
         scope: Scope,
@@ -347,99 +284,25 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         slots: Sequence[tuple[str, str]] = (),
         kinds: Sequence[str] = (),
     ) -> Sequence[Fact]:
-        """What exactly this scope holds of some subjects or kinds."""
-        current = self._get_account(scope.account).find_current_facts(
-            scope, set(slots), set(kinds) - {"memory"}
-        )
-        return [copy_row(fact) for fact in current if fact.expires > now]
-
-    @with_lock
-    def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
-        """What is embedded of the passages of entries, by hash."""
-        state, wanted = self._get_account(account), set(seqs)
-        texts = [
-            state.build_embedded_text(passage)
-            for passage in state.passages.values()
-            if passage.seq in wanted
-        ]
-        return {hash_text(text): text for text in texts}
-
-    @with_lock
-    def find_facts(self, query: FactQuery) -> Sequence[Fact]:
-        """The facts a scope held at a point in time, oldest first."""
-        visible_facts = select_visible(self._get_account(query.scope.account), query)
-        matching = apply_filter([fact for fact in visible_facts if fact.seq > query.after], query)
-        return list(map(copy_row, matching[query.offset :][: query.limit]))
-
-    @with_lock
-    def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
-        """The version that counts at a point on both axes, expired or not."""
-        state = self._get_account(account)
-        version = (
-            state.find_latest(thread)
-            if as_of is None
-            else select_version(state.list_versions(thread), as_of)
-        )
-        return None if version is None else copy_row(version)
-
-    @with_lock
-    def facts_by_seq(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
-        """The versions asserted by entries."""
-        facts = self._get_account(account).facts
-        return {seq: copy_row(facts[seq]) for seq in seqs if seq in facts}
-
-    @with_lock
-    def all_versions(self, scope: Scope) -> Sequence[Fact]:
-        """Every version the scope covers, closed and retracted ones too."""
+        """Return the current facts of exactly this scope in some slots or of some kinds."""
         return [
-            copy_row(fact)
-            for fact in self._get_account(scope.account).facts.values()
-            if scope.covers(fact.scope)
+            _copy(fact)
+            for fact in self._read(scope.account).list_current(scope)
+            if fact.expires > now
+            and ((fact.subject, fact.predicate) in slots or fact.kind in {*kinds} - {"memory"})
         ]
 
-    @with_lock
-    def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
-        """Every version of some threads, in ledger order."""
-        versions = [
-            fact
-            for fact in self._get_account(account).facts.values()
-            if fact.id in frozenset(threads)
-        ]
-        return [copy_row(fact) for fact in sorted(versions, key=lambda fact: fact.seq)]
-
-    @with_lock
     def find_links(
         self, account: str, nodes: Sequence[str], seq: int | None = None
     ) -> Sequence[Link]:
-        """The links that touch any of the nodes at a position."""
-        position, wanted = NEVER - 1 if seq is None else seq, set(nodes)
+        """Return the links that touch any of these nodes."""
+        position = NEVER - 1 if seq is None else seq
         return [
-            copy_row(link)
-            for link in self._get_account(account).links
-            if wanted & {link.src, link.dst} and link.seq <= position < link.until
+            _copy(link)
+            for link in self._read(account).links.values()
+            if (link.src in nodes or link.dst in nodes) and link.seq <= position < link.until
         ]
 
-    @with_lock
-    def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
-        """The threads that have a version taken from any of this evidence, in ledger order."""
-        wanted = set(evidence)
-        facts = sorted(self._get_account(account).facts.values(), key=lambda fact: fact.seq)
-        return list(dict.fromkeys(fact.id for fact in facts if fact.evidence in wanted))
-
-    @with_lock
-    def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
-        """Every version of the threads taken from this evidence, in ledger order."""
-        threads, facts = (
-            set(self.threads_from_evidence(account, evidence)),
-            self._get_account(account).facts.values(),
-        )
-        return [
-            copy_row(fact)
-            for fact in sorted(facts, key=lambda fact: fact.seq)
-            if fact.id in threads
-        ]
-
-    @with_lock
     def evidence_rows(
         self,
         account: str,
@@ -448,237 +311,331 @@ class InMemoryStore(InMemoryOverlay, InMemoryTurns):
         source: str | None = None,
         ids: Sequence[str] = (),
     ) -> Sequence[EvidenceRow]:
-        """The evidence that meets every condition given; with none there is nothing to find."""
+        """Return the evidence that meets all given conditions."""
         if scope is None and source is None and not ids:
             return []
         return [
-            witness
-            for witness in self._get_account(account).evidence.values()
-            if (scope is None or scope.covers(witness.scope))
-            and (source is None or witness.source == source)
-            and (not ids or witness.id in ids)
+            row
+            for row in self._read(account).evidence.values()
+            if (scope is None or scope.covers(row.scope))
+            and source in (None, row.source)
+            and (not ids or row.id in ids)
         ]
 
-    @with_lock
-    def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
-        """Every row of a view in ledger order, each the plain values of its fields."""
-        return iter(self._get_account(account).dump_view(view))
+    def list_turns(
+        self,
+        scope: Scope,
+        after: int = 0,
+        before: int = NEVER,
+        limit: int = 1000,
+        *,
+        newest: bool = False,
+    ) -> Sequence[StoredTurn]:
+        """Return the turns of exactly this scope between two positions."""
+        turns = self._read(scope.account).list_turns(scope)
+        between = [turn for turn in turns if after < turn.said_seq < before]
+        chosen = between[max(len(between) - limit, 0) :] if newest else between[:limit]
+        return [StoredTurn(turn.said_seq, _copy(turn.fact)) for turn in chosen]
 
-    @with_lock
-    def rows_between(self, account: str, after: int, upto: int) -> Sequence[ViewRow]:
-        """The rows the views have of some entries."""
-        return self._get_account(account).list_rows_between(after, upto)
+    def tick_totals(self, scope: Scope, seqs: Sequence[int], recent: int = 0) -> TickTotals:
+        """Return the turns and tokens up to each position, and the last ticks."""
+        ticks = [
+            tick
+            for tick in self._read(scope.account).ticks.values()
+            if tick.scope.partition_key() == scope.partition_key()
+        ]
+        upto = {seq: [tick for tick in ticks if tick.seq <= seq] for seq in seqs}
+        last = upto[max(seqs)] if seqs else []
+        return TickTotals(
+            {s: (sum(t.turns for t in ts), sum(t.tokens for t in ts)) for s, ts in upto.items()},
+            last[max(len(last) - recent, 0) :],
+        )
 
-    @with_lock
+    def list_scopes(self, account: str) -> Sequence[Scope]:
+        """Return every exact scope that has rows."""
+        return self._read(account).collect_scopes()
+
+    def scope_tallies(self, account: str) -> Sequence[ScopeTally]:
+        """Return the memories and the first and last write of each exact scope."""
+        state = self._read(account)
+        rows, memories = state.list_scoped_rows(), state.count_memories()
+        times = {
+            scope: [state.entries[row.seq - 1].at for row in rows if row.scope == scope]
+            for scope in state.collect_scopes()
+        }
+        return [ScopeTally(s, memories[s], min(at), max(at)) for s, at in times.items()]
+
+    # Index and vectors
+
     def search(self, index_query: IndexQuery) -> IndexResult:
-        """The best of each retriever."""
+        """Return the best candidates of each retriever."""
         if index_query.vector is not None and self._model is not None:
-            require_dimension(index_query.vector, *self._model)
+            _require_dimension(index_query.vector, *self._model)
             if index_query.model not in (None, self._model[0]):
                 raise ModelMismatch(
                     f"The store is indexed with {self._model[0]}, not with {index_query.model}."
                 )
-        return search_account(
-            self._get_account(index_query.query.scope.account), self._current_vectors(), index_query
-        )
-
-    # Vectors
+        account = self._read(index_query.query.scope.account)
+        return search_account(account, self._current_vectors(), index_query)
 
     def _require_model(self) -> tuple[str, int]:
         if self._model is None:
-            raise ModelMismatch(
-                "The store is bound to no embedder yet.", hint="Call use_model() first."
-            )
+            raise ModelMismatch("The store has no embedder yet.", hint="Call bind_model() first.")
         return self._model
+
+    def _quantise(self, vectors: Mapping[bytes, Sequence[float]]) -> dict[bytes, bytes]:
+        for vector in vectors.values():
+            _require_dimension(vector, *self._require_model())
+        return {key: quantise(vector) for key, vector in vectors.items()}
 
     def _current_vectors(self) -> dict[bytes, bytes]:
         return {} if self._model is None else self._vectors.setdefault(self._model[0], {})
 
-    def _drop_unused_vectors(self, hashes: Iterable[bytes]) -> int:
-        """Drop the vectors of those texts that no passage has any more, under every model."""
-        unused = set(hashes).difference(*map(hash_embedded_texts, self._accounts.values()))
-        dropped = [
-            (vectors, key) for vectors in self._vectors.values() for key in unused & vectors.keys()
-        ]
-        for vectors, key in dropped:
-            del vectors[key]
-        return len(dropped)
+    def _embedded_texts(self) -> dict[bytes, str]:
+        texts: dict[bytes, str] = {}
+        for _, state in sorted(self._accounts.items()):
+            texts |= state.embedded_texts()
+        return texts
 
-    @with_lock
+    def _drop_unused_vectors(self, hashes: Iterable[bytes]) -> int:
+        """Drop the vectors of those hashes that no passage has any more, under every model."""
+        unused = set(hashes) - self._embedded_texts().keys()
+        dropped = sum(len(unused & vectors.keys()) for vectors in self._vectors.values())
+        for model, vectors in self._vectors.items():
+            self._vectors[model] = {k: code for k, code in vectors.items() if k not in unused}
+        return dropped
+
     def current_model(self) -> tuple[str, int] | None:
-        """The embedder the store is bound to."""
+        """Return the model the store is bound to."""
         return self._model
 
-    @with_lock
-    def bind_model(self, name: str, dim: int) -> None:
-        """Bind the store to its first embedder, or insist on it."""
-        require_encodable(name)
-        if self._model not in (None, (name, dim)):
+    def bind_model(self, name: str, dim: int, *, switch: bool = False) -> None:
+        """Bind the store to its first model, or switch to another one that has all vectors."""
+        _require_encodable(name)
+        vectors = self._vectors.get(name, {})
+        if not switch and self._model not in (None, (name, dim)):
             raise ModelMismatch(
-                f"The store was indexed with {self._model[0]} ({self._model[1]} dimensions), not {name} ({dim}).",
+                f"The store was indexed with {self._model[0]} ({self._model[1]} dimensions), "
+                f"not {name} ({dim}).",
                 indexed_with=self._model[0],
             )
+        if switch:
+            if missing := len(self.pending_texts(None, name)):
+                raise Conflict(
+                    f"{missing} texts have no vector under {name} yet.",
+                    hint="Embed what is pending first.",
+                )
+            for vector in vectors.values():
+                _require_dimension(vector, name, dim)
+            self._vectors = {name: vectors}
         self._model = (name, dim)
 
-    @with_lock
-    def embedded_hashes(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
-        """Which texts have a vector under the current model."""
-        return frozenset(self._current_vectors().keys() & set(hashes))
-
-    @with_lock
-    def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
-        """Texts without a vector, account by account in ledger order."""
-        embedded = self._current_vectors() if model is None else self._vectors.get(model, {})
-        texts = {
-            hash_text(text): text
-            for _, state in sorted(self._accounts.items())
-            for text in map(state.build_embedded_text, state.passages.values())
-        }
-        return dict(
-            islice(((key, text) for key, text in texts.items() if key not in embedded), limit)
+    def pending_texts(
+        self,
+        limit: int | None = 1000,
+        model: str | None = None,
+        *,
+        account: str | None = None,
+        seqs: Sequence[int] | None = None,
+    ) -> Mapping[bytes, str]:
+        """Return texts without a vector, by account and in ledger order."""
+        vectors = self._current_vectors() if model is None else self._vectors.get(model, {})
+        texts = (
+            self._embedded_texts() if account is None else self._read(account).embedded_texts(seqs)
         )
+        return dict(islice(((k, text) for k, text in texts.items() if k not in vectors), limit))
 
-    @with_lock
     def put_vectors(
         self, vectors: Mapping[bytes, Sequence[float]], model: str | None = None
     ) -> None:
-        """Remember vectors under the current model or another one; another one's dimension is checked by the switch."""
-        require_encodable(model or "")
-        is_current = model is None or (self._model is not None and model == self._model[0])
-        codes = quantise_vectors(vectors, self._require_model() if is_current else None)
-        hashes = set[bytes]().union(*map(hash_embedded_texts, self._accounts.values()))
-        used = {key: code for key, code in codes.items() if key in hashes}
-        self._vectors.setdefault(model or self._require_model()[0], {}).update(used)
+        """Store vectors of known texts; dimensions of another model are checked by the switch."""
+        _require_encodable(model or "")
+        name = model or self._require_model()[0]
+        if self._model is not None and name == self._model[0]:
+            codes = self._quantise(vectors)
+        else:
+            codes = {key: quantise(vector) for key, vector in vectors.items()}
+        used = self._embedded_texts()
+        self._vectors.setdefault(name, {}).update({k: v for k, v in codes.items() if k in used})
 
-    @with_lock
-    def switch_model(self, name: str, dim: int) -> None:
-        """Search with another model from now on and forget the vectors of all others."""
-        require_encodable(name)
-        vectors = self._vectors.get(name, {})
-        if missing := len(self.pending_texts(NEVER, name)):
-            raise Conflict(
-                f"{missing} texts have no vector under {name} yet.",
-                hint="Embed what is pending first.",
-            )
-        for vector in vectors.values():
-            require_dimension(vector, name, dim)
-        self._model = (name, dim)
-        self._vectors = {name: vectors}
+    # Access log
 
-    # Consumers
+    def record_accesses(self, account: str, batch: AccessBatch) -> int:
+        """Apply a batch of accesses; return how many tasks are new."""
+        records = batch.records if batch.keep_per_thread else ()
+        with self._change(account, *(record.query for record in records)) as state:
+            known, open_tasks = state.list_threads(), len(state.tasks)
+            for thread in known & batch.counts.keys():
+                previous, added = state.access_counts.get(thread), batch.counts[thread]
+                state.access_counts[thread] = added if previous is None else previous + added
+            state.record_cooccurrences(batch.cooccurrences)
+            for task in batch.tasks:
+                if task.thread in known:
+                    state.enqueue_task(task, batch.window, self._task_ids)
+            known_records = [record for record in records if record.thread in known]
+            state.record_accesses(known_records, batch.keep_per_thread)
+        return len(state.tasks) - open_tasks
 
-    @with_lock
+    def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
+        """Return how often threads were recalled."""
+        counts = self._read(account).access_counts
+        return {thread: counts[thread] for thread in threads if thread in counts}
+
+    def access_history(self, account: str, thread: str) -> AccessHistory:
+        """Return the logged accesses and the access states of a thread."""
+        state = self._read(account)
+        return AccessHistory(state.accesses.get(thread, ()), state.states.get(thread, ()))
+
+    def cooccurrence(
+        self, account: str, topics: Sequence[str]
+    ) -> Mapping[tuple[str, str], AccessCount]:
+        """Return the counts of pairs with any of these topics."""
+        counts = sorted(self._read(account).cooccurrences.items())
+        return {pair: number for pair, number in counts if set(topics) & set(pair)}
+
+    # Queue
+
     def get_cursor(self, account: str, consumer: str) -> int:
-        """How far a consumer has come."""
-        return self._get_account(account).cursors.get(consumer, 0)
+        """Return the position a consumer has reached."""
+        return self._read(account).cursors.get(consumer, 0)
 
-    @with_lock
-    def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
-        """Move a consumer's cursor."""
-        require_encodable(account, consumer)
-        self._get_or_create_account(account).cursors[consumer] = seq
+    def read_notes(
+        self, account: str, consumer: str, keys: Sequence[str] | None = None
+    ) -> Mapping[str, bytes]:
+        """Return a consumer's notes."""
+        return {
+            key: note
+            for (owner, key), note in sorted(self._read(account).notes.items())
+            if owner == consumer and (keys is None or key in keys)
+        }
 
-    @with_lock
+    def update_consumer(
+        self,
+        account: str,
+        consumer: str,
+        *,
+        cursor: int | None = None,
+        notes: Mapping[str, bytes | None] | None = None,
+    ) -> None:
+        """Set a consumer's cursor and write its notes."""
+        with self._change(account, consumer, *(notes or {})) as state:
+            if cursor is not None:
+                state.cursors[consumer] = cursor
+            state.write_notes(consumer, notes or {})
+
     def record_fault(
         self, account: str, consumer: str, seq: int, error: str, raw: str = ""
     ) -> None:
-        """Keep what a consumer could not do; the same again is one more attempt."""
-        require_encodable(account, consumer, error, raw)
-        faults = self._get_or_create_account(account).faults
-        self._fault_count += 1
-        previous = faults.get((consumer, seq)) or Fault(
-            self._fault_count, account, consumer, seq, error, 0, 0
-        )
-        faults[consumer, seq] = replace(
-            previous, error=error, raw=raw, at=self.mint.now(), attempts=previous.attempts + 1
-        )
+        """Record a failure; a repeated one counts another attempt."""
+        with self._change(account, consumer, error, raw) as state:
+            new = Fault(next(self._fault_ids), account, consumer, seq, error, 0, 0)
+            fault = state.faults.get((consumer, seq), new)
+            state.faults[consumer, seq] = replace(
+                fault, error=error, raw=raw, at=self.mint.now(), attempts=fault.attempts + 1
+            )
 
-    @with_lock
     def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
-        """Forget faults that were mended or given up; how many there were."""
-        stored = self._get_account(account).faults
-        matching = [key for key, fault in stored.items() if fault.id in fault_ids]
-        for key in matching:
-            del stored[key]
-        return len(matching)
+        """Delete faults and return how many there were."""
+        with self._change(account) as state:
+            total = len(state.faults)
+            state.faults = {k: f for k, f in state.faults.items() if f.id not in fault_ids}
+        return total - len(state.faults)
 
-    @with_lock
     def list_faults(self, account: str) -> Sequence[Fault]:
-        """What consumers could not do, in the order it first happened."""
-        return list(self._get_account(account).faults.values())
+        """Return all faults in the order they first occurred."""
+        return list(self._read(account).faults.values())
+
+    def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
+        """Return open tasks, the most urgent first."""
+        return sorted(self._read(account).tasks.values(), key=urgency_key)[: max(limit, 0)]
+
+    def claim_tasks(self, account: str, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
+        """Claim due tasks whose lease is free."""
+        with self._change(account) as state:
+            free = [
+                task
+                for task in sorted(state.tasks.values(), key=urgency_key)
+                if task.due <= now and (task.claimed == 0 or task.claimed < now - lease)
+            ]
+            claimed = [
+                replace(task, claimed=now, attempts=task.attempts + 1)
+                for task in free[: max(limit, 0)]
+            ]
+            state.tasks |= {task.id: task for task in claimed}
+        return claimed
+
+    def complete_tasks(self, account: str, task_ids: Sequence[int]) -> int:
+        """Delete tasks and return how many there were."""
+        with self._change(account) as state:
+            total = len(state.tasks)
+            state.tasks = {id_: t for id_, t in state.tasks.items() if id_ not in task_ids}
+        return total - len(state.tasks)
 
     # Blobs
 
-    @with_lock
-    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
-        """Keep bytes under their hash, once."""
-        require_encodable(account, media_type)
-        blob = Blob.from_bytes(data, media_type)
-        self._get_or_create_account(account).blobs.setdefault(blob.hash, blob)
-        return blob.hash
+    def get_blobs(self, account: str, hashes: Sequence[str] | None = None) -> Mapping[str, Blob]:
+        """Return some blobs, or all of them without their bytes."""
+        blobs = sorted(self._read(account).blobs.items())
+        if hashes is None:
+            return {name: replace(blob, data=b"") for name, blob in blobs}
+        return {name: blob for name, blob in blobs if name in hashes}
 
-    @with_lock
-    def get_blob(self, account: str, hash: str) -> Blob | None:
-        """A blob with its bytes."""
-        return self._get_account(account).blobs.get(hash)
+    # Maintenance
 
-    @with_lock
-    def list_blobs(self, account: str) -> Sequence[Blob]:
-        """Every blob without its bytes."""
-        return [
-            replace(blob, data=b"") for _, blob in sorted(self._get_account(account).blobs.items())
-        ]
-
-    @with_lock
-    def drop_blob(self, account: str, hash: str) -> bool:
-        """Destroy a blob."""
-        return self._get_account(account).blobs.pop(hash, None) is not None
-
-    # Recalls
-
-    @with_lock
-    def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
-        """How often threads were recalled."""
-        counts = self._get_account(account).access_counts
-        return {thread: counts[thread] for thread in threads if thread in counts}
-
-    # Care
-
-    @with_lock
-    def check_integrity(self) -> Sequence[str]:
-        """What does not fit together, account by account."""
-        return [
-            problem
-            for _, state in sorted(self._accounts.items())
-            for problem in state.find_problems()
-        ]
-
-    @with_lock
-    def find_type_errors(self) -> Sequence[str]:
-        """Nothing: rows are values of the right types."""
+    def scrub(self) -> Sequence[str]:
+        """Do nothing: destroyed content leaves no trace in memory."""
         return ()
 
-    @with_lock
+    def check_integrity(self, *, types_only: bool = False) -> Sequence[str]:
+        """Return what does not fit together, account by account."""
+        accounts = () if types_only else sorted(self._accounts.items())
+        return [
+            f"{name}: {problem}" for name, state in accounts for problem in state.find_problems()
+        ]
+
     def get_stats(self, account: str) -> Mapping[str, Any]:
-        """Counts and sizes of one account."""
-        model = None if self._model is None else {"name": self._model[0], "dim": self._model[1]}
-        pending = len(self.pending_texts(NEVER)) if model else 0
+        """Return counts and sizes of one account."""
         return {
-            **self._get_account(account).compute_stats(),
-            "model": model,
-            "pending_vectors": pending,
+            **self._read(account).compute_stats(),
+            "model": self._model and {"name": self._model[0], "dim": self._model[1]},
+            "pending_vectors": len(self.pending_texts(None)) if self._model else 0,
         }
 
-    @with_lock
     def backup(self, target: Path) -> NoReturn:
-        """A store in memory has no file to copy."""
+        """Refuse: a store in memory has no file to copy."""
         raise Unsupported(
             f"A ram store has no file to copy to {target.parent}.",
             hint="Export its ledger instead.",
         )
 
     def close(self) -> None:
-        """Refuse every further call; what was stored is gone."""
+        """Refuse every further call and drop all data."""
         with self._lock:
             self._closed = True
             self._accounts, self._vectors = {}, {}
+
+
+def _copy(row: Row) -> Row:
+    """Return a row with metadata of its own."""
+    return replace(row, meta=deepcopy(row.meta))
+
+
+def _to_plain(value: Any) -> Any:
+    """Return a scope as its ids, and an object or a list as canonical JSON."""
+    if isinstance(value, Scope):
+        return (value.user_id, value.agent_id, value.run_id)
+    return canonical_json(value).decode() if isinstance(value, dict | tuple) else value
+
+
+def _require_encodable(*texts: str) -> None:
+    """Raise `InvalidInput` for texts that cannot be encoded."""
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInput("A value holds half of a surrogate pair, which is not text.") from error
+
+
+def _require_dimension(vector: Collection[float] | bytes, name: str, dim: int) -> None:
+    """Raise `ModelMismatch` unless a vector has the model's dimension."""
+    if len(vector) != dim:
+        raise ModelMismatch(f"The vector has {len(vector)} dimensions; {name} has {dim}.")

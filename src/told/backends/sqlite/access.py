@@ -32,8 +32,8 @@ KnownThreads: TypeAlias = frozenset[str]
 """Threads that have a version in the account."""
 
 
-def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> None:
-    """Write an access batch: counts, log rows, topic co-occurrence and review tasks."""
+def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> int:
+    """Write an access batch; return how many of its tasks are new."""
     known_threads = _find_known_threads(
         db,
         account,
@@ -46,9 +46,10 @@ def record_access(db: apsw.Connection, account: int, batch: AccessBatch) -> None
     )
     _add_access_counts(db, account, batch.counts, known_threads)
     _record_cooccurrence(db, account, batch.cooccurrences, known_threads)
-    _enqueue_known(db, account, batch.tasks, batch.window, known_threads)
+    new_tasks = _enqueue_known(db, account, batch.tasks, batch.window, known_threads)
     if batch.keep_per_thread:
         _record_access_log(db, account, batch.records, batch.keep_per_thread, known_threads)
+    return new_tasks
 
 
 def _add_access_counts(
@@ -157,19 +158,6 @@ def _advance_states(
 
 
 # Review queue
-
-
-def enqueue_tasks(
-    db: apsw.Connection, account: int, tasks: Sequence[ReviewTask], window: int
-) -> int:
-    """Queue tasks, merging each with an open one where possible; return how many were new."""
-    return _enqueue_known(
-        db,
-        account,
-        tasks,
-        window,
-        _find_known_threads(db, account, {task.thread for task in tasks}),
-    )
 
 
 @dataclass(slots=True)

@@ -40,15 +40,6 @@ def list_blobs(db: apsw.Connection, account: int) -> list[Blob]:
     return [Blob(*row) for row in run_query(db, "blobs", account)]
 
 
-def delete_blob(db: apsw.Connection, account: str, name: str) -> bool:
-    """Delete a blob and mark the file for scrubbing."""
-    run_query(db, "drop_blob", name, account)
-    deleted = db.changes() > 0
-    if deleted:
-        run_query(db, "owe_scrub")
-    return deleted
-
-
 def release_evidence(db: apsw.Connection, account: int, evidence: str) -> int:
     """Drop these evidence rows' blob references and delete unreferenced blobs."""
     names = [name for (name,) in run_query(db, "drop_holdings", evidence).fetchall()]

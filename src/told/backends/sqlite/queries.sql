@@ -148,8 +148,6 @@ WHERE e.thread = :thread AND e.id > :base AND e.id <= :pos AND f.until > :seq
 SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
 WHERE e.thread = :thread AND e.id > :base AND e.id <= :pos AND f.gone > :seq
     AND f.valid_from <= :valid AND f.valid_to > :valid ORDER BY e.id DESC LIMIT 1
--- name: derived
-SELECT DISTINCT thread FROM fact WHERE +id > ? AND +id < ? AND evidence IN (SELECT value FROM json_each(?)) ORDER BY id
 -- name: taken
 SELECT f.* FROM entry e CROSS JOIN fact f ON f.id = e.id
 WHERE +e.id > ?1 AND +e.id < ?2
@@ -228,10 +226,12 @@ ORDER BY e.id LIMIT 1
 -- name: last_of_part
 SELECT p.fact FROM passage p JOIN fact f ON f.id = p.fact
 WHERE p.id >= ? AND p.id < ? AND f.predicate IS NULL AND f.kind <> 'node' ORDER BY p.id DESC LIMIT 1
--- name: texts
+-- name: pending_of
 SELECT w.hash, w.earlier, w.text FROM fact f
     CROSS JOIN wording w ON w.id BETWEEN f.first AND f.last AND +w.fact = f.id
-WHERE f.id IN (SELECT value FROM json_each(?)) ORDER BY w.id
+WHERE f.id IN (SELECT value FROM json_each(?1))
+    AND NOT EXISTS (SELECT 1 FROM embedding e WHERE e.model = ?2 AND e.hash = w.hash)
+ORDER BY w.id LIMIT ?3
 -- name: part_terms
 SELECT id & 4294967295, terms FROM passage WHERE id >= ? AND id < ? ORDER BY id
 -- name: drop_terms
@@ -464,8 +464,6 @@ SELECT media_type, data FROM blob WHERE account = ? AND hash = ?
 SELECT hash, media_type, length(data) FROM blob WHERE account = ? ORDER BY hash
 -- name: all_blobs
 SELECT hash, data FROM blob
--- name: drop_blob
-DELETE FROM blob WHERE hash = ? AND account = (SELECT id FROM account WHERE name = ?)
 -- name: drop_holdings
 DELETE FROM holding WHERE id IN (SELECT value FROM json_each(?)) RETURNING hash
 -- name: drop_unheld

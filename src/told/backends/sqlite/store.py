@@ -1,4 +1,4 @@
-"""The embedded store: ledger, views, full text and vectors in one SQLite file that many processes may share."""
+"""The SQLite store: ledger, views and index in one file that processes may share."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import apsw
 
-from told.backends.sqlite import access, erase, integrity, rows, vectors, write
+from told.backends.sqlite import access, erase, integrity, rows, vectors
 from told.backends.sqlite.connection import Database, parse_url, run_named, run_query
 from told.backends.sqlite.group_commit import GroupCommitWriter
 from told.backends.sqlite.index import PartitionCache, SqliteIndex, find_facts
@@ -63,6 +63,7 @@ from told.model.query import (
 )
 from told.model.scope import Scope
 from told.ports import (
+    AccessHistory,
     Batch,
     ExistingState,
     Fault,
@@ -70,6 +71,7 @@ from told.ports import (
     Head,
     ScopeTally,
     StoredTurn,
+    TickTotals,
     View,
     ViewRow,
 )
@@ -78,21 +80,21 @@ from told.runtime import at_fork
 T = TypeVar("T")
 
 
-class SqliteOverlay:
-    """`told.ports.Overlay` over the tables of a file."""
+class SqliteSideData:
+    """The access log and queue ports over the tables of a file."""
 
     _database: Database
     _write: GroupCommitWriter
 
     @contextmanager
     def _read_account(self, account: str) -> Iterator[tuple[apsw.Connection, int]]:
-        """A snapshot and the number of an account; an account never written to has none that matches anything."""
+        """Open a snapshot and return it with the account's id, or 0 if there is none."""
         with self._database.read_transaction() as db:
             row = run_query(db, "account", account).fetchone()
             yield db, 0 if row is None else row[0]
 
     def _write_account(self, account: str, work: Callable[[apsw.Connection, int], T]) -> T | None:
-        """Write to an account; to one that was never written to there is nothing to add that counts."""
+        """Write to an account; do nothing if it was never written to."""
 
         def job(db: apsw.Connection) -> T | None:
             row = run_query(db, "account", account).fetchone()
@@ -100,97 +102,63 @@ class SqliteOverlay:
 
         return self._write(job, keeps_cache=True)
 
-    def list_ticks(
-        self, scope: Scope, upto: int | None = None, limit: int = 4096
-    ) -> Sequence[Tick]:
-        """The last turns at the home of a scope."""
-        with self._read_account(scope.account) as (db, account_id):
-            part = run_query(db, "part", account_id, scope.partition_key()).get
-            last_id = make_entry_id(account_id, LATEST if upto is None else upto)
-            rows = (
-                ()
-                if part is None
-                else run_query(db, "ticks", part, last_id, max(limit, 0)).fetchall()
-            )
-            scopes = ScopeLookup(db, scope.account)
-            return [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
-
-    def tick_totals(self, scope: Scope, seqs: Sequence[int]) -> Mapping[int, tuple[int, int]]:
-        """What the turns at the home of a scope come to up to some positions."""
+    def tick_totals(self, scope: Scope, seqs: Sequence[int], recent: int = 0) -> TickTotals:
+        """Return the turns and tokens up to each position, and the last ticks."""
         with self._read_account(scope.account) as (db, account_id):
             part = run_query(db, "part", account_id, scope.partition_key()).get
             entry_ids = [make_entry_id(account_id, seq) for seq in seqs]
-            rows = run_query(db, "ticked", part, to_json_list(entry_ids)).fetchall()
-        return {seq: (turns, tokens) for seq, (_, turns, tokens) in zip(seqs, rows, strict=True)}
+            sums = run_query(db, "ticked", part, to_json_list(entry_ids)).fetchall()
+            totals = {
+                seq: (turns, tokens) for seq, (_, turns, tokens) in zip(seqs, sums, strict=True)
+            }
+            if part is None or recent <= 0 or not entry_ids:
+                return TickTotals(totals)
+            scopes = ScopeLookup(db, scope.account)
+            rows = run_query(db, "ticks", part, max(entry_ids), recent).fetchall()
+            ticks = [Tick(seq, scopes[space], *rest) for seq, space, *rest in reversed(rows)]
+        return TickTotals(totals, ticks)
 
-    # What reads leave behind ------------------------------------------------------------------------------------------
+    # Access log
 
-    def record_accesses(self, account: str, batch: AccessBatch) -> None:
-        """Count recalls and topics that met, note recalls and queue tasks, in one transaction."""
-        self._write_account(
-            account, lambda db, account_id: access.record_access(db, account_id, batch)
-        )
-
-    # Topics that came up together -------------------------------------------------------------------------------------
-
-    def record_cooccurrence(
-        self, account: str, pairs: Mapping[tuple[str, str], AccessCount]
-    ) -> None:
-        """Count that topics came up together."""
-        self._write_account(
-            account,
-            lambda db, account_id: access.record_access(
-                db, account_id, AccessBatch(cooccurrences=pairs)
-            ),
+    def record_accesses(self, account: str, batch: AccessBatch) -> int:
+        """Apply a batch of accesses in one transaction; return how many tasks are new."""
+        return (
+            self._write_account(
+                account, lambda db, account_id: access.record_access(db, account_id, batch)
+            )
+            or 0
         )
 
     def cooccurrence(
         self, account: str, topics: Sequence[str]
     ) -> Mapping[tuple[str, str], AccessCount]:
-        """How often topics came up together with others."""
+        """Return the counts of pairs with any of these topics."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "met", account_id, to_json_list(topics)).fetchall()
         return {(one, other): AccessCount(count, last) for one, other, count, last in rows}
 
-    # Recalls one by one -----------------------------------------------------------------------------------------------
-
-    def access_records(self, account: str, thread: str) -> Sequence[AccessRecord]:
-        """The recalls of a thread, oldest first."""
+    def access_history(self, account: str, thread: str) -> AccessHistory:
+        """Return the logged accesses and the access states of a thread."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "recalls", account_id, thread).fetchall()
-        return [
+            states = run_query(db, "recall_states", account_id, to_json_list([thread])).fetchall()
+        records = [
             AccessRecord(thread, at, rank, score, query, AccessOutcome(access))
             for at, rank, score, query, access in rows
         ]
+        return AccessHistory(records, [AccessState(*row) for row in states])
 
-    def access_states(self, account: str, threads: Sequence[str]) -> Sequence[AccessState]:
-        """The states of threads, by thread and oldest first."""
-        with self._read_account(account) as (db, account_id):
-            return [
-                AccessState(*row)
-                for row in run_query(db, "recall_states", account_id, to_json_list(threads))
-            ]
-
-    # What is to be thought over ---------------------------------------------------------------------------------------
-
-    def enqueue_tasks(self, account: str, tasks: Sequence[ReviewTask], window: int) -> int:
-        """Queue tasks; how many were new."""
-        return (
-            self._write_account(
-                account, lambda db, account_id: access.enqueue_tasks(db, account_id, tasks, window)
-            )
-            or 0
-        )
+    # Queue
 
     def list_tasks(self, account: str, limit: int = 100) -> Sequence[ReviewTask]:
-        """The open tasks, most urgent first."""
+        """Return open tasks, the most urgent first."""
         with self._read_account(account) as (db, account_id):
             return [
                 access.parse_task(row) for row in run_query(db, "tasks", account_id, max(limit, 0))
             ]
 
     def claim_tasks(self, account: str, now: int, limit: int, lease: int) -> Sequence[ReviewTask]:
-        """Take tasks that are due and free."""
+        """Claim due tasks whose lease is free."""
         return (
             self._write_account(
                 account,
@@ -200,7 +168,7 @@ class SqliteOverlay:
         )
 
     def complete_tasks(self, account: str, task_ids: Sequence[int]) -> int:
-        """Close tasks; how many there were."""
+        """Delete tasks and return how many there were."""
         return (
             self._write_account(
                 account, lambda db, account_id: access.complete_tasks(db, account_id, task_ids)
@@ -208,12 +176,10 @@ class SqliteOverlay:
             or 0
         )
 
-    # What consumers note for themselves -------------------------------------------------------------------------------
-
     def read_notes(
         self, account: str, consumer: str, keys: Sequence[str] | None = None
     ) -> Mapping[str, bytes]:
-        """What a consumer noted."""
+        """Return a consumer's notes."""
         with self._read_account(account) as (db, account_id):
             if keys is None:
                 return dict(run_query(db, "notes", account_id, consumer).fetchall())
@@ -221,20 +187,31 @@ class SqliteOverlay:
                 run_query(db, "notes_named", account_id, consumer, to_json_list(keys)).fetchall()
             )
 
-    def write_notes(self, account: str, consumer: str, notes: Mapping[str, bytes | None]) -> None:
-        """Note something outside a commit."""
-        self._write(
-            lambda db: access.write_notes(
-                db, write.get_or_create_account(db, account).id, consumer, notes
-            )
-        )
+    def update_consumer(
+        self,
+        account: str,
+        consumer: str,
+        *,
+        cursor: int | None = None,
+        notes: Mapping[str, bytes | None] | None = None,
+    ) -> None:
+        """Set a consumer's cursor and write its notes."""
+
+        def job(db: apsw.Connection) -> None:
+            if cursor is not None:
+                move_cursor(db, account, consumer, cursor)
+            if notes is not None:
+                account_id = get_or_create_account(db, account).id
+                access.write_notes(db, account_id, consumer, notes)
+
+        self._write(job)
 
 
 LATEST_AS_OF = AsOf(LATEST, 0)
 EMPTY_HEAD = Head(0, 0, GENESIS)
 
 
-class SqliteStore(SqliteOverlay):
+class SqliteStore(SqliteSideData):
     """A store in one file."""
 
     def __init__(self, path: Path, mint: IdGenerator, options: Mapping[str, Any]) -> None:
@@ -258,20 +235,20 @@ class SqliteStore(SqliteOverlay):
         self.scrub()
 
     def prepare_fork(self) -> None:
-        """Before a fork: once nobody writes or reads, no connection is open that a child could inherit."""
+        """Close all connections before a fork, so that the child inherits none."""
         if not self._database.closed and self._write.pause_writes():
             self._forking_thread = threading.get_ident()
             self._database.close_before_fork()
 
     def resume_in_parent(self) -> None:
-        """After a fork, in the parent: go on."""
+        """Resume in the parent after a fork."""
         if self._forking_thread == threading.get_ident():
             self._forking_thread = None
             self._database.resume_after_fork()
             self._write.resume_writes()
 
     def reset_in_child(self) -> None:
-        """After a fork, in the child: begin anew."""
+        """Start with new connections in the child after a fork."""
         self._database.reset_in_child(
             closed_before_fork=self._forking_thread == threading.get_ident()
         )
@@ -282,13 +259,13 @@ class SqliteStore(SqliteOverlay):
         )
 
     def watch(self, callback: Callable[[str], object]) -> None:
-        """Be told of each named step of a commit, as crash tests are."""
+        """Call back at each named step of a commit; used by crash tests."""
         self._write.watch = callback
 
-    # Writing ----------------------------------------------------------------------------------------------------------
+    # Ledger
 
     def commit(self, batch: Batch, fold: Fold) -> Sequence[Entry]:
-        """Seal, fold and make durable, together with whoever else is waiting."""
+        """Seal, fold and make durable, in one transaction with other waiting commits."""
         write = self._write
         return write(
             lambda db: commit_batch(
@@ -299,7 +276,7 @@ class SqliteStore(SqliteOverlay):
         )
 
     def import_entries(self, account: str, entries: Sequence[Entry], fold: Fold) -> int:
-        """Append entries sealed elsewhere."""
+        """Append entries sealed elsewhere; return how many were new."""
         new, shredded = self._write(lambda db: import_entries(db, account, entries, fold))
         if shredded:
             self.index.cache.clear()
@@ -308,19 +285,19 @@ class SqliteStore(SqliteOverlay):
     def erase(
         self, account: str, seqs: Sequence[int], draft: Draft
     ) -> tuple[Entry, Mapping[str, int]]:
-        """Destroy content and leave a tombstone; the file owes a scrub from then on."""
+        """Destroy content, append a tombstone and mark the file for scrubbing."""
         result = self._write(lambda db: erase_entries(db, self.mint, account, seqs, draft))
         self.index.cache.clear()
         return result
 
     def reset(self, account: str, draft: Draft) -> Entry:
-        """Destroy an account and begin a new chain."""
+        """Destroy an account's ledger and begin a new chain."""
         entry = self._write(lambda db: reset_account(db, self.mint, account, draft))
         self.index.cache.clear()
         return entry
 
     def scrub(self) -> Sequence[str]:
-        """Leave no trace of destroyed content anywhere in the store's files, if any is owed."""
+        """Remove traces of destroyed content from the files, if a scrub is due."""
         if not self._write.read_on_writer(lambda db: run_query(db, "scrub_owed").get):
             return ()
         return self._write.run_exclusive(lambda db: integrity.scrub_file(db, vacuum=self._vacuum))
@@ -331,67 +308,61 @@ class SqliteStore(SqliteOverlay):
         self.index.cache.clear()
         return counts
 
-    def stale_views(self, account: str) -> Sequence[View]:
-        """The views that an account of an older file was never folded into."""
-        return tuple(
-            view
-            for (view,) in self._write.read_on_writer(
-                lambda db: run_query(db, "behind", account).fetchall()
-            )
-        )
+    def list_accounts(self) -> Mapping[str, Sequence[View]]:
+        """Return every account that has a ledger, with its stale views."""
 
-    # The ledger -------------------------------------------------------------------------------------------------------
+        def load(db: apsw.Connection) -> dict[str, Sequence[View]]:
+            names = [name for (name,) in run_query(db, "accounts").fetchall()]
+            return {
+                name: [view for (view,) in run_query(db, "behind", name).fetchall()]
+                for name in names
+            }
 
-    def list_accounts(self) -> Sequence[str]:
-        """Every account that has a ledger."""
-        return [
-            name
-            for (name,) in self._write.read_on_writer(
-                lambda db: run_query(db, "accounts").fetchall()
-            )
-        ]
+        return self._write.read_on_writer(load)
 
-    def get_head(self, account: str) -> Head:
-        """The end of the account's ledger."""
+    def get_head(self, account: str, at: int | None = None) -> Head:
+        """Return the last entry, or by bisection the last one at or before an instant."""
         with self._database.read_transaction() as db:
             row = run_query(db, "account", account).fetchone()
-        return EMPTY_HEAD if row is None else Head(*row[1:])
-
-    def position_at(self, account: str, at: int) -> int:
-        """The last position at or before an instant; instants only grow along the ledger, so halving finds it."""
-        with self._read_account(account) as (db, account_id):
-            row = run_query(db, "account", account).fetchone()
-            low, high = 0, 0 if row is None else row[1]
+            if row is None:
+                return EMPTY_HEAD
+            account_id, head = row[0], Head(*row[1:])
+            if at is None or head.at <= at:
+                return head
+            low, high = 0, head.seq - 1
             while low < high:
                 middle = (low + high + 1) // 2
                 if run_query(db, "entry_at", make_entry_id(account_id, middle)).get <= at:
                     low = middle
                 else:
                     high = middle - 1
-            return low
+            if low == 0:
+                return EMPTY_HEAD
+            first, last = make_entry_id(account_id, low - 1), get_id_range(account_id)[1]
+            [entry] = run_query(db, "scan", first, last, 1).fetchall()
+        return Head(low, entry[2], entry[6])
 
-    def scan_entries(self, account: str, after: int = 0, limit: int = 1000) -> Sequence[Entry]:
-        """Entries in order."""
+    def scan_entries(
+        self, account: str, after: int = 0, limit: int | None = None, *, thread: str | None = None
+    ) -> Sequence[Entry]:
+        """Return entries in order."""
         with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "scan", make_entry_id(account_id, after), get_id_range(account_id)[1], limit
-            ).fetchall()
+            first, last = make_entry_id(account_id, after), get_id_range(account_id)[1]
+            count = -1 if limit is None else limit
+            if thread is None:
+                rows = run_query(db, "scan", first, last, count).fetchall()
+            else:
+                rows = run_query(db, "thread", thread, first, last).fetchall()[:limit]
         return [parse_entry(row, account) for row in rows]
 
-    def thread_entries(self, account: str, thread: str) -> Sequence[Entry]:
-        """The entries of one thread."""
-        with self._read_account(account) as (db, account_id):
-            rows = run_query(db, "thread", thread, *get_id_range(account_id)).fetchall()
-        return [parse_entry(row, account) for row in rows]
-
-    def tombstoned_digests(self, account: str, digests: Sequence[bytes]) -> frozenset[bytes]:
-        """Which digests belong to erased content."""
-        with self._read_account(account) as (db, _):
+    def tombstoned_digests(self, digests: Sequence[bytes]) -> frozenset[bytes]:
+        """Return the digests of erased content."""
+        with self._database.read_transaction() as db:
             return frozenset(
                 digest for (digest,) in run_query(db, "tombstoned", to_hex_list(digests))
             )
 
-    # The views --------------------------------------------------------------------------------------------------------
+    # Facts
 
     def lookup_existing(
         self,
@@ -403,7 +374,7 @@ class SqliteStore(SqliteOverlay):
         *,
         include_last_turn: bool = False,
     ) -> ExistingState:
-        """What exactly this scope already holds."""
+        """Return what exactly this scope already has."""
         return self._write.read_on_writer(
             lambda db: lookup_existing(
                 db, scope, md5s, digests, key, text_hashes, include_last_turn=include_last_turn
@@ -418,30 +389,20 @@ class SqliteStore(SqliteOverlay):
         slots: Sequence[tuple[str, str]] = (),
         kinds: Sequence[str] = (),
     ) -> Sequence[Fact]:
-        """What exactly this scope holds of some subjects or kinds."""
+        """Return the current facts of exactly this scope in some slots or of some kinds."""
         return self._write.read_on_writer(
             lambda db: load_current_facts(db, scope, now, slots, kinds)
         )
 
-    def passage_texts(self, account: str, seqs: Sequence[int]) -> Mapping[bytes, str]:
-        """What is embedded of the passages of these entries."""
-        with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "texts", to_json_list([make_entry_id(account_id, seq) for seq in seqs])
-            ).fetchall()
-        return {
-            digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows
-        }
-
     def find_facts(self, query: FactQuery) -> Sequence[Fact]:
-        """The facts a scope held at a point in time, oldest first."""
+        """Return the facts visible to a scope at a point in time, oldest first."""
         with self._read_account(query.scope.account) as (db, account_id):
             return find_facts(
                 db, account_id, query, list(find_visible_spaces(db, account_id, query.scope))
             )
 
     def get_fact(self, account: str, thread: str, as_of: AsOf | None = None) -> Fact | None:
-        """A thread's version at a point on both axes."""
+        """Return the version of a thread at a point in time."""
         at = as_of or LATEST_AS_OF
         bounds: dict[str, Any] = {"thread": thread, "seq": at.seq}
         with self._read_account(account) as (db, account_id):
@@ -455,33 +416,39 @@ class SqliteStore(SqliteOverlay):
             facts = ScopeLookup(db, account).parse_facts(rows)
         return facts[0] if facts else None
 
-    def facts_by_seq(self, account: str, seqs: Sequence[int]) -> Mapping[int, Fact]:
-        """The fact versions asserted by these entries, oldest first."""
-        valid_seqs = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
-        return self._write.read_on_writer(
-            lambda db: load_versions(db, self._write.get_read_cache(db), account, valid_seqs)
-        )
-
-    def all_versions(self, scope: Scope) -> Sequence[Fact]:
-        """Every version of every fact the scope covers."""
-        with self._read_account(scope.account) as (db, account_id):
-            rows = run_query(
-                db, "lives", to_json_list(list(find_visible_spaces(db, account_id, scope)))
-            ).fetchall()
-            return ScopeLookup(db, scope.account).parse_facts(rows)
-
-    def thread_versions(self, account: str, threads: Sequence[str]) -> Sequence[Fact]:
-        """Every version of some threads."""
+    def find_versions(
+        self,
+        account: str,
+        *,
+        seqs: Sequence[int] | None = None,
+        threads: Sequence[str] | None = None,
+        evidence: Sequence[str] | None = None,
+        scope: Scope | None = None,
+    ) -> Sequence[Fact]:
+        """Return fact versions by position, thread, evidence or scope, in ledger order."""
+        if seqs is not None:
+            valid_seqs = sorted({seq for seq in seqs if 0 < seq <= SEQ_MASK})
+            versions = self._write.read_on_writer(
+                lambda db: load_versions(db, self._write.get_read_cache(db), account, valid_seqs)
+            )
+            return list(versions.values())
         with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "tellings", *get_id_range(account_id), to_json_list(threads)
-            ).fetchall()
+            bounds = get_id_range(account_id)
+            if threads is not None:
+                rows = run_query(db, "tellings", *bounds, to_json_list(threads)).fetchall()
+            elif evidence is not None:
+                rows = run_query(db, "taken", *bounds, to_json_list(evidence)).fetchall()
+            elif scope is not None:
+                spaces = list(find_visible_spaces(db, account_id, scope))
+                rows = run_query(db, "lives", to_json_list(spaces)).fetchall()
+            else:
+                rows = []
             return ScopeLookup(db, account).parse_facts(rows)
 
     def find_links(
         self, account: str, nodes: Sequence[str], seq: int | None = None
     ) -> Sequence[Link]:
-        """The links that touch any of these nodes."""
+        """Return the links that touch any of these nodes."""
         at = LATEST if seq is None else seq
         with self._read_account(account) as (db, account_id):
             bounds = {
@@ -495,31 +462,13 @@ class SqliteStore(SqliteOverlay):
                 parse_link(row, scopes[row[4]]) for row in run_named(db, "links", bounds).fetchall()
             ]
 
-    def threads_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[str]:
-        """The threads taken from this evidence."""
-        with self._read_account(account) as (db, account_id):
-            return [
-                thread
-                for (thread,) in run_query(
-                    db, "derived", *get_id_range(account_id), to_json_list(evidence)
-                )
-            ]
-
-    def facts_from_evidence(self, account: str, evidence: Sequence[str]) -> Sequence[Fact]:
-        """Every version of the threads taken from this evidence."""
-        with self._read_account(account) as (db, account_id):
-            rows = run_query(
-                db, "taken", *get_id_range(account_id), to_json_list(evidence)
-            ).fetchall()
-            return ScopeLookup(db, account).parse_facts(rows)
-
     def list_scopes(self, account: str) -> Sequence[Scope]:
-        """Every exact scope that something is left of."""
+        """Return every exact scope that has rows."""
         with self._read_account(account) as (db, account_id):
             return rows.list_scopes(db, account_id, account)
 
     def scope_tallies(self, account: str) -> Sequence[ScopeTally]:
-        """How much is in every exact scope."""
+        """Return the memories and the first and last write of each exact scope."""
         with self._read_account(account) as (db, account_id):
             return rows.count_by_scope(db, account_id, account)
 
@@ -532,7 +481,7 @@ class SqliteStore(SqliteOverlay):
         *,
         newest: bool = False,
     ) -> Sequence[StoredTurn]:
-        """What exactly this scope holds of what was said, between two positions."""
+        """Return the turns of exactly this scope between two positions."""
         with self._read_account(scope.account) as (db, account_id):
             return rows.list_turns(db, account_id, scope, after, before, limit, newest=newest)
 
@@ -544,7 +493,7 @@ class SqliteStore(SqliteOverlay):
         source: str | None = None,
         ids: Sequence[str] = (),
     ) -> Sequence[EvidenceRow]:
-        """Evidence by scope, by source or by id."""
+        """Return the evidence that meets all given conditions."""
         with self._read_account(account) as (db, account_id):
             if scope is not None:
                 rows = run_query(
@@ -576,7 +525,7 @@ class SqliteStore(SqliteOverlay):
             ]
 
     def view_rows(self, account: str, view: View) -> Iterator[tuple[Any, ...]]:
-        """Every row of a view, for comparison."""
+        """Return the stored rows of a view, postings included, for tests."""
         with self._read_account(account) as (db, account_id):
             view_rows = run_query(db, f"rows_{view}", *get_id_range(account_id)).fetchall()
             if view == "passages":
@@ -584,42 +533,59 @@ class SqliteStore(SqliteOverlay):
         return iter(view_rows)
 
     def rows_between(self, account: str, after: int, upto: int) -> Sequence[ViewRow]:
-        """The rows the views have of some entries."""
+        """Return the view rows of some entries."""
         with self._read_account(account) as (db, account_id):
             return load_view_rows(db, account_id, account, after, upto)
 
-    # Vectors ----------------------------------------------------------------------------------------------------------
+    # Vectors
 
     def current_model(self) -> tuple[str, int] | None:
-        """The embedder this store is indexed with."""
+        """Return the model the store is bound to."""
         model = self._write.read_on_writer(
             lambda db: get_current_model(db, self._write.get_read_cache(db))
         )
         return None if model is None else (model.name, model.dim)
 
-    def bind_model(self, name: str, dim: int) -> None:
-        """Bind the store to an embedder."""
+    def bind_model(self, name: str, dim: int, *, switch: bool = False) -> None:
+        """Bind the store to its first model, or switch to another one."""
+        if switch:
+            self._write(lambda db: switch_model(db, name, dim))
+            self.index.cache.clear()
+            return
         bound = self.current_model()
         if bound is None:
             self._write(lambda db: bind_first_model(db, name, dim))
             bound = self.current_model()
         if bound != (name, dim) and bound is not None:
             raise ModelMismatch(
-                f"The store was indexed with {bound[0]} ({bound[1]} dimensions), not {name} ({dim}).",
-                hint=f"Open it with embedder={bound[0]!r}, or run `told reindex --embedder {name}` to embed it anew.",
+                f"The store was indexed with {bound[0]} ({bound[1]} dimensions), "
+                f"not {name} ({dim}).",
+                hint=f"Open it with embedder={bound[0]!r}, or run `told reindex --embedder {name}` "
+                "to embed it anew.",
             )
 
-    def embedded_hashes(self, hashes: Sequence[bytes]) -> frozenset[bytes]:
-        """Which texts have a vector under the current model."""
-        return self._write.read_on_writer(lambda db: vectors.find_cached_hashes(db, hashes))
-
-    def pending_texts(self, limit: int = 1000, model: str | None = None) -> Mapping[bytes, str]:
-        """Texts without a vector under a model."""
+    def pending_texts(
+        self,
+        limit: int | None = 1000,
+        model: str | None = None,
+        *,
+        account: str | None = None,
+        seqs: Sequence[int] | None = None,
+    ) -> Mapping[bytes, str]:
+        """Return texts without a vector under a model."""
         with self._database.read_transaction() as db:
             chosen = (
                 vectors.load_current_model(db) if model is None else vectors.load_model(db, model)
             )
-            rows = run_query(db, "pending", 0 if chosen is None else chosen.id, limit).fetchall()
+            model_id, count = 0 if chosen is None else chosen.id, -1 if limit is None else limit
+            if account is None or seqs is None:
+                rows = run_query(db, "pending", model_id, count).fetchall()
+            else:
+                row = run_query(db, "account", account).fetchone()
+                entry_ids = [] if row is None else [make_entry_id(row[0], seq) for seq in seqs]
+                rows = run_query(
+                    db, "pending_of", to_json_list(entry_ids), model_id, count
+                ).fetchall()
         return {
             digest: join_with_previous(previous_text, text) for digest, previous_text, text in rows
         }
@@ -627,108 +593,82 @@ class SqliteStore(SqliteOverlay):
     def put_vectors(
         self, vectors_: Mapping[bytes, Sequence[float]], model: str | None = None
     ) -> None:
-        """Remember vectors by text hash."""
+        """Store vectors by text hash."""
         self._write(lambda db: put_vectors(db, vectors_, model))
 
-    def switch_model(self, name: str, dim: int) -> None:
-        """Search with another model from now on."""
-        self._write(lambda db: switch_model(db, name, dim))
-        self.index.cache.clear()
-
-    # Consumers --------------------------------------------------------------------------------------------------------
+    # Consumers
 
     def get_cursor(self, account: str, consumer: str) -> int:
-        """How far a consumer has come."""
+        """Return the position a consumer has reached."""
         with self._read_account(account) as (db, account_id):
             return run_query(db, "cursor", account_id, consumer).get or 0
-
-    def advance_cursor(self, account: str, consumer: str, seq: int) -> None:
-        """Move a consumer's cursor."""
-        self._write(lambda db: move_cursor(db, account, consumer, seq))
 
     def record_fault(
         self, account: str, consumer: str, seq: int, error: str, raw: str = ""
     ) -> None:
-        """Keep what a consumer could not do."""
+        """Record a failure; a repeated one counts another attempt."""
         at = self.mint.now()
         self._write(lambda db: record_fault(db, account, consumer, seq, error, raw, at))
 
     def clear_faults(self, account: str, fault_ids: Sequence[int]) -> int:
-        """Forget faults that were mended or given up; how many there were."""
+        """Delete faults and return how many there were."""
         return self._write(lambda db: delete_faults(db, account, fault_ids))
 
     def list_faults(self, account: str) -> Sequence[Fault]:
-        """What consumers could not do."""
+        """Return all faults in the order they first occurred."""
         with self._read_account(account) as (db, account_id):
             return [Fault(row[0], account, *row[1:]) for row in run_query(db, "faults", account_id)]
 
-    # Blobs ------------------------------------------------------------------------------------------------------------
+    # Blobs
 
-    def put_blob(self, account: str, data: bytes, media_type: str) -> str:
-        """Keep bytes under their hash, once."""
-        blob = Blob.from_bytes(data, media_type)
-        self._write(
-            lambda db: erase.insert_blobs(db, get_or_create_account(db, account).id, [blob])
-        )
-        return blob.hash
-
-    def get_blob(self, account: str, hash: str) -> Blob | None:
-        """A blob with its bytes."""
+    def get_blobs(self, account: str, hashes: Sequence[str] | None = None) -> Mapping[str, Blob]:
+        """Return some blobs, or all of them without their bytes."""
         with self._read_account(account) as (db, account_id):
-            return erase.load_blob(db, account_id, hash)
-
-    def list_blobs(self, account: str) -> Sequence[Blob]:
-        """Every blob without its bytes."""
-        with self._read_account(account) as (db, account_id):
-            return erase.list_blobs(db, account_id)
-
-    def drop_blob(self, account: str, hash: str) -> bool:
-        """Destroy a blob."""
-        return self._write(lambda db: erase.delete_blob(db, account, hash))
-
-    # Recalls ----------------------------------------------------------------------------------------------------------
+            if hashes is None:
+                blobs = erase.list_blobs(db, account_id)
+            else:
+                loaded = [erase.load_blob(db, account_id, name) for name in hashes]
+                blobs = [blob for blob in loaded if blob is not None]
+        return {blob.hash: blob for blob in blobs}
 
     def access_counts(self, account: str, threads: Sequence[str]) -> Mapping[str, AccessCount]:
-        """How often threads were recalled."""
+        """Return how often threads were recalled."""
         with self._read_account(account) as (db, account_id):
             rows = run_query(db, "touched", account_id, to_json_list(threads)).fetchall()
         return {thread: AccessCount(count, last) for thread, count, last in rows}
 
-    # Care -------------------------------------------------------------------------------------------------------------
+    # Maintenance
 
-    def check_integrity(self) -> Sequence[str]:
-        """Problems of the file and of the index."""
+    def check_integrity(self, *, types_only: bool = False) -> Sequence[str]:
+        """Return the problems of the file and of the index."""
         with self._database.read_transaction() as db:
+            if types_only:
+                return list(integrity.find_type_errors(db))
             return integrity.check_store(db)
 
-    def find_type_errors(self) -> Sequence[str]:
-        """The tables with values in them that no row of theirs can have."""
-        with self._database.read_transaction() as db:
-            return list(integrity.find_type_errors(db))
-
     def repair(self) -> int:
-        """Make damaged parts of the index anew; return how many there were."""
+        """Rebuild damaged parts of the index; return how many there were."""
         repaired = self._write(integrity.repair_index)
         self.index.cache.clear()
         return repaired
 
     def get_stats(self, account: str) -> Mapping[str, Any]:
-        """Counts and sizes."""
+        """Return counts and sizes."""
         with self._read_account(account) as (db, account_id):
             return integrity.collect_stats(db, account_id or None, self.path)
 
     def backup(self, target: Path) -> None:
-        """Write a consistent copy while others go on."""
+        """Write a consistent copy without blocking others."""
         with self._database.borrow_connection() as db:
             integrity.write_backup(db, target)
 
     def close(self) -> None:
-        """Close every connection, once the write that is going on is done; closing twice is fine."""
+        """Close all connections after the current write; closing twice is allowed."""
         self._write.close()
 
 
 def open_store(
     url: str, *, mint: IdGenerator | None = None, settings: Mapping[str, Any] | None = None
 ) -> SqliteStore:
-    """Open the store a `sqlite:///` URL names, making it if it is not there."""
+    """Open the store of a `sqlite:///` URL; create the file if it is missing."""
     return SqliteStore(parse_url(url), mint or IdGenerator(), settings or {})

@@ -37,6 +37,7 @@ from told.ingest.image_parts import Image, read_image_header
 from told.ingest.images import ImageContext, read_image
 from told.ingest.messages import DOCUMENT, NAME_LIMIT, SOURCE_LIMIT
 from told.ledger.commit import commit_batch, retry_on_conflict
+from told.ledger.history import load_threads_from_evidence
 from told.model.entry import (
     BLOBS_KEY,
     NO_META,
@@ -176,7 +177,7 @@ def _load_stored(ctx: WriteContext, scope: Scope, source: str) -> Flow[StoredDoc
         evidence_row.id for evidence_row in evidence_rows if evidence_row.scope == scope
     ]
     threads = (
-        (yield from call(ctx.store.threads_from_evidence, scope.account, evidence_ids))
+        (yield from load_threads_from_evidence(ctx.store, scope.account, evidence_ids))
         if evidence_ids
         else ()
     )

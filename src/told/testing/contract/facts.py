@@ -1,4 +1,4 @@
-"""Laws of reading: both axes of time, scopes, filters, and the views one by one."""
+"""Laws of reading facts: time, scopes, filters and each view."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ UNCHANGED_GUARDS: dict[str, Guard] = {
 
 
 class CurrentFactsContract(ContractBase):
-    """A scope holds what was said last of a subject, until it is given up, replaced or expired."""
+    """A slot holds its latest fact until it is retracted, replaced or expired."""
 
     def test_current_facts_are_found_by_subject_and_predicate(
         self, harness: AccountHarness
@@ -206,12 +206,12 @@ SCOPES_BY_NAME = {
 
 
 def build_interval(first: int | None, last: int | None) -> Interval:
-    """A stretch of the world's time, counted in whole units for the eye."""
+    """Build a valid interval in whole units."""
     return Interval(first, last, "instant")
 
 
 class ReadContract(ContractBase):
-    """A read sees what its scope held at its point in time, and nothing else."""
+    """A query sees what its scope had at its point in time, and nothing else."""
 
     # The axis of the ledger
 
@@ -241,7 +241,7 @@ class ReadContract(ContractBase):
         harness.retract_thread("t")
         versions = {
             fact.text: (fact.seq, fact.until, fact.gone)
-            for fact in harness.store.all_versions(ALICE)
+            for fact in harness.store.find_versions(ALICE.account, scope=ALICE)
         }
         assert versions == {"one": (1, 2, 4), "two": (2, 4, 4), "other": (3, NEVER, NEVER)}
 
@@ -250,7 +250,10 @@ class ReadContract(ContractBase):
         harness.retract_thread("t")
         harness.assert_claim("two", "t")
         harness.retract_thread("t")
-        versions = [(fact.seq, fact.until, fact.gone) for fact in harness.store.all_versions(ALICE)]
+        versions = [
+            (fact.seq, fact.until, fact.gone)
+            for fact in harness.store.find_versions(ALICE.account, scope=ALICE)
+        ]
         assert versions == [(1, 2, 2), (3, 4, 4)]
 
     def test_all_versions_of_given_threads_are_listed(self, harness: AccountHarness) -> None:
@@ -261,12 +264,12 @@ class ReadContract(ContractBase):
         harness.retract_thread("t")
         versions = [
             (fact.text, fact.seq, fact.gone)
-            for fact in harness.store.thread_versions(ACCOUNT, ["v", "t", "nobody"])
+            for fact in harness.store.find_versions(ACCOUNT, threads=["v", "t", "nobody"])
         ]
         assert versions == [("one", 1, 5), ("two", 3, 5), ("third", 4, NEVER)]
         assert (
-            list(harness.store.thread_versions(ACCOUNT, []))
-            == list(harness.store.thread_versions("umbrella", ["t"]))
+            list(harness.store.find_versions(ACCOUNT, threads=[]))
+            == list(harness.store.find_versions("umbrella", threads=["t"]))
             == []
         )
 
@@ -360,7 +363,12 @@ class ReadContract(ContractBase):
             harness.assert_claim(name, scope=scope)
         assert sorted(harness.list_texts(SCOPES_BY_NAME[asked])) == seen.split()
         assert (
-            sorted(fact.text for fact in harness.store.all_versions(SCOPES_BY_NAME[asked]))
+            sorted(
+                fact.text
+                for fact in harness.store.find_versions(
+                    SCOPES_BY_NAME[asked].account, scope=SCOPES_BY_NAME[asked]
+                )
+            )
             == seen.split()
         )
 
@@ -391,10 +399,14 @@ class ReadContract(ContractBase):
         harness.assert_claim("ours", "t1")
         harness.assert_claim("ours anew", "t1")
         harness.retract_thread("t1")
-        assert [(fact.until, fact.gone) for fact in harness.store.all_versions(other_scope)] == [
-            (NEVER, NEVER)
-        ]
-        assert [(fact.until, fact.gone) for fact in harness.store.all_versions(ALICE)] == [
+        assert [
+            (fact.until, fact.gone)
+            for fact in harness.store.find_versions(other_scope.account, scope=other_scope)
+        ] == [(NEVER, NEVER)]
+        assert [
+            (fact.until, fact.gone)
+            for fact in harness.store.find_versions(ALICE.account, scope=ALICE)
+        ] == [
             (2, 3),
             (3, 3),
         ]
@@ -517,9 +529,9 @@ class ReadContract(ContractBase):
         harness.assert_claim("one", "t")
         harness.add_evidence("said", "e")
         harness.assert_claim("two", "t")
-        versions = harness.store.facts_by_seq(ACCOUNT, [3, 2, 1, 99])
-        assert {seq: fact.text for seq, fact in versions.items()} == {1: "one", 3: "two"}
-        assert dict(harness.store.facts_by_seq("umbrella", [1])) == {}
+        versions = harness.store.find_versions(ACCOUNT, seqs=[3, 2, 1, 99])
+        assert [(fact.seq, fact.text) for fact in versions] == [(1, "one"), (3, "two")]
+        assert list(harness.store.find_versions("umbrella", seqs=[1])) == []
 
     def test_a_fact_keeps_every_claim_field(
         self, harness: AccountHarness, clock: ManualClock
@@ -577,15 +589,15 @@ class ReadContract(ContractBase):
         harness.assert_claim("another", "t2", evidence="e1")
         harness.assert_claim("changed since", "t1")
         harness.assert_claim("from elsewhere", "t3", evidence="e2")
-        assert list(harness.store.threads_from_evidence(ACCOUNT, ["e1"])) == ["t1", "t2"]
-        assert list(harness.store.threads_from_evidence(ACCOUNT, ["e1", "e2"])) == [
+        assert list(harness.threads_from_evidence(ACCOUNT, ["e1"])) == ["t1", "t2"]
+        assert list(harness.threads_from_evidence(ACCOUNT, ["e1", "e2"])) == [
             "t1",
             "t2",
             "t3",
         ]
         assert (
-            list(harness.store.threads_from_evidence(ACCOUNT, []))
-            == list(harness.store.threads_from_evidence("umbrella", ["e1"]))
+            list(harness.threads_from_evidence(ACCOUNT, []))
+            == list(harness.threads_from_evidence("umbrella", ["e1"]))
             == []
         )
 
@@ -595,15 +607,15 @@ class ReadContract(ContractBase):
         harness.add_evidence("said", "same")
         harness.assert_claim("told", "same", evidence="same")
         harness.assert_claim("told again", "same", evidence="other")
-        assert [entry.seq for entry in harness.store.thread_entries(ACCOUNT, "same")] == [2, 3]
+        assert [entry.seq for entry in harness.store.scan_entries(ACCOUNT, thread="same")] == [2, 3]
         assert [row.seq for row in harness.store.evidence_rows(ACCOUNT, ids=["same"])] == [1]
         assert (
-            list(harness.store.threads_from_evidence(ACCOUNT, ["same"]))
-            == list(harness.store.threads_from_evidence(ACCOUNT, ["other"]))
+            list(harness.threads_from_evidence(ACCOUNT, ["same"]))
+            == list(harness.threads_from_evidence(ACCOUNT, ["other"]))
             == ["same"]
         )
         harness.add_evidence("more", "other")
-        assert [entry.seq for entry in harness.store.thread_entries(ACCOUNT, "other")] == []
+        assert [entry.seq for entry in harness.store.scan_entries(ACCOUNT, thread="other")] == []
 
     def test_facts_from_evidence_include_all_versions(self, harness: AccountHarness) -> None:
         first_version = harness.assert_claim("lives in Rome", "home", evidence="e1")
@@ -611,21 +623,23 @@ class ReadContract(ContractBase):
         harness.assert_claim("from elsewhere", "other", evidence="e2")
         harness.assert_claim("lives in Oslo", "home", evidence="e3")
         harness.retract_thread("drink")
-        versions = harness.store.facts_from_evidence(ACCOUNT, ["e1"])
+        versions = harness.store.find_versions(ACCOUNT, evidence=["e1"])
         assert [(fact.text, fact.until) for fact in versions] == [
             ("lives in Rome", 4),
             ("likes tea", 5),
             ("lives in Oslo", NEVER),
         ]
         assert versions[0].seq == first_version.seq
-        assert [fact.id for fact in harness.store.facts_from_evidence(ACCOUNT, ["e3", "e2"])] == [
+        assert [
+            fact.id for fact in harness.store.find_versions(ACCOUNT, evidence=["e3", "e2"])
+        ] == [
             "home",
             "other",
             "home",
         ]
         assert (
-            list(harness.store.facts_from_evidence(ACCOUNT, []))
-            == list(harness.store.facts_from_evidence("umbrella", ["e1"]))
+            list(harness.store.find_versions(ACCOUNT, evidence=[]))
+            == list(harness.store.find_versions("umbrella", evidence=["e1"]))
             == []
         )
 
@@ -679,14 +693,14 @@ class ReadContract(ContractBase):
         facts = [
             *store.lookup_existing(ALICE, [md5_hex("tea")], [], None).facts.values(),
             *store.find_facts(harness.build_query()),
-            *store.all_versions(ALICE),
-            *store.facts_by_seq(ACCOUNT, [1]).values(),
+            *store.find_versions(ALICE.account, scope=ALICE),
+            *store.find_versions(ACCOUNT, seqs=[1]),
             store.get_fact(ACCOUNT, "t"),
         ]
         entries: list[Any] = [
             written[0],
             harness.list_entries()[0],
-            store.thread_entries(ACCOUNT, "t")[0],
+            store.scan_entries(ACCOUNT, thread="t")[0],
         ]
         for meta in [*(fact.meta for fact in facts), *(entry.verb.claim.meta for entry in entries)]:
             meta["deep"].append(2)
@@ -702,23 +716,23 @@ class ReadContract(ContractBase):
         store, bad_scope = harness.store, Scope(ACCOUNT, user_id=UNENCODABLE_NAME)
         assert (
             store.get_head(UNENCODABLE_NAME).seq,
-            store.position_at(UNENCODABLE_NAME, NEVER),
+            store.get_head(UNENCODABLE_NAME, NEVER).seq,
             store.get_cursor(ACCOUNT, UNENCODABLE_NAME),
         ) == (0, 0, 0)
         assert not [
             *store.scan_entries(UNENCODABLE_NAME),
-            *store.thread_entries(ACCOUNT, UNENCODABLE_NAME),
+            *store.scan_entries(ACCOUNT, thread=UNENCODABLE_NAME),
             *store.list_faults(UNENCODABLE_NAME),
-            *store.view_rows(UNENCODABLE_NAME, "facts"),
+            *store.rows_between(UNENCODABLE_NAME, 0, NEVER),
         ]
         assert (
             store.get_fact(ACCOUNT, UNENCODABLE_NAME),
             store.get_fact(UNENCODABLE_NAME, "t"),
         ) == (None, None)
         assert not [
-            *store.all_versions(bad_scope),
+            *store.find_versions(bad_scope.account, scope=bad_scope),
             *store.find_links(ACCOUNT, [UNENCODABLE_NAME]),
-            *store.threads_from_evidence(ACCOUNT, [UNENCODABLE_NAME]),
+            *store.find_versions(ACCOUNT, evidence=[UNENCODABLE_NAME]),
         ]
         assert not [
             *store.evidence_rows(ACCOUNT, source=UNENCODABLE_NAME),

@@ -1,8 +1,9 @@
-"""Laws of searching: scores are those of the definition, and belong to what the read can see alone."""
+"""Laws of search: scores follow the definition within 1e-6 and depend on visible facts only."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -24,6 +25,7 @@ from told.testing.contract.harness import (
     ACCOUNT,
     ALICE,
     BOB,
+    SCORE_TOLERANCE,
     AccountHarness,
     ContractBase,
     RetrieverScores,
@@ -43,8 +45,13 @@ SEARCH_TEXTS = (
 SEARCH_EMBEDDER = HashingEmbedder(16)
 
 
-def compute_bm25_scores(texts: Sequence[str], query: str) -> dict[str, float]:
-    """The BM25 scores of texts that are all a read can see."""
+def approximate(scores: Any) -> Any:
+    """Return scores that compare equal to any others within the tolerance of the port."""
+    return pytest.approx(scores, abs=SCORE_TOLERANCE, rel=0)
+
+
+def compute_bm25_scores(texts: Sequence[str], query: str) -> dict[str, Any]:
+    """Return the BM25 scores of texts that are all a query can see."""
     token_lists = [extract_terms(text) for text in texts]
     corpus = CorpusStatistics(len(texts), sum(map(len, token_lists)))
     scores: dict[str, float] = {}
@@ -56,33 +63,31 @@ def compute_bm25_scores(texts: Sequence[str], query: str) -> dict[str, float]:
                     weight, count_term_frequencies(tokens)[term], len(tokens), corpus.average_length
                 )
                 scores[text] = scores.get(text, 0.0) + score
-    return scores
+    return {text: approximate(score) for text, score in scores.items()}
 
 
 def get_bm25_scores(hits: dict[str, RetrieverScores]) -> dict[str, float]:
-    """The BM25 list of a search."""
+    """Return the BM25 scores of a search."""
     return {text: match.bm25 for text, match in hits.items() if match.bm25 is not None}
 
 
 def get_cosine_scores(hits: dict[str, RetrieverScores]) -> dict[str, float]:
-    """The cosine list of a search."""
+    """Return the cosines of a search."""
     return {text: match.cosine for text, match in hits.items() if match.cosine is not None}
 
 
 def embed_text(text: str) -> Sequence[float]:
-    """The vector of a text."""
+    """Embed a text."""
     return SEARCH_EMBEDDER.embed([text])[0]
 
 
-class SearchContract(ContractBase):
-    """Nobody else's data, no later write and no filter moves a score."""
+class IndexContract(ContractBase):
+    """Other scopes, later writes and filters do not change a score."""
 
     @pytest.mark.parametrize(
         "query", ["tea", "green tea", "Alice drinking tea tea tea", "\u304a\u8336", "zebra", ""]
     )
-    def test_the_lexical_score_is_bm25_bit_for_bit(
-        self, harness: AccountHarness, query: str
-    ) -> None:
+    def test_the_lexical_score_is_bm25(self, harness: AccountHarness, query: str) -> None:
         for text in SEARCH_TEXTS:
             harness.assert_claim(text)
         assert get_bm25_scores(harness.search_texts(query)) == compute_bm25_scores(
@@ -177,7 +182,7 @@ class SearchContract(ContractBase):
             "likes tea": compute_bm25_scores(["Zoe: likes tea"], "zoe")["Zoe: likes tea"]
         }
 
-    def test_lists_stop_at_depth_and_ties_prefer_newer_facts(self, harness: AccountHarness) -> None:
+    def test_lists_stop_at_depth_whatever_the_filter(self, harness: AccountHarness) -> None:
         harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
         for number in range(6):
             harness.assert_claim(f"tea {number}", meta={"number": number})
@@ -185,8 +190,9 @@ class SearchContract(ContractBase):
                 {hash_text(f"tea {number}"): embed_text("tea" if number < 4 else "coffee")}
             )
         hits = harness.search_texts("tea", vector=embed_text("tea"), depth=2)
-        assert sorted(get_bm25_scores(hits)) == ["tea 4", "tea 5"]
-        assert sorted(get_cosine_scores(hits)) == ["tea 2", "tea 3"]
+        assert len(get_bm25_scores(hits)) == 2
+        assert len(get_cosine_scores(hits)) == 2
+        assert get_cosine_scores(hits).keys() <= {"tea 0", "tea 1", "tea 2", "tea 3"}
         filtered_hits = harness.search_texts(
             "tea", vector=embed_text("tea"), depth=2, where={"number": {"lt": 2}}
         )
@@ -203,15 +209,17 @@ class SearchContract(ContractBase):
         harness.store.put_vectors({hash_text(SEARCH_TEXTS[0]): embed_text(SEARCH_TEXTS[0])})
         query_vector = embed_text(SEARCH_TEXTS[1])
         hits = harness.store.index.search(IndexQuery(harness.build_query(), ("tea",), query_vector))
-        assert list(hits.by_vector) == [
-            (1, query_cosine(encode_query(query_vector), quantise(embed_text(SEARCH_TEXTS[0]))))
-        ]
+        [(seq, score)] = hits.by_vector
+        assert seq == 1
+        assert score == approximate(
+            query_cosine(encode_query(query_vector), quantise(embed_text(SEARCH_TEXTS[0])))
+        )
         assert sorted(seq for seq, _ in hits.by_terms) == [1, 2]
         assert [score for _, score in hits.by_terms] == sorted(
             (score for _, score in hits.by_terms), reverse=True
         )
 
-    def test_the_near_score_is_the_cosine_of_quantised_vectors_bit_for_bit(
+    def test_the_vector_score_is_the_cosine_of_quantised_vectors(
         self, harness: AccountHarness
     ) -> None:
         harness.store.bind_model(SEARCH_EMBEDDER.model, SEARCH_EMBEDDER.dim)
@@ -223,7 +231,9 @@ class SearchContract(ContractBase):
             text: query_cosine(encode_query(query_vector), quantise(embed_text(text)))
             for text in SEARCH_TEXTS
         }
-        assert get_cosine_scores(harness.search_texts(vector=query_vector)) == expected_scores
+        assert get_cosine_scores(harness.search_texts(vector=query_vector)) == approximate(
+            expected_scores
+        )
         assert get_bm25_scores(harness.search_texts(vector=query_vector)) == {}
 
     def test_vectors_of_other_scopes_are_not_searched(self, harness: AccountHarness) -> None:
@@ -284,8 +294,8 @@ TEA_HASH, MATE_HASH = hash_text("tea"), hash_text("mate")
 CAROL = Scope(BOB.account, user_id="carol")
 
 
-class VectorContract(ContractBase):
-    """A store is bound to its embedder until it is switched to another."""
+class VectorsContract(ContractBase):
+    """A store is bound to one model until it is switched."""
 
     def test_a_new_store_is_bound_to_no_model(self, harness: AccountHarness) -> None:
         assert harness.store.current_model() is None
@@ -312,19 +322,19 @@ class VectorContract(ContractBase):
     ) -> None:
         harness.store.bind_model("one", 2)
         harness.commit(Asserted("t1", Claim("tea")), vectors={TEA_HASH: [1.0, 0.0]})
-        assert harness.store.embedded_hashes([TEA_HASH, MATE_HASH]) == {TEA_HASH}
+        assert harness.embedded_hashes([TEA_HASH, MATE_HASH]) == {TEA_HASH}
         assert harness.store.lookup_existing(BOB, [], [], None, [TEA_HASH, MATE_HASH]).vectors == {
             TEA_HASH
         }
         assert dict(harness.store.pending_texts()) == {}
-        assert harness.search_texts(vector=[1.0, 0.0])["tea"].cosine == 1.0
+        assert harness.search_texts(vector=[1.0, 0.0])["tea"].cosine == approximate(1.0)
 
     def test_vectors_added_later_become_searchable(self, harness: AccountHarness) -> None:
         harness.store.bind_model("one", 2)
         harness.assert_claim("tea")
         assert harness.search_texts(vector=[1.0, 0.0]) == {}
         harness.store.put_vectors({TEA_HASH: [0.0, 2.0]})
-        assert harness.search_texts(vector=[0.0, 1.0])["tea"].cosine == 1.0
+        assert harness.search_texts(vector=[0.0, 1.0])["tea"].cosine == approximate(1.0)
         assert dict(harness.store.pending_texts()) == {}
 
     def test_a_new_vector_applies_to_earlier_identical_texts(self, harness: AccountHarness) -> None:
@@ -337,8 +347,10 @@ class VectorContract(ContractBase):
             == {}
         )
         harness.commit(Asserted("t1", Claim("tea")), scope=BOB, vectors={TEA_HASH: [0.0, 2.0]})
-        assert harness.search_texts(vector=[0.0, 1.0])["tea"].cosine == 1.0
-        assert harness.search_texts(scope=CAROL, vector=[0.0, 1.0])["tea"].cosine == 1.0
+        assert harness.search_texts(vector=[0.0, 1.0])["tea"].cosine == approximate(1.0)
+        assert harness.search_texts(scope=CAROL, vector=[0.0, 1.0])["tea"].cosine == approximate(
+            1.0
+        )
 
     def test_identical_texts_share_one_vector(self, harness: AccountHarness) -> None:
         harness.store.bind_model("one", 2)
@@ -348,8 +360,10 @@ class VectorContract(ContractBase):
         other = self.use_account(harness, "umbrella")
         other.assert_claim("tea", scope=other_scope)
         assert dict(harness.store.pending_texts()) == {}
-        assert harness.search_texts(scope=BOB, vector=[1.0, 0.0])["tea"].cosine == 1.0
-        assert other.search_texts(scope=other_scope, vector=[1.0, 0.0])["tea"].cosine == 1.0
+        assert harness.search_texts(scope=BOB, vector=[1.0, 0.0])["tea"].cosine == approximate(1.0)
+        assert other.search_texts(scope=other_scope, vector=[1.0, 0.0])[
+            "tea"
+        ].cosine == approximate(1.0)
 
     def test_replaced_versions_are_pending_too(self, harness: AccountHarness) -> None:
         harness.store.bind_model("one", 2)
@@ -381,7 +395,7 @@ class VectorContract(ContractBase):
         assert harness.head_seq == 0
         with pytest.raises(ModelMismatch):
             harness.store.put_vectors({TEA_HASH: [1.0]})
-        assert not harness.store.embedded_hashes([TEA_HASH])
+        assert not harness.embedded_hashes([TEA_HASH])
 
     def test_a_second_model_is_filled_before_switching(self, harness: AccountHarness) -> None:
         store = harness.store
@@ -390,12 +404,12 @@ class VectorContract(ContractBase):
         assert dict(store.pending_texts(model="two")) == {TEA_HASH: "tea"}
         store.put_vectors({TEA_HASH: [0.0, 0.0, 1.0]}, "two")
         assert dict(store.pending_texts(model="two")) == {}
-        assert harness.search_texts(vector=[1.0, 0.0])["tea"].cosine == 1.0
-        store.switch_model("two", 3)
+        assert harness.search_texts(vector=[1.0, 0.0])["tea"].cosine == approximate(1.0)
+        store.bind_model("two", 3, switch=True)
         assert (
             store.current_model() == store.lookup_existing(ALICE, [], [], None).model == ("two", 3)
         )
-        assert harness.search_texts(vector=[0.0, 0.0, 1.0])["tea"].cosine == 1.0
+        assert harness.search_texts(vector=[0.0, 0.0, 1.0])["tea"].cosine == approximate(1.0)
         assert dict(store.pending_texts(model="one")) == {TEA_HASH: "tea"}
         with pytest.raises(ModelMismatch):
             store.bind_model("one", 2)
@@ -405,7 +419,7 @@ class VectorContract(ContractBase):
         harness.commit(
             Asserted("t1", Claim("tea")), vectors={hash_text("tea"): [1.0, 0.0]}, model="other"
         )
-        assert harness.store.embedded_hashes([hash_text("tea")]) == frozenset()
+        assert harness.embedded_hashes([hash_text("tea")]) == frozenset()
         assert list(harness.store.pending_texts()) == [hash_text("tea")]
         with pytest.raises(ModelMismatch):
             harness.store.index.search(
@@ -414,5 +428,5 @@ class VectorContract(ContractBase):
 
     def test_an_empty_store_switches_freely(self, harness: AccountHarness) -> None:
         harness.store.bind_model("one", 2)
-        harness.store.switch_model("two", 3)
+        harness.store.bind_model("two", 3, switch=True)
         assert harness.store.current_model() == ("two", 3)

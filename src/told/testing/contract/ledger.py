@@ -1,4 +1,4 @@
-"""Laws of writing: all or nothing, guards, tickets, and many writers at once."""
+"""Laws of writing: atomic commits, guards, idempotency keys and concurrent writers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from told.text.dates import Interval
 from told.text.tokens import md5_hex
 
 
-class LedgerContract(ContractBase):
-    """What is written once is there, in order, for good."""
+class AppendContract(ContractBase):
+    """Entries are appended in order and never change."""
 
     def test_an_empty_account_has_head_zero(self, harness: AccountHarness) -> None:
         assert harness.head_seq == 0
@@ -152,11 +152,11 @@ class LedgerContract(ContractBase):
         harness.commit(Asserted("t1", Claim("one")), Asserted("t2", Claim("two")))
         clock.tick(1000)
         harness.assert_claim("three")
-        assert harness.store.position_at(ACCOUNT, start - 1) == 0
-        assert harness.store.position_at(ACCOUNT, start) == 2
-        assert harness.store.position_at(ACCOUNT, start + 999) == 2
-        assert harness.store.position_at(ACCOUNT, start + 1000) == 3
-        assert harness.store.position_at(ACCOUNT, start + 10**9) == 3
+        assert harness.store.get_head(ACCOUNT, start - 1).seq == 0
+        assert harness.store.get_head(ACCOUNT, start).seq == 2
+        assert harness.store.get_head(ACCOUNT, start + 999).seq == 2
+        assert harness.store.get_head(ACCOUNT, start + 1000).seq == 3
+        assert harness.store.get_head(ACCOUNT, start + 10**9).seq == 3
 
     def test_a_thread_lists_assertions_retractions_and_links(self, harness: AccountHarness) -> None:
         harness.assert_claim("first", "t1")
@@ -165,8 +165,13 @@ class LedgerContract(ContractBase):
         harness.add_link("e9", "supports", "t1")
         harness.add_link("t1", "supports", "t2")
         harness.retract_thread("t1")
-        assert [entry.seq for entry in harness.store.thread_entries(ACCOUNT, "t1")] == [1, 3, 4, 6]
-        assert list(harness.store.thread_entries(ACCOUNT, "nobody")) == []
+        assert [entry.seq for entry in harness.store.scan_entries(ACCOUNT, thread="t1")] == [
+            1,
+            3,
+            4,
+            6,
+        ]
+        assert list(harness.store.scan_entries(ACCOUNT, thread="nobody")) == []
 
     def test_each_account_has_its_own_ledger(self, harness: AccountHarness) -> None:
         other = self.use_account(harness, "umbrella")
@@ -200,7 +205,9 @@ UNENCODABLE_WRITES: dict[str, Callable[[AccountHarness], Any]] = {
     "an account": lambda harness: harness.store.reset(
         UNENCODABLE_TEXT, Draft(Retracted("t"), None)
     ),
-    "a consumer": lambda harness: harness.store.advance_cursor(ACCOUNT, UNENCODABLE_TEXT, 1),
+    "a consumer": lambda harness: harness.store.update_consumer(
+        ACCOUNT, UNENCODABLE_TEXT, cursor=1
+    ),
     "a fault": lambda harness: harness.store.record_fault(ACCOUNT, "graph", 1, UNENCODABLE_TEXT),
     "a model": lambda harness: harness.store.put_vectors({b"x": [1.0, 0.0]}, UNENCODABLE_TEXT),
 }
@@ -238,8 +245,8 @@ PASSING_GUARDS: dict[str, Guard] = {
 }
 
 
-class WriteContract(ContractBase):
-    """Two writers never both win what only one may have, and a loser leaves no trace."""
+class CommitContract(ContractBase):
+    """A conflicting batch writes nothing."""
 
     def test_a_failing_fold_writes_nothing(self, harness: AccountHarness) -> None:
         harness.assert_claim("here before", "t1")
@@ -260,7 +267,7 @@ class WriteContract(ContractBase):
             )
         assert (harness.dump_views(), list(harness.list_entries())) == before
         assert harness.store.lookup_existing(ALICE, [], [], "key").idempotency is None
-        assert not harness.store.embedded_hashes([hash_text("never")])
+        assert not harness.embedded_hashes([hash_text("never")])
 
     def test_a_draft_of_another_account_is_refused(self, harness: AccountHarness) -> None:
         foreign = Scope("umbrella", user_id="alice")
@@ -291,7 +298,7 @@ class WriteContract(ContractBase):
         assert "new" in harness.list_texts()
 
     def _write_history(self, harness: AccountHarness) -> None:
-        """A thread of two versions, one retracted, and evidence; some of each one scope below; and an erased entry."""
+        """Write versions, a retraction and evidence in two scopes, and erase an entry."""
         harness.assert_claim("first", "t1")
         harness.assert_claim("given up", "gone")
         harness.assert_claim("second", "t1")
@@ -430,7 +437,7 @@ class WriteContract(ContractBase):
             return True
 
         assert sum(self._run_in_threads(write)) == 1
-        assert len(harness.store.thread_entries(ACCOUNT, "t1")) == 2
+        assert len(harness.store.scan_entries(ACCOUNT, thread="t1")) == 2
 
     def test_readers_never_see_half_a_batch(self, harness: AccountHarness) -> None:
         def work(worker: int) -> list[int]:
@@ -445,7 +452,7 @@ class WriteContract(ContractBase):
         assert all(count % 2 == 0 for counts in self._run_in_threads(work) for count in counts)
 
     def _run_in_threads(self, work: Callable[[int], T]) -> list[T]:
-        """What eight threads make of a task they begin together."""
+        """Run a task in eight threads that start together."""
         start = Barrier(WRITER_COUNT)
 
         def begin(worker: int) -> T:
