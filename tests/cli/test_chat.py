@@ -417,7 +417,7 @@ def test_a_scope_is_asked_for_before_anything_is_said(told):
 def test_a_model_of_the_command_line_answers(told, monkeypatch):
     model = ScriptedLLM(["Lisbon is lovely."], "openai:small")
     monkeypatch.setattr(
-        "told.cli.chat.open_llm", lambda name, settings: {"openai:small": model}[name]
+        "told.cli.chat_loop.open_llm", lambda name, settings: {"openai:small": model}[name]
     )
     done = told(
         "chat", "-u", "alice", "--llm", "openai:small", "--json", stdin="I moved to Lisbon\n"
