@@ -159,8 +159,8 @@ class Gathering:
         self.writer = writer
         self.jobs: list[WriteJob[Any]] = []
 
-    def __call__(self, work: Any, *, keeps: bool = False, gathers: bool = False) -> Any:
-        self.jobs.append(WriteJob(work, keeps, gathers))
+    def __call__(self, work: Any, *, keeps_cache: bool = False, uses_buffer: bool = False) -> Any:
+        self.jobs.append(WriteJob(work, keeps_cache, uses_buffer))
         raise InterruptedError
 
     def __getattr__(self, name: str) -> Any:

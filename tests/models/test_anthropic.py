@@ -107,7 +107,7 @@ def test_an_answer_of_another_shape_is_an_error(body):
             lambda: ask(llm, schema=FACTS),
             lambda: run(call(llm.tools, "s", [], [])),
         ):
-            with pytest.raises(LLMError, match="gave no answer"):
+            with pytest.raises(LLMError, match="returned no text"):
                 question()
 
 
