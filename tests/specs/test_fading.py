@@ -160,7 +160,7 @@ def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
     [deaf, *_] = here.says("Need.Deaf", "deaf")
     [style, *_] = here.says("Art.Style", "cubism")
     passed = [
-        Draft(Observed(here.here.memory.engine.store.mint.id(), TICK), Scope.create(**here.ids))
+        Draft(Observed(here.here.memory.engine.store.mint.new_id(), TICK), Scope.create(**here.ids))
         for _ in range(4200)
     ]
     here.memory.engine.store.commit(Batch("default", passed), fold_all)
