@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from servers import says, serving
+from tables import each_row
 from told import Settings
 from told.api import config
 from told.errors import ConfigError, LLMError
@@ -105,7 +106,7 @@ def test_settings_say_how_patient_to_be():
     assert script.asked[0].body["max_tokens"] == 9
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("choice", "said"),
     [
         ("opnai:gpt", "Did you mean 'openai'"),

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from servers import says, serving
+from tables import each_row
 from told.errors import ConfigError, EmbeddingError, LLMError, ModelMissing
 from told.flow import call, run
 from told.ports import ChatLine, Embedder, Tool, ToolCall, ToolLLM, Usage
@@ -185,7 +186,7 @@ def test_a_torn_answer_is_given_as_it_is():
         assert ask(openai("m", base_url=script.url)) == '{"facts": ["a", "b'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         {},

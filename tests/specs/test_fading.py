@@ -5,6 +5,7 @@ from itertools import accumulate
 
 import pytest
 
+from tables import each_row
 from told import InvalidInput, Memory, NotFoundError, ScopeError
 from told.ids import uuid7, uuid7_created_at
 from told.ledger import clocks as counting
@@ -269,7 +270,7 @@ def versions(*changes):
     return [replace(fact, seq=seq, updated_at=seq * 1_000_000) for seq, fact in numbered]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "seqs"),
     [
         ([{"meta": {"tag": "x"}}, {"confidence": 0.2}, {"valid_to": 9}], [1]),

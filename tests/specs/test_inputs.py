@@ -392,7 +392,7 @@ NO_MEMORY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("id_", NO_MEMORY, ids=lambda value: repr(value)[:30])
+@each_row("id_", NO_MEMORY, ids=lambda value: repr(value)[:30])
 def test_a_memory_that_cannot_be_is_not_found_or_refused(memory: Memory, id_: Any) -> None:
     (kept,) = memory.add("kept", user_id="real")["results"]
     before = memory.stats()["entries"]
@@ -587,9 +587,7 @@ ASKED_OF = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF]
-)
+@each_row(("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF])
 def test_an_argument_of_a_question_is_used_or_refused_by_its_name(
     memory: Memory, method: str, argument: str
 ) -> None:
