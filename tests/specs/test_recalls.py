@@ -240,6 +240,6 @@ def test_settings_say_how_much_is_hot_and_when_recalls_are_written(open_memory):
     ids = tell(memory, "tea", "mate")
     recall(memory, *ids)
     assert len(memory.engine.hot_buffers.get_hot_seqs(ALICE)) == 1
-    assert not memory.engine.hot_buffers.due
+    assert not memory.engine.hot_buffers.is_flush_due
     recall(memory, *ids)
-    assert memory.engine.hot_buffers.due
+    assert memory.engine.hot_buffers.is_flush_due
