@@ -115,7 +115,9 @@ def test_only_the_patterns_that_a_plain_call_needs_are_compiled():
         "    assert len(memory.search('where did I move?', user_id='alice')['results']) == 1\n"
         "print(len(compiled))"
     )
-    assert 0 < int(python(code)) <= PATTERNS, "where neither needs it, write told.runtime.lazy_regex"
+    assert 0 < int(python(code)) <= PATTERNS, (
+        "where neither needs it, write told.runtime.lazy_regex"
+    )
 
 
 WRITTEN = 2_600

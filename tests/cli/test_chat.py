@@ -180,7 +180,7 @@ def test_a_model_that_fails_is_a_warning_and_memory_answers(memory, failure):
     reply = ChatSession(memory, ScriptedLLM([failure]), ALICE).say("Where do I live?")
     assert "- User lives in Lisbon" in reply.text
     assert reply.model is None
-    assert any("memory says by itself" in warning for warning in reply.warnings)
+    assert any("Replying from memory" in warning for warning in reply.warnings)
     assert "Where do I live?" in held(memory)
 
 
@@ -371,7 +371,7 @@ def test_a_line_that_is_no_answer_is_not_swallowed_by_the_question(talk, sdk):
 
 def test_forgetting_says_how_to_erase(talk):
     done = talk("I moved to Lisbon", "/forget lisbon", options=["--yes"])
-    assert "Given up: User lives in Lisbon" in done.out
+    assert "Forgotten: User lives in Lisbon" in done.out
     assert "told erase " in done.out
 
 
@@ -398,7 +398,7 @@ def test_a_model_of_the_command_line_that_cannot_be_reached_loses_nothing(talk, 
     monkeypatch.setenv("TOLD_CLOSE_WAIT", "0")
     done = talk("I moved to Lisbon", options=["--llm", "ollama:llama3.2", "--json"])
     [reply] = rows(done)
-    assert any("memory says by itself" in warning for warning in reply["warnings"])
+    assert any("Replying from memory" in warning for warning in reply["warnings"])
     turns = sdk("get_all", user_id="alice", kinds=["turn"])["results"]
     assert [row["memory"] for row in turns] == ["I moved to Lisbon"]
 
@@ -417,7 +417,7 @@ def test_a_scope_is_asked_for_before_anything_is_said(told):
 def test_a_model_of_the_command_line_answers(told, monkeypatch):
     model = ScriptedLLM(["Lisbon is lovely."], "openai:small")
     monkeypatch.setattr(
-        "told.cli.chat.open_llm", lambda name, settings: {"openai:small": model}[name]
+        "told.cli.chat_loop.open_llm", lambda name, settings: {"openai:small": model}[name]
     )
     done = told(
         "chat", "-u", "alice", "--llm", "openai:small", "--json", stdin="I moved to Lisbon\n"

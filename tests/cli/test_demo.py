@@ -160,7 +160,6 @@ def test_the_demo_names_the_embedder_it_found(demo):
 
 
 def test_the_story_is_package_data():
-    import told.tools.demo
 
     assert Path(demo_module.__file__).with_name("story.jsonl").is_file()
 

@@ -54,7 +54,9 @@ def probes(draw):
         "depth": draw(st.sampled_from((1, 3, 100))),
         "centre": draw(st.sampled_from((0.0, 0.5))),
         "words": tuple(QueryWord(w.casefold(), w, w[0].isupper()) for w in asked.split()),
-        "time_spans": draw(st.sampled_from(((), ((1682899200_000000, 1682899200_000000 + 2 * DAY),)))),
+        "time_spans": draw(
+            st.sampled_from(((), ((1682899200_000000, 1682899200_000000 + 2 * DAY),)))
+        ),
         "neighbour_depth": draw(st.sampled_from((0, 1, 100))),
         "extra_seqs": draw(st.sampled_from(((), (2, 5)))),
     }

@@ -84,7 +84,8 @@ def play(store, step):
             )
         case "say", scope, sort:
             said = Observed(
-                store.mint.new_id(), Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9})
+                store.mint.new_id(),
+                Evidence("some words", sort=sort, meta={"turns": 2, "tokens": 9}),
             )
             return store.commit(Batch(ACCOUNT, [Draft(said, scope)]), fold_all)
         case "note", consumer, notes:

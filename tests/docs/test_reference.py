@@ -11,8 +11,7 @@ import pytest
 
 import told
 from pages import blocks, execute, pages
-from told import errors
-from told import AsyncMemory, Memory
+from told import AsyncMemory, Memory, errors
 from told.engine import VERB_ACTIONS
 from told.model import entry, kind, policy
 from told.settings import ENV_PREFIX, SETTING_FIELDS

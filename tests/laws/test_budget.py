@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from contexts import NOTE, Line, item, read_markdown, read_messages, read_text, read_xml
 from histories import stage, tried
+from tables import each_row
 from told.model.fact import Fact
 from told.retrieval.render import (
     FORMATS,
@@ -175,8 +176,8 @@ def test_a_reader_finds_the_items_inside_and_nothing_else(items, budget, format)
         holds_its_items_and_nothing_else(made, format)
 
 
-@pytest.mark.parametrize("section", ["pinned", "recalled", "recent"])
-@pytest.mark.parametrize("format", FORMATS)
+@each_row("section", ["pinned", "recalled", "recent"])
+@each_row("format", FORMATS)
 def test_no_hostile_text_speaker_or_source_leaves_its_line(format, section):
     pairs = enumerate(product(HOSTILE, HOSTILE), 1)
     items = [item(n, a + b, actor=b, source=a, section=section) for n, (a, b) in pairs]
@@ -327,7 +328,7 @@ def test_a_larger_budget_never_holds_less(said, budget):
         assert len(large.hits) == len(here.memory.get_all(user_id="u")["results"])
 
 
-@pytest.mark.parametrize("budget", range(1, 80))
+@each_row("budget", range(1, 80))
 def test_every_small_budget_is_kept(budget):
     with stage("ram", embedder=None) as here:
         here.memory.add(["tea", "I drink green tea every morning", "🫖" * 30], user_id="u")

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import stage, tried
+from tables import each_row
 from told.errors import StoreCorrupt, StoreVersion
 from told.ids import canonical_json, sha256
 from told.model import entry as ledger
@@ -199,7 +200,7 @@ def test_an_entry_of_an_unknown_version_is_refused_and_says_what_to_do():
         upcast_envelope("asserted", {"v": ledger.VERSION + 1})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "envelope",
     [
         b"",

@@ -414,7 +414,9 @@ def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(
         here.memory.add("big garden yesterday at nine", **U)
         store, asked = here.memory.engine.store, list[object]()
         touched = store.access_counts
-        monkeypatch.setattr(store, "access_counts", lambda *names: asked.append(names) or touched(*names))
+        monkeypatch.setattr(
+            store, "access_counts", lambda *names: asked.append(names) or touched(*names)
+        )
         here.memory.search("when was the garden big?", **U)
         assert len(asked) == looked
 

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from histories import QUERIES, filters, scopes, stage, tried, worlds
+from tables import each_row
 from told.errors import NotFoundError, ToldError
 
 KINDS = ["ram", "sqlite"]
@@ -159,8 +160,8 @@ def test_one_ledger_in_two_accounts_of_one_store_is_two_ledgers(kind):
         assert here.memory.get(row["id"])["memory"] == "black tea"
 
 
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(
+@each_row("place", PLACES)
+@each_row(
     "value",
     ["", "   ", "*", "a*", "%", "a\nb", "a\0b", "\u200b", "x" * 257, 7, ["u"], {"ne": "u"}, True],
 )

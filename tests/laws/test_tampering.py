@@ -185,9 +185,7 @@ def test_the_thread_of_an_erased_entry_is_part_of_the_proof(book):
             (SEQ,),
         )
         assert db.changes() == 1
-    assert not book.verdict()["ok"], (
-        "an erased entry now belongs to the history of another memory"
-    )
+    assert not book.verdict()["ok"], "an erased entry now belongs to the history of another memory"
 
 
 def test_erased_content_that_came_back_is_noticed(book):
@@ -293,6 +291,6 @@ def test_a_ledger_that_was_tampered_with_is_not_imported(sealed, tmp_path):
         assert wrong != text
         for url in ("ram://", f"sqlite:///{tmp_path}/{number}.db"):
             with Memory(url, embedder="none") as memory:
-                with pytest.raises(Exception, match="does not match its hash"):
+                with pytest.raises(Exception, match="does not match its hash|not what was written"):
                     memory.import_(wrong.encode())
                 assert memory.stats()["entries"] == 0, "all or nothing"

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from servers import says, serving
+from tables import each_row
 from told.errors import ConfigError, LLMError
 from told.flow import call, run
 from told.ports import ChatLine, Tool, ToolCall, ToolLLM, Usage
@@ -96,7 +97,7 @@ def test_a_refusal_is_an_error():
         ask(anthropic(base_url=script.url, api_key="a"))
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body", [{}, [], {"content": "text"}, {"content": [7]}, answer(), answer({"type": "text"})]
 )
 def test_an_answer_of_another_shape_is_an_error(body):
@@ -107,7 +108,7 @@ def test_an_answer_of_another_shape_is_an_error(body):
             lambda: ask(llm, schema=FACTS),
             lambda: run(call(llm.tools, "s", [], [])),
         ):
-            with pytest.raises(LLMError, match="gave no answer"):
+            with pytest.raises(LLMError, match="returned no text"):
                 question()
 
 

@@ -109,9 +109,9 @@ def test_what_is_kept_back_is_a_refusal(body):
 def test_an_answer_of_another_shape_is_an_error(body):
     with serving(says(body)) as script:
         llm = google(base_url=script.url, api_key="g")
-        with pytest.raises(LLMError, match="gave no answer"):
+        with pytest.raises(LLMError, match="returned no text"):
             ask(llm)
-        with pytest.raises(LLMError, match="gave no answer"):
+        with pytest.raises(LLMError, match="returned no text"):
             run(call(llm.tools, "s", [ChatLine("user", "u")], [WEATHER]))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from servers import says, serving
+from tables import each_row
 from told import Settings
 from told.api import config
 from told.errors import ConfigError, LLMError
@@ -105,12 +106,12 @@ def test_settings_say_how_patient_to_be():
     assert script.asked[0].body["max_tokens"] == 9
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("choice", "said"),
     [
         ("opnai:gpt", "Did you mean 'openai'"),
-        ("gpt-4o-mini", "Nothing called 'gpt-4o-mini'"),
-        ("a b c", "names no llm"),
+        ("gpt-4o-mini", "No plug-in 'gpt-4o-mini'"),
+        ("a b c", "is not a llm"),
         ({"config": {}}, "llm must look like"),
         ({"provider": "openai", "config": 7}, "llm must look like"),
         ({"provider": "openai", "config": {"model": 7}}, "must be its name"),
@@ -221,12 +222,12 @@ def test_a_function_counts_as_near_unless_it_says_otherwise():
 
 
 def test_a_function_that_answers_with_no_text_is_named():
-    with pytest.raises(LLMError, match="answered with dict, not with text"):
+    with pytest.raises(LLMError, match="returned dict instead of text"):
         ask(open_llm(lambda prompt: {}, SETTINGS))
 
 
 def test_a_function_that_takes_no_prompt_is_refused():
-    with pytest.raises(ConfigError, match="takes no prompt"):
+    with pytest.raises(ConfigError, match="accepts no prompt"):
         open_llm(lambda: "yes", SETTINGS)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from servers import says, serving
+from tables import each_row
 from told.errors import ConfigError, EmbeddingError, LLMError, ModelMissing
 from told.flow import call, run
 from told.ports import ChatLine, Embedder, Tool, ToolCall, ToolLLM, Usage
@@ -185,7 +186,7 @@ def test_a_torn_answer_is_given_as_it_is():
         assert ask(openai("m", base_url=script.url)) == '{"facts": ["a", "b'
 
 
-@pytest.mark.parametrize(
+@each_row(
     "body",
     [
         {},
@@ -203,9 +204,9 @@ def test_a_torn_answer_is_given_as_it_is():
 def test_an_answer_of_another_shape_is_an_error_that_keeps_it(body):
     with serving(says(json.dumps(body))) as script:
         llm = openai("m", base_url=script.url)
-        with pytest.raises(LLMError, match="OpenAI gave no answer") as caught:
+        with pytest.raises(LLMError, match="OpenAI returned no text") as caught:
             ask(llm)
-        with pytest.raises(LLMError, match="OpenAI gave no answer"):
+        with pytest.raises(LLMError, match="OpenAI returned no text"):
             run(call(llm.tools, "s", LINES, [WEATHER]))
     assert caught.value.detail["raw"] == json.dumps(body)
 
@@ -274,7 +275,7 @@ def test_the_key_of_the_environment_is_not_sent_to_an_address_in_code(monkeypatc
 
 def test_without_a_key_the_error_names_the_variable():
     with pytest.raises(
-        ConfigError, match=r"no key for OpenAI. Set OPENAI_API_KEY, or give api_key"
+        ConfigError, match=r"No key is set for OpenAI. Set OPENAI_API_KEY, or give api_key"
     ):
         openai("gpt-4o-mini")
     with pytest.raises(ModelMissing, match="Set OPENAI_API_KEY"):
@@ -409,9 +410,9 @@ def test_many_texts_go_in_batches_and_an_empty_one_is_no_obstacle():
     [
         (vectors([1.0]), "1 vectors for 2 texts"),
         ({}, "0 vectors for 2 texts"),
-        (vectors([1.0], [1.0, 2.0]), "2 numbers, and 1 were expected"),
-        (vectors([0.0], [1.0]), "points nowhere"),
-        ({"data": [{"index": 0, "embedding": "base64"}, {"index": 1}]}, "no vector"),
+        (vectors([1.0], [1.0, 2.0]), "2 dimensions; 1 were expected"),
+        (vectors([0.0], [1.0]), "zero vector"),
+        ({"data": [{"index": 0, "embedding": "base64"}, {"index": 1}]}, "not a vector"),
     ],
 )
 def test_what_are_no_vectors_is_an_error(body, said):

@@ -112,7 +112,7 @@ def test_a_child_of_a_process_that_would_not_let_go_of_the_file_is_told_so(tmp_p
 
     with opened(tmp_path / "m.db", busy_timeout=0.1) as memory:
         memory.add("from the parent", user_id="alice")
-        with memory.engine.store._database.reading():
+        with memory.engine.store._database.read_transaction():
             assert went_well(child(live))
         memory.add("from the parent again", user_id="alice")
         assert len(memory.get_all(user_id="alice")["results"]) == 2

@@ -89,25 +89,25 @@ def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
     found = list(locks(everything, vars(local_llm)))
     owners = {owner.rpartition(".")[2] for owner, _ in found}
     assert owners >= {
-        "Overlay",
-        "Recalls",
-        "Echoes",
-        "Turnstile",
-        "Worker",
-        "Meter",
-        "CachedTools",
+        "HotBuffers",
+        "AccessBuffer",
+        "EchoFilter",
+        "Mutex",
+        "BackgroundWorker",
+        "UsageMeter",
+        "CachedToolLLM",
         "ScriptedLLM",
-        "Shelves",
-        "Writer",
+        "TopicCache",
+        "GroupCommitWriter",
         "Database",
-        "Cache",
-        "ArrayPartition",
-        "RamStore",
-        "Inside",
-        "Vectors",
+        "PartitionCache",
+        "NumpyPartition",
+        "InMemoryStore",
+        "InProcessFacts",
+        "TextVectors",
         "OnnxEmbedder",
         "_BackgroundLoop",
-        "home",
+        "client",
         "llm",
     }
 
@@ -211,8 +211,8 @@ def test_one_that_fails_keeps_no_other_from_being_renewed() -> None:
 
 ENDED = """
 import os, signal, sys
-from told.providers.local import embedder
-inherited = embedder("minilm")
+from told.providers.local import open_embedder
+inherited = open_embedder("minilm")
 inherited.embed(["tea"])
 number = os.fork()
 if number == 0:

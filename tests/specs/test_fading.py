@@ -5,6 +5,7 @@ from itertools import accumulate
 
 import pytest
 
+from tables import each_row
 from told import InvalidInput, Memory, NotFoundError, ScopeError
 from told.ids import uuid7, uuid7_created_at
 from told.ledger import clocks as counting
@@ -160,7 +161,7 @@ def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
     [deaf, *_] = here.says("Need.Deaf", "deaf")
     [style, *_] = here.says("Art.Style", "cubism")
     passed = [
-        Draft(Observed(here.here.memory.engine.store.mint.id(), TICK), Scope.create(**here.ids))
+        Draft(Observed(here.here.memory.engine.store.mint.new_id(), TICK), Scope.create(**here.ids))
         for _ in range(4200)
     ]
     here.memory.engine.store.commit(Batch("default", passed), fold_all)
@@ -269,7 +270,7 @@ def versions(*changes):
     return [replace(fact, seq=seq, updated_at=seq * 1_000_000) for seq, fact in numbered]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "seqs"),
     [
         ([{"meta": {"tag": "x"}}, {"confidence": 0.2}, {"valid_to": 9}], [1]),

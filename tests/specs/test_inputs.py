@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from told import Memory
 from told.errors import InvalidInput, NotFoundError, ScopeError, ToldError, TooLarge, Unsupported
 from told.testing import hashing_embedder
@@ -233,7 +234,7 @@ BAD_METADATA = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("metadata", BAD_METADATA.values(), ids=BAD_METADATA.keys())
+@each_row("metadata", BAD_METADATA.values(), ids=BAD_METADATA.keys())
 def test_metadata_that_is_not_plain_json_is_refused_everywhere(
     memory: Memory, metadata: Any
 ) -> None:
@@ -263,7 +264,7 @@ UNTEXTUAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", UNTEXTUAL.values(), ids=UNTEXTUAL.keys())
+@each_row("text", UNTEXTUAL.values(), ids=UNTEXTUAL.keys())
 def test_what_cannot_be_kept_as_text_is_refused_everywhere(memory: Memory, text: Any) -> None:
     (kept,) = memory.add("kept", user_id="untextual")["results"]
     before = memory.stats()["entries"]
@@ -319,7 +320,7 @@ ODD_MESSAGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("messages", ODD_MESSAGES, ids=lambda value: repr(value)[:60])
+@each_row("messages", ODD_MESSAGES, ids=lambda value: repr(value)[:60])
 def test_messages_that_say_nothing_are_skipped_with_a_reason_or_refused(
     memory: Memory, messages: Any
 ) -> None:
@@ -341,8 +342,8 @@ BAD_IDS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("id_", BAD_IDS, ids=lambda value: repr(value)[:30])
-@pytest.mark.parametrize("name", ["user_id", "agent_id", "run_id"])
+@each_row("id_", BAD_IDS, ids=lambda value: repr(value)[:30])
+@each_row("name", ["user_id", "agent_id", "run_id"])
 def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(
     memory: Memory, name: str, id_: Any
 ) -> None:
@@ -391,7 +392,7 @@ NO_MEMORY = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("id_", NO_MEMORY, ids=lambda value: repr(value)[:30])
+@each_row("id_", NO_MEMORY, ids=lambda value: repr(value)[:30])
 def test_a_memory_that_cannot_be_is_not_found_or_refused(memory: Memory, id_: Any) -> None:
     (kept,) = memory.add("kept", user_id="real")["results"]
     before = memory.stats()["entries"]
@@ -586,9 +587,7 @@ ASKED_OF = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF]
-)
+@each_row(("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF])
 def test_an_argument_of_a_question_is_used_or_refused_by_its_name(
     memory: Memory, method: str, argument: str
 ) -> None:

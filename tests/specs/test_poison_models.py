@@ -17,6 +17,7 @@ import pytest
 
 from papers import blank
 from poison import GUARDED
+from tables import each_row
 from told import Memory
 from told.model.entry import Asserted, Observed
 from told.ports import ToolCall, ToolReply
@@ -114,9 +115,9 @@ def found(memory: Memory, query: str) -> list[dict[str, Any]]:
     return [row for row in rows if (row.get("role"), row.get("kind")) != ("user", "turn")]
 
 
-@pytest.mark.parametrize("event", EVENTS)
-@pytest.mark.parametrize("channel", CHANNELS)
-@pytest.mark.parametrize("extract", LIES)
+@each_row("event", EVENTS)
+@each_row("channel", CHANNELS)
+@each_row("extract", LIES)
 def test_a_model_that_obeys_makes_no_rule_and_changes_nothing_the_user_said(
     extract, channel, event
 ):

@@ -54,7 +54,7 @@ def test_recalls_survive_closing_and_opening(open_memory):
     memory.close()
     again = open_memory()
     assert counted(again, tea) == {tea: AccessCount(2, 5)}
-    assert again.engine.hot_buffers.hot(ALICE) == ()
+    assert again.engine.hot_buffers.get_hot_seqs(ALICE) == ()
     assert again.stats()["recalls"] == 2
 
 
@@ -148,7 +148,7 @@ def test_erasing_leaves_no_recall_in_the_process_or_in_the_file(open_memory):
     recall(memory, tea, mate)
     certificate = memory.erase(tea)
     assert certificate["destroyed"]["recalls"] == 1
-    assert len(memory.engine.hot_buffers.hot(ALICE)) == 1
+    assert len(memory.engine.hot_buffers.get_hot_seqs(ALICE)) == 1
     assert tea not in repr(vars(memory.engine.hot_buffers))
     run(memory.engine.flush_accesses())
     assert counted(memory, tea, mate) == {mate: AccessCount(2, 1)}
@@ -175,7 +175,7 @@ def test_an_erasure_that_cannot_clean_up_yet_forgets_all_the_same(open_memory, m
         patch.setattr(memory.engine.store, "scrub", busy)
         with pytest.raises(StoreBusy):
             memory.erase(tea)
-    assert memory.engine.hot_buffers.hot(ALICE) == ()
+    assert memory.engine.hot_buffers.get_hot_seqs(ALICE) == ()
     assert memory.stats()["recalls"] == 0
 
 
@@ -196,7 +196,7 @@ def test_a_reset_forgets_every_recall(open_memory):
     run(memory.engine.flush_accesses())
     recall(memory, tea)
     memory.reset()
-    assert memory.engine.hot_buffers.hot(ALICE) == ()
+    assert memory.engine.hot_buffers.get_hot_seqs(ALICE) == ()
     assert memory.stats()["recalls"] == 0
     assert counted(memory, tea) == {}
 
@@ -230,7 +230,7 @@ def test_another_embedder_keeps_the_overlay(open_memory):
     [tea] = tell(memory, "tea")
     recall(memory, tea)
     memory.reindex("hash")
-    assert memory.engine.hot_buffers.hot(ALICE) != ()
+    assert memory.engine.hot_buffers.get_hot_seqs(ALICE) != ()
     assert memory.stats()["recalls"] == 1
 
 
@@ -238,7 +238,7 @@ def test_settings_say_how_much_is_hot_and_when_recalls_are_written(open_memory):
     memory = open_memory(hot_size=1, access_flush=2)
     ids = tell(memory, "tea", "mate")
     recall(memory, *ids)
-    assert len(memory.engine.hot_buffers.hot(ALICE)) == 1
-    assert not memory.engine.hot_buffers.due
+    assert len(memory.engine.hot_buffers.get_hot_seqs(ALICE)) == 1
+    assert not memory.engine.hot_buffers.is_flush_due
     recall(memory, *ids)
-    assert memory.engine.hot_buffers.due
+    assert memory.engine.hot_buffers.is_flush_due

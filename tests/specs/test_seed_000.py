@@ -9,6 +9,7 @@ import pytest
 import told.api.ontology
 from histories import stage
 from servers import says, serving
+from tables import each_row
 from told import ConfigError, Memory
 from told.cli.main import run as told_cli
 from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
@@ -109,7 +110,7 @@ def test_facts_come_out_as_the_seed_has_them():
     assert extract_facts(SAID, None, MUSEUM, ScriptedLLM([form(*lines)])) == lines
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bad", "why"),
     [
         (line("Weather.Now", "rain", "it rains"), "outside"),

@@ -597,7 +597,9 @@ def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
         with monkeypatch.context() as broken:
             broken.setattr(memory.engine.store, "get_blob", unreadable)
             broken.setattr(
-                memory.engine.store, "scan_entries", failing(memory.engine.store.scan_entries, unreadable)
+                memory.engine.store,
+                "scan_entries",
+                failing(memory.engine.store.scan_entries, unreadable),
             )
             with pytest.raises(StoreError, match="gone"):
                 memory.export(target)

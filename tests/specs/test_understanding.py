@@ -2,10 +2,10 @@
 
 import json
 import threading
-
-import pytest
+from itertools import cycle
 
 from chaos import ChaosLLM, everything
+from tables import each_row
 from told import LLMError, Memory
 from told.ports import ToolReply
 from told.testing import HashingEmbedder, ScriptedLLM
@@ -214,8 +214,11 @@ def test_a_garbled_answer_is_kept_whole_where_it_can_be_seen():
         assert memory.search("stamps", user_id="ann")["results"]
 
 
-@pytest.mark.parametrize("name", EXTRACTORS)
-@pytest.mark.parametrize("chaos", everything(), ids=lambda chaos: chaos.id)
+# Every answer once, the extractors in turn: test_extraction_chaos tries all pairs without a store.
+CHAOS = list(zip(cycle(EXTRACTORS), everything(), strict=False))
+
+
+@each_row(("name", "chaos"), CHAOS, ids=[f"{name} {chaos.id}" for name, chaos in CHAOS])
 def test_no_answer_loses_a_word_or_reaches_the_caller(name, chaos):
     with opened(ChaosLLM(chaos)) as memory:
         done = memory.add(SAID, user_id="ann", extract=name, deferred=False)

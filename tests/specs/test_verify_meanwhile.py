@@ -6,7 +6,7 @@ from histories import stage
 
 
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
-@pytest.mark.parametrize("verb", ["scan", "head", "check"])
+@pytest.mark.parametrize("verb", ["scan_entries", "get_head", "check_integrity"])
 @pytest.mark.parametrize("again", [True, False], ids=["with new entries", "without"])
 def test_a_reset_meanwhile_is_no_damage(kind, verb, again, monkeypatch):
     with stage(kind, embedder=None) as here:
@@ -19,7 +19,7 @@ def test_a_reset_meanwhile_is_no_damage(kind, verb, again, monkeypatch):
             if (
                 self is store
                 and not calls
-                and (verb != "scan" or (args[1:2] == (0,) and len(found) > 1))
+                and (verb != "scan_entries" or (args[1:2] == (0,) and len(found) > 1))
             ):
                 calls.append(verb)
                 here.memory.reset()

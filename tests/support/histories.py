@@ -342,7 +342,8 @@ class Stage:
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
         """Every row of every view."""
-        store, account = self.memory.engine.store, self.memory.engine.account
+        store: Any = self.memory.engine.store
+        account = self.memory.engine.account
         return {view: list(store.view_rows(account, view)) for view in VIEWS}
 
     def exported(self) -> bytes:

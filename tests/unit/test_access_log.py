@@ -8,6 +8,7 @@ import weakref
 
 import pytest
 
+from tables import each_row
 from told.backends.memory.store import InMemoryStore, open_store
 from told.errors import StoreFull
 from told.flow import run
@@ -52,7 +53,7 @@ def store_of(*threads: str) -> InMemoryStore:
 # Hotness --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("count", "age", "wanted"),
     [
         (0, 0, 0.0),

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.errors import UriError
 from told.model.kind import SLUG_LIMIT, escape_segment, load_builtin_ontology, load_kind, slugify
 from told.model.scope import Scope, Uri
@@ -14,7 +15,7 @@ VALUES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("Code Style", "code_style"),

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from chaos import FAILURES, ChaosLLM, answers, everything
+from tables import each_row
 from told.ports import LLM, ChatLine, ToolLLM, get_usage
 
 SIXTY = 60
@@ -33,7 +34,7 @@ def test_it_says_the_same_whatever_it_is_asked():
         assert model.asked == 4
 
 
-@pytest.mark.parametrize("chaos", FAILURES, ids=lambda chaos: chaos.id)
+@each_row("chaos", FAILURES, ids=lambda chaos: chaos.id)
 def test_it_fails_every_time_in_the_same_way(chaos):
     model = ChaosLLM(chaos)
     for ask in (lambda: model.ask("", ""), lambda: model.tools("", [], [])):

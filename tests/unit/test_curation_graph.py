@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from curating import World, world
+from tables import each_row
 from told import Memory
 from told.curation.decisions import PlanContext
 from told.curation.graph import (
@@ -137,7 +138,7 @@ def test_claims_are_bound_to_whom_they_mention_as_whole_words(here: World) -> No
 # Names
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "lens"),
     [
         ("Google", "google", "strict"),
@@ -159,7 +160,7 @@ def test_names_that_may_be_one_are_seen_as_one_by_a_lens(one: str, other: str, l
     assert all(weight < same for same in stricter)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("Alice", "Bob"),

@@ -7,6 +7,7 @@ from itertools import pairwise, product
 
 import pytest
 
+from tables import each_row
 from told.text import date_lexicon, lexicon
 from told.text.date_lexicon import (
     DateMatch,
@@ -38,12 +39,12 @@ BESIDE = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("text", SAID)
+@each_row("text", SAID)
 def test_a_form_is_found_in_what_people_say(text: str) -> None:
     assert list(match_date_forms(text))
 
 
-@pytest.mark.parametrize("text", [*SAID, *BESIDE])
+@each_row("text", [*SAID, *BESIDE])
 def test_what_is_asked_of_a_text_beforehand_changes_nothing(text: str) -> None:
     shapes = [DateTemplate.from_template(template) for template in TEMPLATES]
     fitting = [
@@ -64,7 +65,7 @@ def test_most_forms_are_not_tried_on_a_question_that_names_a_day() -> None:
     assert 0 < len(tried) < len(list_date_rules()) / 3
 
 
-@pytest.mark.parametrize("template", TEMPLATES)
+@each_row("template", TEMPLATES)
 def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(template: str) -> None:
     for pattern, slot in pairwise(DateTemplate.from_template(template).steps):
         if (
@@ -103,7 +104,7 @@ def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() 
     assert fit == DateMatch(7, 11, "三天之前", {"n": "三", "unit": "天"}, {"n": 7, "unit": 8})
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "words"),
     [
         ("", 0),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.errors import TimeError
 from told.text.date_lexicon import DATE_FORMS, shift_date
 from told.text.dates import (
@@ -60,7 +61,7 @@ def test_an_instant_is_written_with_microseconds_and_offset() -> None:
     assert format_iso(us("2026-03-01T09:00+00:00")) == "2026-03-01T09:00:00.000000+00:00"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "expected"),
     [
         ("2026-03-01T09:00:00Z", "2026-03-01T09:00:00+00:00"),
@@ -87,7 +88,7 @@ def test_an_instant_is_read_from(value: str | float | date, expected: str) -> No
     assert parse_instant(value) == us(expected)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "value",
     [
         True,
@@ -168,7 +169,7 @@ def test_any_value_is_read_or_refused_as_a_time(value: str | float | None) -> No
 # ------------------------------------------------------------------------------------------------------------ intervals
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "start", "end", "precision"),
     [
         ("1979", "1979-01-01", "1980-01-01", "year"),
@@ -200,17 +201,17 @@ def test_a_partial_date_keeps_its_precision(
     assert parse_interval(str(read)) == read
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text", ["1979", "1979-10", "1979-10-05", "9999-12-31", "2026-03-01/2026-04-01", "../2026"]
 )
 def test_an_interval_is_printed_at_its_precision(text: str) -> None:
     assert str(parse_interval(text)) == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "zone", ["Pacific/Honolulu", "America/New_York", "UTC", "Asia/Kolkata", "Pacific/Auckland"]
 )
-@pytest.mark.parametrize("text", ["1979", "1979-10", "1979-10-05", "2026-01-31/2026-03-29"])
+@each_row("text", ["1979", "1979-10", "1979-10-05", "2026-01-31/2026-03-29"])
 def test_an_interval_of_any_zone_prints_the_date_that_was_meant(text: str, zone: str) -> None:
     assert str(parse_interval(text, zone=zone)) == text
 
@@ -283,7 +284,7 @@ def test_a_badly_formed_interval_is_refused(text: str) -> None:
 # ------------------------------------------------------------------------------------------------------- times in words
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("today", "2026-03-18"),
@@ -364,7 +365,7 @@ def test_an_expression_names_an_interval(text: str, expected: str) -> None:
     assert parse_interval(text, now=NOW) == parse_relative(text, now=NOW)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("now", "2026-03-18T15:30:00.000000"),
@@ -437,7 +438,7 @@ def test_days_ago_keep_the_wall_clock_and_hours_ago_the_elapsed_time_over_a_cloc
     assert parse_moment("24 hours ago", now=after) == us("2026-03-28T11:00+01:00")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",

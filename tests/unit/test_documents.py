@@ -9,6 +9,7 @@ from io import BytesIO
 import pytest
 
 from papers import WORD, blank, docx, paragraph, pdf
+from tables import each_row
 from told.errors import MediaError, ReaderMissing, TooLarge, Unsupported
 from told.ids import hash_content
 from told.ingest.documents import Document, Section, read_document
@@ -85,7 +86,7 @@ def test_a_page_is_what_its_reader_sees():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "source",
     [
         "<p>before<script>evil()",
@@ -109,7 +110,7 @@ def test_what_is_hidden_stays_hidden_however_broken_the_page(source):
     assert read_document(source.encode(), "a.html").text == "before"
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("source", "text"),
     [
         ("<p hidden>no<p>yes", "yes"),
@@ -131,7 +132,7 @@ def test_what_is_shown_is_read(source, text):
     assert read_document(source.encode(), "a.html").text == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     "unit",
     [
         "<!--",
@@ -292,7 +293,7 @@ def test_without_the_library_the_extra_is_named(monkeypatch):
 # What it is
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "name", "given", "kind"),
     [
         (b"hello", "", "", "text/plain"),

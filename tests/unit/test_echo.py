@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contexts import item
+from tables import each_row
 from told import Memory
 from told.retrieval.render import FORMATS, Format, assemble, flatten_text
 from told.testing import HashingEmbedder
@@ -81,7 +82,7 @@ def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
         assert own(text) == OwnText(text, ((0, len(text)),))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "left"),
     [
         ("<memory>I like tea</memory> Now what?", "Now what?"),

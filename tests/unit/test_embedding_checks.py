@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tables import each_row
 from told.errors import EmbeddingError
 from told.ports import validate_vectors
 
@@ -24,9 +25,9 @@ FORMS: dict[str, Callable[[Sequence[float]], Any]] = {
 EMBEDDER: Any = SimpleNamespace(model="a model", dim=4)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("place", range(4))
-@pytest.mark.parametrize("odd", [nan, -nan, inf, -inf])
+@each_row("form", FORMS)
+@each_row("place", range(4))
+@each_row("odd", [nan, -nan, inf, -inf])
 def test_what_is_no_finite_number_is_refused_wherever_it_stands(
     form: str, place: int, odd: float
 ) -> None:
@@ -36,8 +37,8 @@ def test_what_is_no_finite_number_is_refused_wherever_it_stands(
         validate_vectors(EMBEDDER, [FORMS[form](row)], 1)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("number", [0.0, -0.0, 1e-45, 1.0, -2.0, 1e38, LARGEST, -LARGEST])
+@each_row("form", FORMS)
+@each_row("number", [0.0, -0.0, 1e-45, 1.0, -2.0, 1e38, LARGEST, -LARGEST])
 def test_every_finite_number_is_taken_small_or_large(form: str, number: float) -> None:
     vectors = [FORMS[form]([number, 0.5, 0.0, -0.5])] * 2
     assert validate_vectors(EMBEDDER, vectors, 2) is vectors

@@ -2,6 +2,7 @@
 
 import pytest
 
+from tables import each_row
 from told.extraction.example_matching import match_confirmed, match_examples
 
 EXAMPLES = ("I love X", "I'm into X", "I have X", "I have X left", "I could use X", "I'm deaf", "I use a wheelchair",
@@ -12,7 +13,7 @@ def found(text, **options):
     return {(one.value, one.is_negated) for one in match_examples(EXAMPLES, text, **options)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "values"),
     [
         ("I love jazz", ["jazz"]),
@@ -49,7 +50,7 @@ def test_a_denial_is_heard(text, value):
     assert found(text) == {(value, True)}
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "Do I love jazz?",
@@ -79,7 +80,9 @@ def test_what_cannot_be_said_is_a_value_as_well():
 
 
 def test_what_is_said_to_you_is_read_in_the_second_person():
-    assert found("As you are deaf, take the captioned tour.", second_person=True) == {("deaf", False)}
+    assert found("As you are deaf, take the captioned tour.", second_person=True) == {
+        ("deaf", False)
+    }
     assert found("You love jazz, so listen to this.", second_person=True) == {("jazz", False)}
     assert found("I love jazz", second_person=True) == set()
 

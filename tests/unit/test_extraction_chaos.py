@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from chaos import FAILURES, Chaos, ChaosLLM, answers, everything
 from hearing import assistant, extract, heard, texts
+from tables import each_row
 from told.errors import LLMError
 from told.extraction.apertures import DEEP, EXHAUSTIVE, ApertureExtractor
 from told.extraction.closed_world import ClosedExtractor
@@ -48,8 +49,8 @@ NOTHING = {"empty-array", "empty-object", "huge-fences", "array-in-text", "call-
 """Answers that may be read as: there is nothing."""
 
 
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("chaos", answers(), ids=lambda chaos: chaos.id)
+@each_row("maker", MAKERS.values(), ids=MAKERS)
+@each_row("chaos", answers(), ids=lambda chaos: chaos.id)
 def test_a_garbage_answer_is_survived_and_shows_and_what_comes_out_can_be_kept(chaos: Chaos, maker):
     found = extract(maker(ChaosLLM(chaos)), SAID)
     brought = (*found.claims, *found.entities, *found.relations)
@@ -70,15 +71,13 @@ def check_fit_to_keep(claim: Claim) -> None:
     assert claim.kind == "quarantine" or claim.span is not None
 
 
-@pytest.mark.parametrize(
-    "chaos", [one for one in answers() if one.facts is not None], ids=lambda chaos: chaos.id
-)
+@each_row("chaos", [one for one in answers() if one.facts is not None], ids=lambda chaos: chaos.id)
 def test_whole_facts_are_salvaged(chaos: Chaos):
     assert texts(extract(FactsExtractor(ChaosLLM(chaos)), SAID)) == list(chaos.facts)
 
 
-@pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-@pytest.mark.parametrize("chaos", FAILURES, ids=lambda chaos: chaos.id)
+@each_row("maker", MAKERS.values(), ids=MAKERS)
+@each_row("chaos", FAILURES, ids=lambda chaos: chaos.id)
 def test_a_dead_model_is_an_error_of_the_model(chaos: Chaos, maker):
     with pytest.raises(LLMError):
         extract(maker(ChaosLLM(chaos)), SAID)

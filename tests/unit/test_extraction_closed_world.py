@@ -5,6 +5,7 @@ import json
 import pytest
 
 from hearing import assistant, extract, heard, texts
+from tables import each_row
 from told.errors import ConfigError, InvalidInput, LLMError
 from told.extraction.closed_world import (
     NO_EVIDENCE,
@@ -82,7 +83,7 @@ def test_what_is_no_longer_so_is_negated():
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("bad", "reason"),
     [
         (line("Mood"), OUTSIDE_ONTOLOGY),

@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 
 from hearing import assistant, heard, turn
 from labels import SPLITS, utterances
+from tables import each_row
 from told.extraction.grounding import GroundingIndex, is_within_edits
 from told.extraction.replies import (
     ASSISTANT_ONLY,
@@ -59,14 +60,14 @@ INVENTED = [
 ]
 
 
-@pytest.mark.parametrize(("said", "claim"), SAID)
+@each_row(("said", "claim"), SAID)
 def test_what_was_said_in_other_words_is_found(said, claim):
     place = GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True)
     assert place is not None
     assert place.turn == 0
 
 
-@pytest.mark.parametrize(("said", "claim"), INVENTED)
+@each_row(("said", "claim"), INVENTED)
 def test_what_was_not_said_is_not_found(said, claim):
     assert (
         GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True)
@@ -249,7 +250,7 @@ def test_the_same_claim_twice_is_one_claim():
     assert len(done.rejected) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other", "most", "is_near"),
     [
         ("porto", "porto", 0, True),

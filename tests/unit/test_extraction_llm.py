@@ -97,7 +97,9 @@ def test_a_turn_can_neither_end_the_data_nor_look_like_two_turns():
 
 def test_an_invented_fact_is_quarantined_unless_told_otherwise():
     (strict,) = asked(["User owns eleven llamas"])[0].claims
-    (lenient,) = asked(["User owns eleven llamas"], options=GroundingOptions(strict=False))[0].claims
+    (lenient,) = asked(["User owns eleven llamas"], options=GroundingOptions(strict=False))[
+        0
+    ].claims
     assert strict.claim.kind == "quarantine"
     assert lenient.claim.kind == "memory"
 

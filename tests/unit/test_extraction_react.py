@@ -94,7 +94,12 @@ def test_it_looks_first_and_writes_down_only_what_is_new(store):
 @pytest.mark.parametrize("end", [[wish("done")], "Nothing new.", "[]"])
 def test_nothing_new_is_a_normal_outcome(end, store):
     found, _ = worked(end, store=store)
-    assert (found.claims, found.rejected, found.warnings, found.unreadable_replies) == ((), (), (), ())
+    assert (found.claims, found.rejected, found.warnings, found.unreadable_replies) == (
+        (),
+        (),
+        (),
+        (),
+    )
 
 
 def test_what_is_held_already_is_not_written_again(store):
@@ -196,7 +201,12 @@ def test_a_first_answer_without_tools_that_says_nothing_is_a_fault(store):
     assert worked("I'm sorry, but I can't help with that.", store=store)[0].unreadable_replies == (
         "I'm sorry, but I can't help with that.",
     )
-    assert worked([wish("list")], "All right, I looked at everything.", store=store)[0].unreadable_replies == ()
+    assert (
+        worked([wish("list")], "All right, I looked at everything.", store=store)[
+            0
+        ].unreadable_replies
+        == ()
+    )
 
 
 def test_calls_written_as_text_are_understood(store):

@@ -3,6 +3,7 @@
 import pytest
 
 from hearing import Plain, ToolScript, extract, heard
+from tables import each_row
 from told.errors import ConfigError
 from told.extraction.closed_world import ClosedExtractor
 from told.extraction.registry import EXTRACTOR_NAMES, VerbatimExtractor, build_extractor
@@ -34,7 +35,7 @@ def chosen(name, llm=None, ontology=None, **settings) -> Extractor:
     )
 
 
-@pytest.mark.parametrize("name", EXTRACTOR_NAMES)
+@each_row("name", EXTRACTOR_NAMES)
 def test_every_name_is_an_extractor(name):
     made = chosen(name, ToolScript([]))
     assert made.name == AUTHORS[name]

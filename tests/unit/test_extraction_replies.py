@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tables import each_row
 from told.extraction.replies import (
     DUPLICATE,
     MALFORMED,
@@ -25,7 +26,7 @@ def read(raw, most=100):
     return parse_items(raw, ("facts",), item_keys=("fact", "text"), max_items=most, label="a model")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw",
     [
         WHOLE,
@@ -50,7 +51,7 @@ def test_nothing_is_an_answer(raw):
     assert read(raw) == ParsedReply()
 
 
-@pytest.mark.parametrize(
+@each_row(
     "raw",
     [
         "",
@@ -110,7 +111,7 @@ def test_an_answer_of_which_no_item_has_the_right_shape_is_a_fault_too():
     assert {one.reason for one in after.rejected} == {MALFORMED}
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "text"),
     [
         ("  User\n lives\tin  Porto ", "User lives in Porto"),
@@ -139,7 +140,7 @@ def test_a_number_that_is_too_long_is_nothing():
     assert parse_confidence(10**5000, 0.8) == 0.8
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "number"),
     [
         (0.4, 0.4),
@@ -159,7 +160,7 @@ def test_a_confidence_lies_between_nought_and_one(value, number):
     assert parse_confidence(value, 0.8) == number
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("value", "said"),
     [
         (True, True),

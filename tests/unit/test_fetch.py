@@ -6,6 +6,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 
+from tables import each_row
 from told.errors import Denied, FetchError, InvalidInput, ToldError
 from told.ingest.fetch import Fetcher, check_url, is_public
 
@@ -40,7 +41,7 @@ INSIDE = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", INSIDE)
+@each_row("url", INSIDE)
 def test_no_way_of_writing_an_address_leads_inside(url):
     """Names resolve as the system would have it, which reads 127.1 and 0x7f.1 as this machine."""
     canary = Canary()
@@ -57,7 +58,7 @@ def test_no_way_of_writing_an_address_leads_inside(url):
     assert canary.dialled == []
 
 
-@pytest.mark.parametrize(
+@each_row(
     "address",
     ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00:ec2::254", "::ffff:10.0.0.1", "junk"],
 )
@@ -160,7 +161,7 @@ def test_what_is_public_is_fetched_from_the_very_address_that_was_checked():
     assert asked == ["x.org"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "place",
     [
         "http://127.0.0.1/",
@@ -173,9 +174,7 @@ def test_what_is_public_is_fetched_from_the_very_address_that_was_checked():
         "http://2130706433/",
     ],
 )
-@pytest.mark.parametrize(
-    "status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"]
-)
+@each_row("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
 def test_a_redirect_leads_nowhere_a_url_does_not(place, status):
     moved = reply(status=status, Location=place)
     with (
@@ -199,7 +198,7 @@ def test_a_redirect_to_a_public_place_is_followed_and_too_many_are_not():
     assert len(dialled) == 4
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("answer", "why"),
     [
         (reply(b"x" * 2000), "more than 1,000 bytes"),

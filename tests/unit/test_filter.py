@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from told.errors import FilterError
 from told.model import filter as filters
 from told.model.fact import Fact
@@ -61,7 +62,7 @@ def test_no_condition_means_everything(expression: Any) -> None:
     assert matches_filter(parse_filter(expression), {})
 
 
-@pytest.mark.parametrize(
+@each_row(
     "expression",
     [
         {"tag": "a"},
@@ -162,7 +163,7 @@ def test_a_filter_keeps_what_it_was_given() -> None:
 # Refusals -------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("expression", "says"),
     [
         (["tag"], "is an object, not list"),
@@ -226,16 +227,14 @@ def test_what_cannot_be_read_is_refused_with_what_is_expected(expression: Any, s
         parse_filter(expression)
 
 
-@pytest.mark.parametrize("field", ["user_id", "agent_id", "run_id"])
-@pytest.mark.parametrize(
-    "tested", ["*", " * ", {"in": ["alice", "*"]}, {"ne": "*"}, {"contains": "*"}]
-)
+@each_row("field", ["user_id", "agent_id", "run_id"])
+@each_row("tested", ["*", " * ", {"in": ["alice", "*"]}, {"ne": "*"}, {"contains": "*"}])
 def test_a_wildcard_for_an_id_is_refused_and_explained(field: str, tested: Any) -> None:
     with pytest.raises(FilterError, match="compared literally"):
         parse_filter({field: tested})
 
 
-@pytest.mark.parametrize("value", ["*", "%", "?", "a*", "(?i)", "_", "NOT x", '"'])
+@each_row("value", ["*", "%", "?", "a*", "(?i)", "_", "NOT x", '"'])
 def test_no_other_value_is_special(value: str) -> None:
     assert holds({"tag": value}, tag=value)
     assert not holds({"tag": value}, tag="anything")
@@ -297,7 +296,7 @@ def test_an_expression_that_holds_itself_is_refused() -> None:
 # Meaning --------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("op", ["eq", "gt", "gte", "lt", "lte", "contains", "icontains"])
+@each_row("op", ["eq", "gt", "gte", "lt", "lte", "contains", "icontains"])
 def test_of_a_missing_key_every_operator_is_false(op: str) -> None:
     assert not holds({"tag": {op: "a"}})
     assert holds({"NOT": {"tag": {op: "a"}}})
@@ -312,7 +311,7 @@ def test_of_a_missing_key_only_ne_and_nin_are_true() -> None:
     assert not holds({"tag": {"ne": None}}, tag=None)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "value", "equal"),
     [
         (1, 1.0, True),
@@ -343,7 +342,7 @@ def test_equality_is_that_of_json(found: Any, value: Any, equal: bool) -> None:
     assert holds({"tag": {"contains": value}}, tag=["no", found]) is equal
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("found", "op", "value", "true"),
     [
         (5, "gt", 4.5, True),
@@ -449,7 +448,7 @@ def test_ids_are_taken_out_of_a_filter() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "expression",
     [
         {"OR": [{"user_id": "alice"}, {"tag": "x"}]},

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.errors import InvalidInput
 from told.ingest.gate import (
     ECHO_WARNING,
@@ -237,7 +238,7 @@ SKIPPED = {
 }
 
 
-@pytest.mark.parametrize("text", MEANINGFUL)
+@each_row("text", MEANINGFUL)
 def test_a_short_or_odd_text_that_means_something_is_kept(text: str) -> None:
     verdict = judged(text)
     assert (verdict.outcome, verdict.reason) == ("keep", "")
@@ -245,7 +246,7 @@ def test_a_short_or_odd_text_that_means_something_is_kept(text: str) -> None:
     assert verdict.turn.evidence.content == text
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reason", "text"), [(reason, text) for reason, texts in SKIPPED.items() for text in texts]
 )
 def test_what_says_nothing_is_skipped_and_stays_evidence(reason: str, text: str) -> None:
@@ -382,9 +383,7 @@ def admitted(messages: Any, **knobs: Any) -> GateResult:
     return apply_gate(said, "default", settings, EchoFilter())
 
 
-@pytest.mark.parametrize(
-    "text", ["ok", "thanks!", "ping", CONTEXT, "You are a helpful assistant.", "..."]
-)
+@each_row("text", ["ok", "thanks!", "ping", CONTEXT, "You are a helpful assistant.", "..."])
 def test_what_is_to_be_kept_word_for_word_is_never_skipped(text: str) -> None:
     turn = InputTurn(Evidence(text), {})
     assert decide_turn(turn, "default", Settings(), EchoFilter()).outcome == "skip"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from tables import each_row
 from told.model.fact import NEVER, TURN, Fact
 from told.model.query import LATEST, AsOf, Candidate
 from told.model.scope import Scope
@@ -109,7 +110,7 @@ def test_nodes_and_doubts_are_no_claims() -> None:
 KIN = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("relevance", "is_stale"),
     [
         ({1: 9.0, 5: 9.0, 3: 2.0}, True),
@@ -138,7 +139,7 @@ def test_a_turn_is_stale_too_where_what_replaced_it_has_every_word_of_it_that_is
     assert (detect_stale_turn(KIN, far.get, frozenset(query)) == StaleTurn(MOVED)) is is_stale
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "held", "is_stale"),
     [
         ({"live"}, (), True),

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from papers import blank, bmp, gif, jpeg, png, webp
+from tables import each_row
 from told.errors import InvalidInput, MediaError, TooLarge, Unsupported
 from told.flow import arun, run
 from told.ids import hash_content
@@ -57,7 +58,7 @@ class Breaks:
 # The header
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("data", "kind"),
     [
         (blank(640, 480), "png"),
@@ -90,7 +91,7 @@ def test_an_image_that_ends_too_soon_is_none(data):
         assert found is None or found == read_image_header(data)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "data", [b"", b"hello", b"<svg/>", b"%PDF-1.4", b"\xff\xd8\xff", b"RIFF1234WAVEfmt ", gif(0, 5)]
 )
 def test_what_is_no_image_has_no_header(data):
@@ -100,7 +101,7 @@ def test_what_is_no_image_has_no_header(data):
 # The shapes
 
 
-@pytest.mark.parametrize(
+@each_row(
     "part",
     [
         {"type": "image_url", "image_url": {"url": DATA_URL}},
@@ -146,7 +147,7 @@ def test_a_percent_encoded_data_url_is_read():
     assert parse_image({"type": "image", "image": url}, 1, limit=10**6).data == PNG
 
 
-@pytest.mark.parametrize(
+@each_row(
     "where",
     ["/etc/passwd", "file:///etc/passwd", "ftp://x.org/a.png", "picture.png", "", 7, None, {}],
 )
@@ -164,8 +165,7 @@ def test_a_path_is_a_path_object_and_a_url_a_url():
 def test_too_many_bytes_are_not_even_decoded():
     huge = "data:image/png;base64," + "A" * 4000
     assert (
-        "the limit is 1,000"
-        in parse_image({"type": "image", "image": huge}, 1, limit=1000).problem
+        "the limit is 1,000" in parse_image({"type": "image", "image": huge}, 1, limit=1000).problem
     )
     assert parse_image(PNG + bytes(1001), 1, limit=1000).data is None
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.errors import TimeError
 from told.retrieval.intent import AnswerPurpose, AnswerSource, QueryIntent, analyse_query
 from told.text.dates import parse_interval
@@ -27,7 +28,7 @@ def spans(text: str, now: datetime = NOW) -> list[str]:
 # ---------------------------------------------------------------------------------------------------------------- times
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "span"),
     [
         ("What did Caroline do last summer?", "2025-06/2025-08"),
@@ -127,7 +128,7 @@ def test_a_time_is_found_inside_a_question(text: str, span: str) -> None:
     assert spans(text) == [span]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "What did we do two weeks before her birthday?",
@@ -242,7 +243,7 @@ def test_a_month_without_a_year_is_the_latest_that_has_begun(today: date) -> Non
 # ---------------------------------------------------------------------------------------------------- what is asked for
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "intent"),
     [
         ("What did we decide about the database?", AnswerPurpose.HISTORICAL_DECISIONS),
@@ -277,7 +278,7 @@ def test_the_first_intent_that_fits_wins(text: str, intent: AnswerPurpose) -> No
     assert of(text).purpose is intent
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "sort"),
     [
         ("What does Alice do for a living?", AnswerSource.MEMORY),
@@ -299,7 +300,7 @@ def test_a_query_says_where_its_answer_is_kept(text: str, sort: AnswerSource) ->
     assert of(text).answer_source is sort
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "language"),
     [
         ("What did Caroline do last summer?", "en"),
@@ -327,7 +328,7 @@ def test_the_language_is_told_by_script_and_common_words(text: str, language: st
     assert of(text).language == language
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "names"),
     [
         ("What did Caroline and Melanie do last summer?", ("Caroline", "Melanie")),
@@ -359,7 +360,7 @@ def test_names_are_those_written_as_names(text: str, names: tuple[str, ...]) -> 
     assert of(text).names == names
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("When did Ann move?", True),
@@ -391,7 +392,7 @@ def test_a_question_may_ask_for_a_time(text: str, expected: bool) -> None:
     assert of(text).asks_when is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("Which hotel did you suggest?", True),
@@ -423,7 +424,7 @@ def test_a_question_may_ask_for_what_the_assistant_said(text: str, expected: boo
     assert of(text).asks_reply is expected
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("Where did I live before?", True),

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.errors import ConfigError, InvalidInput
 from told.ids import canonical_json
 from told.model import kind as kind_module
@@ -101,13 +102,13 @@ def test_the_built_in_kinds_are_these():
     assert set(load_builtin_ontology().names) == set(BUILTIN)
 
 
-@pytest.mark.parametrize(("name", "expected"), BUILTIN.items(), ids=BUILTIN)
+@each_row(("name", "expected"), BUILTIN.items(), ids=BUILTIN)
 def test_a_built_in_kind_is_written_owned_and_named_as_its_lifecycle_asks(name, expected):
     kind = load_builtin_ontology()[name]
     assert (kind.write, kind.owner, kind.system, str(kind.build_uri(ALICE, VALUES))) == expected
 
 
-@pytest.mark.parametrize("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
+@each_row("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
 def test_a_built_in_kind_explains_its_tier_and_describes_its_fields(kind):
     assert kind.label
     assert kind.enabled
@@ -171,7 +172,7 @@ def test_a_kind_cannot_be_changed():
         Kind("x").weight = 1.0
 
 
-@pytest.mark.parametrize("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
+@each_row("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
 def test_a_kind_survives_the_ledger(kind):
     assert load_kind(json.loads(canonical_json(kind.as_json()))) == kind
 
@@ -206,7 +207,7 @@ def test_any_kind_is_read_back_as_it_was(kind):
     assert load_kind(json.loads(canonical_json(kind.as_json()))) == kind
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("changes", "says"),
     [
         ({"name": " "}, "name"),
@@ -607,8 +608,8 @@ def test_a_concept_given_twice_is_not_lost_in_silence(write):
         load_ontology(write("mine.json", '{"concepts": {"A": {}, "A": {}}}'))
 
 
-@pytest.mark.parametrize("load", [load_kind, load_ontology])
-@pytest.mark.parametrize("path", ["missing.yaml", "x" * 5000, "nul\0.json"])
+@each_row("load", [load_kind, load_ontology])
+@each_row("path", ["missing.yaml", "x" * 5000, "nul\0.json"])
 def test_a_path_that_leads_nowhere_is_an_error_of_ours(load, path):
     with pytest.raises(ConfigError):
         load(path)

@@ -26,6 +26,7 @@ from labels import (
     updates,
     utterances,
 )
+from tables import each_row
 from told.flow import Flow
 from told.ingest.types import QUARANTINED, ExtractedClaim, ExtractionInput, ExtractionResult
 from told.model.entry import Claim
@@ -195,7 +196,7 @@ def test_what_must_never_be_claimed_is_wrong_and_counted():
     assert (judged.score.wrong, judged.score.forbidden, judged.wrong) == (1, 1, (claim,))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "given", "same"),
     [
         ("Gdańsk", "gdansk", True),
@@ -222,7 +223,7 @@ def test_values_are_compared_with_some_tolerance(wanted, given, same):
     assert same_value(wanted, given) is same
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("wanted", "given", "same"),
     [
         ("User", "User", True),
@@ -317,7 +318,7 @@ STEPS = ("I'm Ida, I live in Bonn", "I live in Ulm")
 MOVED = Update("x", "functional", STEPS, ("UPDATE",), ("Ulm",), ("lives in Bonn",), ("Ida",))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("events", "held", "fault"),
     [
         (["UPDATE"], ["User lives in Ulm", "User's name is Ida"], None),

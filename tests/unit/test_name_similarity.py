@@ -2,10 +2,10 @@
 
 import string
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.text.similarity import value_similarity
 
 NEAR = [
@@ -25,12 +25,12 @@ FAR = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("pair", NEAR)
+@each_row("pair", NEAR)
 def test_near_values_are_alike(pair):
     assert value_similarity(*pair) >= 0.8
 
 
-@pytest.mark.parametrize("pair", FAR)
+@each_row("pair", FAR)
 def test_far_values_are_not(pair):
     assert value_similarity(*pair) < 0.8
 

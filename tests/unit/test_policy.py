@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.errors import InvalidInput
 from told.ids import canonical_json
 from told.model.policy import (
@@ -93,7 +94,7 @@ GRANTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "state"), list(product(OPEN, GRANTS)))
+@each_row(("name", "state"), list(product(OPEN, GRANTS)))
 def test_a_stranger_may_do_what_the_policy_opens_and_what_a_live_grant_adds(name, state):
     grants, counts = GRANTS[state]
     under = tuple(
@@ -104,13 +105,13 @@ def test_a_stranger_may_do_what_the_policy_opens_and_what_a_live_grant_adds(name
     assert permitted(DEFAULT_POLICIES[name], under) == expected
 
 
-@pytest.mark.parametrize("name", OPEN)
+@each_row("name", OPEN)
 def test_a_grant_opens_the_actions_it_names_and_no_other(name):
     for action in ALL_ACTIONS - DEFAULT_POLICIES[name].forbids:
         assert permitted(DEFAULT_POLICIES[name], [grant(name, {action})]) == OPEN[name] | {action}
 
 
-@pytest.mark.parametrize("name", [name for name in OPEN if name != "sealed"])
+@each_row("name", [name for name in OPEN if name != "sealed"])
 def test_the_owner_may_do_everything(name):
     assert permitted(DEFAULT_POLICIES[name], owner=True) == ALL_ACTIONS
 
@@ -124,13 +125,13 @@ def test_a_seal_holds_against_the_owner_who_may_still_break_it(grants):
     }
 
 
-@pytest.mark.parametrize("policy", DEFAULT_POLICIES.values(), ids=DEFAULT_POLICIES)
+@each_row("policy", DEFAULT_POLICIES.values(), ids=DEFAULT_POLICIES)
 def test_no_policy_gives_a_change_away_without_a_grant(policy):
     assert not permitted(policy) & MUTATING_ACTIONS
 
 
-@pytest.mark.parametrize("state", PolicyState)
-@pytest.mark.parametrize("name", OPEN)
+@each_row("state", PolicyState)
+@each_row("name", OPEN)
 def test_a_policy_out_of_force_leaves_metadata_and_its_owner(name, state):
     policy, grants = replace(DEFAULT_POLICIES[name], state=state), [grant(name)]
     if state is PolicyState.ACTIVE:
@@ -155,7 +156,7 @@ def test_an_embargo_is_not_lifted_by_the_clock():
 # Reasons
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("policy", "grants", "owner", "says"),
     [
         ("sealed", (), True, "Policy 'sealed' forbids read_content to everybody."),

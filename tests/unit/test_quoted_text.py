@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from papers import blank
+from tables import each_row
 from told import Memory
 from told.extraction.llm import FactsExtractor
 from told.extraction.rules import LocalExtractor
@@ -53,7 +54,7 @@ def spoken(verdict: GateDecision) -> list[tuple[str, str]]:
 # Where they stand -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "own"),
     [
         ("I like tea", "I like tea"),
@@ -70,14 +71,12 @@ def test_the_words_of_images_begin_under_their_heading(text, own):
     assert has_image_text(text) is (own != text)
 
 
-@pytest.mark.parametrize(
-    ("own", "end"), [(3, 3), (0, 0), (-1, 10), (99, 10), ("3", 10), (None, 10)]
-)
+@each_row(("own", "end"), [(3, 3), (0, 0), (-1, 10), (99, 10), ("3", 10), (None, 10)])
 def test_evidence_says_where_its_speakers_words_end_if_it_can(own, end):
     assert find_image_text_start("I like tea", {OWN_CHARS_KEY: own}) == end
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "blocks"),
     [
         ("I like tea", []),

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.model.entry import NO_META
 from told.model.fact import Fact
 from told.model.kind import load_builtin_ontology
@@ -78,7 +79,13 @@ def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
     both, near, words = mark(1, near=1, words=1), mark(2, near=2), mark(3, words=61)
     found = ranked(
-        both, near, words, mark(4), settings=settings, by_vector=((1, 0.9), (2, 0.8)), by_terms=((1, 3.0),)
+        both,
+        near,
+        words,
+        mark(4),
+        settings=settings,
+        by_vector=((1, 0.9), (2, 0.8)),
+        by_terms=((1, 3.0),),
     )
     scores = {one.candidate.seq: one.score for one in found}
     assert scores[1] == pytest.approx(10.0), "first in both lists is as good as it gets"
@@ -176,7 +183,7 @@ def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
 SPEAKERS = ("Caroline", "Melanie", "Howard Stern")
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "people"),
     [
         ("What does Melanie paint?", ("Melanie",)),
@@ -203,7 +210,7 @@ def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(
     assert find_named_speakers(SPEAKERS, parse_query_words(query))[0] == people
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "speaker"),
     [
         ("How are you?", "Howard"),
@@ -235,7 +242,10 @@ def test_who_is_named_alone_is_lifted() -> None:
 
 @pytest.mark.parametrize("people", [(), ("Ann", "Bob")])
 def test_nobody_is_lifted_unless_one_alone_is_named(people: tuple[str, ...]) -> None:
-    assert part("speaker", mark(1, actor="Ann"), mark(2, actor="Bob"), named_speakers=people) == [0.0, 0.0]
+    assert part("speaker", mark(1, actor="Ann"), mark(2, actor="Bob"), named_speakers=people) == [
+        0.0,
+        0.0,
+    ]
 
 
 # ------------------------------------------------------------------------------------------------------------- the time
@@ -245,7 +255,7 @@ def asking_of(start: int | None, end: int | None) -> QueryIntent:
     return replace(NOTHING, spans=(Interval(start, end, "day"),))
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("days", "said", "worth"),
     [
         (1, 0.5, 1.0),
@@ -574,7 +584,9 @@ def test_a_score_is_the_sum_of_its_parts(rows: list[tuple[float, float, str | No
         mark(seq, dense=d, cover=c, actor=who, role=role)
         for seq, (d, c, who, role) in enumerate(rows)
     ]
-    scored = ranked(*marks, asks=asking_of(NOON, NOON + DAY), settings=Settings(), named_speakers=("Ann",))
+    scored = ranked(
+        *marks, asks=asking_of(NOON, NOON + DAY), settings=Settings(), named_speakers=("Ann",)
+    )
     assert all(one.score == pytest.approx(sum(one.parts.values())) for one in scored)
     assert all(better.score >= worse.score for better, worse in pairwise(scored))
     assert len(scored) == len(marks)

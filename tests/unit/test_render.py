@@ -5,6 +5,7 @@ from datetime import timedelta, timezone
 import pytest
 
 from contexts import item
+from tables import each_row
 from told.errors import InvalidInput, TimeError
 from told.retrieval.render import (
     FORMATS,
@@ -277,7 +278,7 @@ def test_what_is_not_known_is_refused():
 # Who, and what may be shown -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("fields", "who", "how"),
     [
         ({"actor": "Ann", "role": "user"}, "Ann", "stated"),
@@ -296,7 +297,7 @@ def test_a_line_says_who_is_speaking_and_how_far_to_trust_it(fields, who, how):
     assert (format_speaker(fact), get_trust_label(fact)) == (who, how)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "shown"),
     [
         ("plain prose, with 'quotes' — and *stars*!", "plain prose, with 'quotes' — and *stars*!"),
@@ -358,7 +359,7 @@ def test_a_mark_that_is_said_is_not_used(said: str):
     assert made("text", [one]).text.startswith("<memory 3bd8>\n")
 
 
-@pytest.mark.parametrize("budget", range(40, 120))
+@each_row("budget", range(40, 120))
 def test_when_a_longer_mark_costs_more_the_worst_is_given_up(budget):
     items = [
         item(9 - n, f"c8da 3bd8 5249 bb7a 8660 number {n}") for n in range(5)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tables import each_row
 from told import AsyncMemory, ConfigError, Memory
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
@@ -112,7 +113,7 @@ def test_arrays_of_single_precision_are_numbers_too() -> None:
         assert found(memory, rerank=True) == found(memory)[::-1]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "answer",
     [
         [],

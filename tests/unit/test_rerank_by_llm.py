@@ -2,6 +2,7 @@
 
 import pytest
 
+from tables import each_row
 from told import Memory
 from told.testing import ScriptedLLM
 
@@ -30,7 +31,7 @@ def test_the_model_decides_the_order(frame):
     assert "warnings" not in judged
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         "",

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from listening import claims, hear, triples
+from tables import each_row
 from told.text.dates import ALWAYS, to_us
 
 CHANGES = {
@@ -40,7 +41,7 @@ CHANGES = {
 }
 
 
-@pytest.mark.parametrize(("said", "wanted"), CHANGES.items(), ids=CHANGES.keys())
+@each_row(("said", "wanted"), CHANGES.items(), ids=CHANGES.keys())
 def test_a_denial_or_a_change_is_told_as_one(said, wanted):
     assert triples(said) == {("User", *pair) for pair in wanted}
 
@@ -91,7 +92,7 @@ DATES = {
 }
 
 
-@pytest.mark.parametrize(("said", "wanted"), DATES.items(), ids=DATES.keys())
+@each_row(("said", "wanted"), DATES.items(), ids=DATES.keys())
 def test_a_time_in_words_becomes_an_interval(said, wanted):
     (claim,) = claims(said)
     assert str(claim.valid) == wanted

@@ -1,8 +1,7 @@
 """Clauses that go on of the same subject, people spoken of over several sentences, and lists of what somebody is."""
 
-import pytest
-
 from listening import texts
+from tables import each_row
 
 GOING_ON = {
     "I used to live in Oslo but moved to Rome": ["User used to live in Oslo", "User lives in Rome"],
@@ -28,7 +27,7 @@ GOING_ON = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), GOING_ON.items(), ids=GOING_ON.keys())
+@each_row(("said", "wanted"), GOING_ON.items(), ids=GOING_ON.keys())
 def test_a_clause_goes_on_of_the_one_before(said, wanted):
     assert texts(said) == wanted
 
@@ -47,7 +46,7 @@ PEOPLE = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), PEOPLE.items(), ids=PEOPLE.keys())
+@each_row(("said", "wanted"), PEOPLE.items(), ids=PEOPLE.keys())
 def test_people_are_known_by_what_was_said_before(said, wanted):
     assert texts(said) == wanted
 
@@ -72,12 +71,12 @@ LIVES = {
 }
 
 
-@pytest.mark.parametrize(("said", "wanted"), LIVES.items(), ids=LIVES.keys())
+@each_row(("said", "wanted"), LIVES.items(), ids=LIVES.keys())
 def test_what_fills_a_life_is_heard(said, wanted):
     assert texts(said) == wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "I run the script and it fails",

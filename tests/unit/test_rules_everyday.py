@@ -3,6 +3,7 @@
 import pytest
 
 from listening import texts
+from tables import each_row
 
 SAID = {
     "We're on Rails 7 with MySQL 8, deploys run through CircleCI to Heroku.": [
@@ -80,12 +81,12 @@ UNSAID = [
 ]
 
 
-@pytest.mark.parametrize("said", SAID)
+@each_row("said", SAID)
 def test_what_people_type_on_an_ordinary_day_is_understood(said):
     assert sorted(texts(said)) == sorted(SAID[said])
 
 
-@pytest.mark.parametrize("said", UNSAID)
+@each_row("said", UNSAID)
 def test_what_only_looks_like_it_says_nothing(said):
     assert texts(said) == []
 
@@ -130,7 +131,7 @@ OF_KIN = {
 }
 
 
-@pytest.mark.parametrize("said", ELSEWHERE)
+@each_row("said", ELSEWHERE)
 def test_home_family_and_work_are_understood_in_other_languages(said):
     assert set(texts(said)) == {f"User {one}" for one in ELSEWHERE[said]}
 

@@ -1,8 +1,7 @@
 """Turns of phrase that say plain things, and phrases that only look like them."""
 
-import pytest
-
 from listening import claims, texts
+from tables import each_row
 
 PHRASES = {
     "I can't get enough of pickled herring": ["User likes pickled herring"],
@@ -40,12 +39,12 @@ PHRASES = {
 }
 
 
-@pytest.mark.parametrize(("said", "wanted"), PHRASES.items(), ids=PHRASES.keys())
+@each_row(("said", "wanted"), PHRASES.items(), ids=PHRASES.keys())
 def test_a_turn_of_phrase_is_read_as_plain_words(said, wanted):
     assert texts(said) == wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "It makes me sick",

@@ -1,8 +1,7 @@
 """What people say of themselves in other languages."""
 
-import pytest
-
 from listening import texts, triples
+from tables import each_row
 
 SAID = {
     "Mein Bruder Jonas arbeitet bei Siemens.": {
@@ -40,12 +39,12 @@ SAID = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), SAID.items(), ids=SAID.keys())
+@each_row(("said", "wanted"), SAID.items(), ids=SAID.keys())
 def test_other_languages_are_understood(said, wanted):
     assert triples(said) == wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "Ich bin müde.",

@@ -3,6 +3,7 @@
 import pytest
 
 from listening import texts, triples
+from tables import each_row
 
 LISTS = {
     "Who does what:\n- Anna: design\n- Bo: QA\n- me: product manager": {
@@ -35,7 +36,7 @@ LISTS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), LISTS.items(), ids=LISTS.keys())
+@each_row(("said", "wanted"), LISTS.items(), ids=LISTS.keys())
 def test_a_list_is_read_as_what_stands_above_it_says(said, wanted):
     assert triples(said) == wanted
 
@@ -58,7 +59,7 @@ def test_what_is_due_is_known_with_its_day(said, wanted):
     assert texts(said) == wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "Steps:\n- step 1: install\n- step 2: run",

@@ -3,6 +3,7 @@
 import pytest
 
 from listening import texts
+from tables import each_row
 
 PASSING = {
     "Is there a pool near my flat in Moabit?": ["User lives in Moabit"],
@@ -38,12 +39,12 @@ PASSING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), PASSING.items(), ids=PASSING.keys())
+@each_row(("said", "wanted"), PASSING.items(), ids=PASSING.keys())
 def test_what_is_said_in_passing_is_heard(said, wanted):
     assert texts(said) == wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "My chicken is dry, what did I do wrong?",
@@ -90,7 +91,7 @@ def test_a_text_that_goes_on_and_on_makes_few_claims(unit):
     assert len(texts(unit * 400)) <= 12
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "We had to put our cat down",

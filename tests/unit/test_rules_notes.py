@@ -1,8 +1,7 @@
 """Notes about oneself: keys and values, points, lists and fragments without a subject."""
 
-import pytest
-
 from listening import claims, texts, triples
+from tables import each_row
 
 NOTES = {
     "Likes: tea, old maps, and also long walks. Dislikes: queues": {
@@ -32,12 +31,12 @@ NOTES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), NOTES.items(), ids=NOTES.keys())
+@each_row(("said", "wanted"), NOTES.items(), ids=NOTES.keys())
 def test_notes_are_read(said, wanted):
     assert {(predicate, value) for _, predicate, value in triples(said)} == wanted
 
 
-@pytest.mark.parametrize(
+@each_row(
     "said",
     [
         "Agenda:\n- standup\n- call the plumber\n- dentist at 3",

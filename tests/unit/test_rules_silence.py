@@ -1,8 +1,7 @@
 """What the local extractor does not say: it would rather miss a fact than make one up."""
 
-import pytest
-
 from listening import hear, texts
+from tables import each_row
 
 SILENT = [
     "hello",
@@ -59,7 +58,7 @@ SILENT = [
 ]
 
 
-@pytest.mark.parametrize("said", SILENT)
+@each_row("said", SILENT)
 def test_nothing_is_made_of(said):
     assert texts(said) == []
 

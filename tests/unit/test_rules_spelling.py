@@ -1,8 +1,7 @@
 """Words written in haste are put right before they are read, and the claims point to what was written."""
 
-import pytest
-
 from listening import claims, texts
+from tables import each_row
 from told.extraction.rules.normalise import correct_spelling
 
 HASTY = {
@@ -19,7 +18,7 @@ HASTY = {
 }
 
 
-@pytest.mark.parametrize(("said", "wanted"), HASTY.items(), ids=HASTY.keys())
+@each_row(("said", "wanted"), HASTY.items(), ids=HASTY.keys())
 def test_hasty_words_are_understood(said, wanted):
     assert texts(said) == wanted
 
@@ -31,7 +30,7 @@ def test_a_value_keeps_the_letters_it_was_written_with():
     assert claim.object in said[slice(*claim.span)]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "word", ["brought", "though", "paying", "mourning", "managers", "loving", "night", "farther"]
 )
 def test_a_word_that_is_right_stays_as_it_is(word):
@@ -45,9 +44,7 @@ def test_another_language_keeps_its_words():
     )
 
 
-@pytest.mark.parametrize(
-    "text", ["", "im", "a  b   im  c", "dont\n\n\nim", "w/o im w/ ive", "x im"]
-)
+@each_row("text", ["", "im", "a  b   im  c", "dont\n\n\nim", "w/o im w/ ive", "x im"])
 def test_every_place_of_the_reading_has_one_in_the_text(text):
     reading = correct_spelling(text)
     for position in range(len(reading.text) + 1):

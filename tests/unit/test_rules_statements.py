@@ -3,6 +3,7 @@
 import pytest
 
 from listening import claims, texts, triples
+from tables import each_row
 
 SENTENCES = {
     "My name is Bob": ["User's name is Bob"],
@@ -31,7 +32,7 @@ SENTENCES = {
 }
 
 
-@pytest.mark.parametrize(("said", "wanted"), SENTENCES.items(), ids=SENTENCES.keys())
+@each_row(("said", "wanted"), SENTENCES.items(), ids=SENTENCES.keys())
 def test_what_was_said_is_told_in_the_third_person(said, wanted):
     assert texts(said) == wanted
 
@@ -112,7 +113,7 @@ STATED = [
 ]
 
 
-@pytest.mark.parametrize(("said", "predicate", "value"), STATED, ids=[row[0] for row in STATED])
+@each_row(("said", "predicate", "value"), STATED, ids=[row[0] for row in STATED])
 def test_a_statement_about_oneself_is_found(said, predicate, value):
     assert triples(said) == {("User", predicate, value)}
 
@@ -140,7 +141,7 @@ SEVERAL = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), SEVERAL.items(), ids=SEVERAL.keys())
+@each_row(("said", "wanted"), SEVERAL.items(), ids=SEVERAL.keys())
 def test_one_turn_can_say_several_things(said, wanted):
     assert triples(said) == {("User", *pair) for pair in wanted}
 
@@ -159,7 +160,7 @@ OTHERS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("said", "wanted"), OTHERS.items(), ids=OTHERS.keys())
+@each_row(("said", "wanted"), OTHERS.items(), ids=OTHERS.keys())
 def test_a_fact_about_somebody_else_is_theirs(said, wanted):
     assert triples(said) == wanted
 
@@ -181,7 +182,7 @@ FOREIGN = {
 }
 
 
-@pytest.mark.parametrize(("said", "wanted"), FOREIGN.items(), ids=FOREIGN.keys())
+@each_row(("said", "wanted"), FOREIGN.items(), ids=FOREIGN.keys())
 def test_the_commonest_things_are_understood_in_other_languages(said, wanted):
     assert triples(said) == {("User", *pair) for pair in wanted}
 

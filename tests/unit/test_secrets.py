@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.text.secrets import (
     Secret,
     compute_entropy,
@@ -105,7 +106,7 @@ SAMPLES = {
 }
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
+@each_row("kind", SAMPLES)
 def test_a_secret_of_each_sort_is_found_and_hidden(kind: str) -> None:
     text = f"Please note: {SAMPLES[kind]} and thank you"
     assert [secret.kind for secret in find_secrets(text)] == [kind]
@@ -115,14 +116,14 @@ def test_a_secret_of_each_sort_is_found_and_hidden(kind: str) -> None:
     assert hidden.endswith(" and thank you")
 
 
-@pytest.mark.parametrize("kind", SAMPLES)
+@each_row("kind", SAMPLES)
 def test_what_was_redacted_holds_no_secret(kind: str) -> None:
     hidden = redact(f"a {SAMPLES[kind]} b\n{SAMPLES[kind]}")
     assert find_secrets(hidden) == ()
     assert redact(hidden) == hidden
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "password=Xk29-aa7",
@@ -174,7 +175,7 @@ def test_common_forms_of_secrets_are_found(text: str) -> None:
     assert len(find_secrets(text)) == 1, redact(text)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "",
@@ -383,7 +384,7 @@ def test_entropy_is_none_of_one_letter_and_four_bits_of_sixteen() -> None:
     assert (compute_entropy("aaaa"), compute_entropy("0123456789abcdef")) == (0.0, 4.0)
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "kind"),
     [
         ("see ab://:x@h", "password in a URL"),

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.text.similarity import extract_content, has_same_content, is_deictic
 
 SAME = [
@@ -99,13 +100,13 @@ DIFFERENT = [
 ]
 
 
-@pytest.mark.parametrize(("a", "b"), SAME)
+@each_row(("a", "b"), SAME)
 def test_the_same_in_almost_the_same_words(a: str, b: str) -> None:
     assert has_same_content(a, b), (extract_content(a), extract_content(b))
     assert has_same_content(b, a)
 
 
-@pytest.mark.parametrize(("a", "b"), DIFFERENT)
+@each_row(("a", "b"), DIFFERENT)
 def test_what_differs_in_something_that_matters(a: str, b: str) -> None:
     assert not has_same_content(a, b), extract_content(a)
     assert not has_same_content(b, a)
@@ -147,7 +148,7 @@ def test_one_word_more_is_another_text(found: list[str]) -> None:
     assert not has_same_content(text, f"{text} not")
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "I have a headache today",

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tables import each_row
 from told.errors import InvalidInput, TooLarge
 from told.text import tokens as core_text
 from told.text.tokens import (
@@ -57,7 +58,7 @@ def test_terms_do_not_depend_on_the_normal_form_of_a_text(text: str) -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_row(
     "words",
     [
         "run runs running ran",
@@ -91,7 +92,7 @@ def test_the_inflections_of_a_word_meet_in_one_stem(words: str) -> None:
     assert len({stem_word(word) for word in words.split()}) == 1
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("one", "other"),
     [
         ("hope", "hop"),
@@ -131,7 +132,7 @@ def test_repetitions_are_kept_for_counting() -> None:
     assert extract_terms("tea, tea and more Tea") == ["tea", "tea", "tea"]
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("query", "memory"),
     [
         ("alice", "Alice's sister"),
@@ -252,7 +253,7 @@ def test_normalised_texts_differ_only_by_what_they_say() -> None:
 # ----------------------------------------------------------------------------------------------- sentences and snippets
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("text", "expected"),
     [
         ("", []),
@@ -324,7 +325,7 @@ def test_clean_returns_the_text_unchanged_or_refuses_it(text: str) -> None:
             validate_text(text, limit=10_000)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "text",
     [
         "שלום \u202eabc\u202c",
@@ -385,7 +386,7 @@ def test_sound_json_is_read_as_it_is(value: object) -> None:
     assert parse_lenient_json(json.dumps(value)) == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         "{}",
@@ -409,7 +410,7 @@ def test_an_object_is_found_in_prose(value: object) -> None:
     assert parse_lenient_json(f"Here you are:\n{json.dumps(value)}\nDone.") == value
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "expected"),
     [
         ('{"a": [1, 2, ], }', {"a": [1, 2]}),
@@ -427,7 +428,7 @@ def test_common_slips_are_forgiven(reply: str, expected: object) -> None:
     assert not parse_reply(reply).truncated
 
 
-@pytest.mark.parametrize(
+@each_row(
     ("reply", "expected"),
     [
         ('[{"a": 1}, {"a": 2}, {"a": ', [{"a": 1}, {"a": 2}]),
@@ -464,7 +465,7 @@ def test_a_torn_array_gives_only_objects_that_were_whole(
     assert saved == facts[: len(saved)]  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     ["", "   ", "I cannot help with that.", "<think>{}", "{", "[[[", '{"facts": [{"a', "]", "{a}"],
 )
@@ -473,7 +474,7 @@ def test_a_reply_without_json_is_refused(reply: str) -> None:
         parse_lenient_json(reply)
 
 
-@pytest.mark.parametrize(
+@each_row(
     "reply",
     [
         "[" * 100_000,
