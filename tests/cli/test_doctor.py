@@ -239,7 +239,7 @@ def test_the_embedder_is_named_with_the_reason(memory, examine):
     assert "as chosen" in examine()["embedder"].detail
     best = examine(embedder=None)
     assert best["embedder"].detail == "local:minilm, the best that is installed"
-    assert best["embedder works"].detail == "384 numbers a text"
+    assert best["embedder works"].detail == "384 dimensions"
     chosen = examine({"TOLD_EMBEDDER": "local:minilm"}, embedder=None)
     assert chosen["embedder"].detail == "local:minilm, chosen by TOLD_EMBEDDER"
 

@@ -36,7 +36,7 @@ def test_a_narrow_terminal_cuts_no_figure_and_says_which_it_left_out(told, width
     every = next(line.split() for line in lines if line.startswith("all "))
     assert len(head) == len(every)
     assert all(len(figure) == 5 for figure in every[2:])
-    assert "no room for" in out
+    assert "hidden: " in out
     assert max(len(line.rstrip()) for line in lines) <= width
 
 

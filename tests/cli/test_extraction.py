@@ -50,7 +50,7 @@ def test_what_waits_can_be_accepted_and_the_receipt_names_the_memory_it_became(t
     (row,) = told("quarantine", "accept", waiting["id"], "--json").json["results"]
     assert row["event"] == "ADD"
     assert sdk("get", row["id"])["memory"] == "User lives in Lisbon"
-    assert "Nothing is in doubt" in told("quarantine", "list", "-u", "mara").out
+    assert "Nothing is in quarantine" in told("quarantine", "list", "-u", "mara").out
 
 
 def test_kinds_infer_writes_a_file_that_kinds_check_accepts(told, tmp_path, ontology):
@@ -90,7 +90,7 @@ def test_names_that_may_be_one_are_noted_and_shown(told):
     shown = told("identify", "-u", "mara").out
     assert "Initech Inc" in shown
     assert "fuzzy" in shown
-    assert "not noted yet" in told("identify", "-u", "mara").out
+    assert "No new similar names" in told("identify", "-u", "mara").out
     (edge,) = [
         row
         for row in told("relations", "Initech", "-u", "mara", "--json").json["results"]

@@ -3,7 +3,7 @@
 import pytest
 
 from told import Memory
-from told.cli import fading
+from told.cli import charts
 
 COFFEE = "name: coffee\ntier: ephemeral\nweight: 0.9\n"
 
@@ -94,8 +94,8 @@ def test_forget_lets_go_of_one_at_once(told, coffee):
 
 
 def test_a_curve_has_its_first_and_its_last_point_however_narrow_it_is():
-    assert fading.sample_weights([4.0, 3.0, 2.0, 1.0, 0.0], 3) == [4.0, 2.0, 0.0]
-    assert fading.sample_weights([1.0, 0.5], 2) == [1.0, 0.5]
+    assert charts.sample_weights([4.0, 3.0, 2.0, 1.0, 0.0], 3) == [4.0, 2.0, 0.0]
+    assert charts.sample_weights([1.0, 0.5], 2) == [1.0, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_a_curve_has_its_first_and_its_last_point_however_narrow_it_is():
     [(1.0, "1 turn"), (0.25, "0.2 turns"), (12.7, "13 turns"), (3.0, "3 turns")],
 )
 def test_amounts_are_said_as_people_say_them(number, words):
-    assert fading.format_amount(number, "turns") == words
+    assert charts.format_amount(number, "turns") == words
 
 
 def test_what_has_no_clock_to_guess_by_names_no_day(store, kinds):
