@@ -303,7 +303,7 @@ def cli() -> list[str]:
     from typer.main import get_command
 
     from told.cli import about
-    from told.cli.main import app
+    from told.cli.app import app
 
     command: Any = get_command(app)
     whole = about.describe_command(typer.Context(command, info_name="told"))

@@ -505,7 +505,7 @@ KEEPS = {
     ),
     "standard library: others may": (
         rules.low_layers_need_only_the_standard_library,
-        {"cli/main.py": "import typer"},
+        {"cli/app.py": "import typer"},
     ),
     "sql: named": (
         rules.queries_are_named,
@@ -521,7 +521,7 @@ KEEPS = {
     ),
     "print: on the command line": (
         rules.only_the_cli_prints,
-        {"cli/main.py": "print('x')", "engine.py": "console.print('x')"},
+        {"cli/app.py": "print('x')", "engine.py": "console.print('x')"},
     ),
     "locks: cared for": (
         rules.locks_survive_forks,

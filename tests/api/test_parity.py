@@ -162,7 +162,7 @@ PROMISED = (
 def load_commands():
     import typer
 
-    from told.cli.main import app
+    from told.cli.app import app
 
     top = typer.main.get_command(app).commands
     below = {

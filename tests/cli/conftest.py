@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import pytest
 
 from told import Memory
-from told.cli.main import run
+from told.cli.app import run
 
 
 @dataclass(frozen=True)

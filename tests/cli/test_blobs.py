@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from papers import blank
-from told.cli.main import run
+from told.cli.app import run
 from told.ids import hash_content
 
 NOTE = "# Notes\n\nThe spare key is under the blue pot.\n"

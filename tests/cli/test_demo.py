@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from told import Memory
-from told.cli.main import run
+from told.cli.app import run
 from told.text.dates import parse_instant
 from told.tools import demo as demo_module
 from told.tools.demo import DEMO_NOW, SECRET, STORE_FILE, load_story

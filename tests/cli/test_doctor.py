@@ -9,7 +9,7 @@ import apsw
 import pytest
 
 from told import Memory
-from told.cli.main import run
+from told.cli.app import run
 from told.ids import IdGenerator, wall_clock_us
 from told.testing.fakes import HashingEmbedder
 from told.tools import doctor

@@ -229,7 +229,7 @@ def test_version_names_what_told_stands_on(told):
 )
 def test_small_questions_load_nothing_heavy(words):
     code = (
-        f"import sys\nfrom told.cli.main import run\nassert run({words!r}) == 0\n"
+        f"import sys\nfrom told.cli.app import run\nassert run({words!r}) == 0\n"
         "print(sorted({'numpy', 'onnxruntime', 'apsw', 'told.engine'} & set(sys.modules)), file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from told.cli.app import main
 from told.cli.chat_loop import LineReader
-from told.cli.main import main
 
 TOLD = Path(sys.executable).with_name("told")
 SAID = "Zürich → 東京 ✓"

@@ -84,7 +84,7 @@ def test_every_command_is_documented():
     from typer.main import get_command
 
     from told.cli import about
-    from told.cli.main import app
+    from told.cli.app import app
 
     whole = about.describe_command(typer.Context(get_command(app), info_name="told"))
     commands = {f"told {name}" for name, _ in generate.leaves(whole)}
@@ -97,7 +97,7 @@ def test_every_option_of_every_command_is_documented():
     from typer.main import get_command
 
     from told.cli import about
-    from told.cli.main import app
+    from told.cli.app import app
 
     whole = about.describe_command(typer.Context(get_command(app), info_name="told"))
     bodies = [whole, *(body for _, body in generate.leaves(whole))]

@@ -502,7 +502,7 @@ def test_a_store_opens_and_takes_what_is_said_while_its_embedder_is_away(tmp_pat
 
 def test_the_command_counts_with_an_embedder_that_answers_later(tmp_path, monkeypatch):
     from told import Memory
-    from told.cli.main import run as told
+    from told.cli.app import run as told
 
     url = f"sqlite:///{tmp_path}/told.db"
     with Memory(url, embedder="none") as memory:

@@ -11,7 +11,7 @@ from histories import stage
 from servers import says, serving
 from tables import each_row
 from told import ConfigError, Memory
-from told.cli.main import run as told_cli
+from told.cli.app import run as told_cli
 from told.ontology import EXTRACTOR_SYSTEM, build_concept_catalog, extract_facts
 from told.testing import ScriptedLLM
 

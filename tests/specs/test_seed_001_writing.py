@@ -7,7 +7,7 @@ import pytest
 from hearing import wish
 from histories import stage
 from told import ConfigError, InvalidInput, Memory
-from told.cli.main import run as told_cli
+from told.cli.app import run as told_cli
 from told.model.scope import Scope
 from told.ports import ToolReply
 from told.testing import ScriptedLLM

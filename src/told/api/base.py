@@ -100,20 +100,12 @@ class BaseMemory:
         opened_store, opened_embedder = _open_store_and_embedder(
             resolved, resolved.embedder if embedder is None else embedder, mint
         )
-        access_log = AccessBuffer(
-            resolved.maintenance.recalls_kept,
-            resolved.maintenance.reconsolidate_window,
-            enqueue=resolved.reconsolidate,
-        )
-        hot_buffers = HotBuffers(
-            resolved.ranking.hot_size, resolved.maintenance.access_flush, access_log
-        )
         self._engine: Engine | None = Engine(
             opened_store,
             resolved,
             opened_embedder,
             caller,
-            hot_buffers,
+            _build_hot_buffers(resolved),
             opened_reranker,
             guards,
             extraction,
@@ -243,6 +235,16 @@ def _raise_if_corrupt(store: Store, error: Exception) -> Flow[None]:
         raise StoreCorrupt(
             f"The store's file is damaged: {type_errors[0]}.", hint="Run `told verify` for details."
         ) from error
+
+
+def _build_hot_buffers(settings: Settings) -> HotBuffers:
+    """Return the hot buffers with the access log that they flush to."""
+    access_log = AccessBuffer(
+        settings.maintenance.recalls_kept,
+        settings.maintenance.reconsolidate_window,
+        enqueue=settings.reconsolidate,
+    )
+    return HotBuffers(settings.ranking.hot_size, settings.maintenance.access_flush, access_log)
 
 
 def _build_extraction(

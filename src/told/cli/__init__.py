@@ -13,7 +13,7 @@ from typing import NoReturn
 def main(argv: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
     try:
-        from told.cli.main import main as run
+        from told.cli.app import main as run
     except KeyboardInterrupt:  # let Ctrl-C end the process at once while modules load
         raise SystemExit(130) from None
     run(argv)

@@ -7,11 +7,10 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from told.curation.decisions import PlanContext, is_trusted_over
 from told.flow import Flow, call
-from told.ingest.context import WriteContext
 from told.ingest.types import Entity, Relation
 from told.ledger.commit import commit_batch, retry_on_conflict
 from told.ledger.consumer import Failure, catch_failure
@@ -25,6 +24,9 @@ from told.model.scoring import cosine, quantise
 from told.ports import Batch, Embedder, Guard, Store, ThreadAt, UnchangedSlot, validate_vectors
 from told.text.similarity import has_extra_words, is_same_text, similarity_ratio
 from told.text.tokens import make_snippet
+
+if TYPE_CHECKING:
+    from told.ingest.context import WriteContext
 
 MENTIONS: Final = "mentions"
 UNTYPED_ENTITY: Final = "thing"

@@ -41,16 +41,7 @@ from told.ledger import history as ledger_history
 from told.ledger.consumer import catch_failure
 from told.ledger.erase import ErasureClosure
 from told.ledger.views import build_fold
-from told.maintenance import (
-    delta_apply,
-    deltas,
-    erasure,
-    forgetting,
-    importance,
-    reconsolidation,
-    summaries,
-    tiers,
-)
+from told.maintenance import erasure, forgetting, importance, summaries, tiers
 from told.maintenance import topics as topic_clusters
 from told.model.entry import Blob, Draft, Erased, Linked, is_blob_hash
 from told.model.fact import QUARANTINE, TOPIC, Fact
@@ -82,6 +73,7 @@ if TYPE_CHECKING:
     from told.curation.graph import IdentityMatch
     from told.ingest.apply_claims import ConceptStatement
     from told.ingest.documents import Document
+    from told.maintenance import delta_apply, reconsolidation
     from told.maintenance.tiers import FollowUpStage, SweepResult
     from told.model.beliefs import Contradiction
     from told.model.concepts import ConceptBelief, ConceptRules, ConceptScopes
@@ -503,6 +495,8 @@ class Engine(EngineContext):
         tasks = yield from call(self.store.list_tasks, self.account, size)
         threads = list({task.thread for task in tasks})
         links = yield from call(self.store.find_links, self.account, threads)
+        from told.maintenance import reconsolidation
+
         reasons = reconsolidation.collect_review_reasons(links)
         return (yield from list_visible_tasks(self.read_context, self.account, tasks, reasons))
 
@@ -511,11 +505,15 @@ class Engine(EngineContext):
         """Reconsolidate the memories that are due."""
         size = request.parse_limit(limit, None, self.settings)
         yield from self.flush_accesses()
+        from told.maintenance import reconsolidation
+
         return (yield from reconsolidation.reconsolidate(self.write_context, self.account, size))
 
     @requires_action(Action.WRITE)
     def apply_delta(self, delta: Any, ids: ScopeIds) -> Flow[delta_apply.DeltaResult]:
         """Apply the operations of a delta, all or none."""
+        from told.maintenance import delta_apply, deltas
+
         clock = deltas.DeltaClock(self.store.mint.now(), self.settings.zone or None)
         operations = deltas.parse_delta(delta, clock).require_complete()
         scope = self.resolve_optional_scope(ids)

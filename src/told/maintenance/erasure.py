@@ -12,7 +12,7 @@ from told.ingest import embedding, messages, queue
 from told.ledger import erase
 from told.ledger.consumer import Failure, catch_failure
 from told.ledger.erase import ErasureClosure
-from told.maintenance import importance, topics
+from told.maintenance import topics
 from told.maintenance.topic_assignment import TopicContext
 from told.model.query import Certificate
 from told.model.scope import Scope
@@ -47,7 +47,7 @@ def erase_closure(
     ctx: TopicContext, hot_buffers: HotBuffers, account: str, closure: ErasureClosure, why: str
 ) -> Flow[Certificate]:
     """Destroy a closure, repair the topics it belonged to, and return the certificate."""
-    from told.maintenance import reconsolidation  # imported late to keep import chains short
+    from told.maintenance import importance, reconsolidation  # late: keeps import chains short
 
     yield from queue.redact_faults(ctx.store, account, closure.seqs)
     yield from importance.redact_faults(ctx.store, account, closure.seqs)

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from told.flow import Flow, call
 from told.ids import canonical_json, sha256
-from told.ingest.context import WriteContext
 from told.ledger.consumer import (
     UNREADABLE_REPLY,
     Consumer,
@@ -39,6 +38,9 @@ from told.model.beliefs import CONTRADICTS, Trust
 from told.model.fact import NEVER, Fact, Link
 from told.model.query import AccessBatch, ReviewReason, ReviewTask
 from told.ports import LLM, CursorStep, Store, Usage
+
+if TYPE_CHECKING:
+    from told.ingest.context import WriteContext
 
 CONSUMER: Final = "reconsolidation"
 REVIEW_INTERVAL_US: Final = 7 * DAY_US

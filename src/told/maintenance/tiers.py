@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from told.flow import Flow, call
-from told.ingest.context import WriteContext
 from told.ledger.consumer import Failure, run_stage, select_faults
 from told.maintenance import importance, summaries, tail
 from told.maintenance.tail import find_retracted_turns, find_tail_start, load_importance
@@ -17,6 +16,9 @@ from told.model.scope import Scope
 from told.model.topics import SUPER
 from told.ports import StoredTurn
 from told.text.dates import format_iso
+
+if TYPE_CHECKING:
+    from told.ingest.context import WriteContext
 
 CONSUMER = "sweep"
 COUNT_FIELDS = (

@@ -176,7 +176,7 @@ class Owner(StrEnum):
 
 
 class Eviction(StrEnum):
-    """Which memory is evicted over the cardinality: the oldest or the weakest."""
+    """The memory to evict over the cardinality: the oldest or the weakest."""
 
     RECENCY = "recency"
     SALIENCE = "salience"
@@ -463,17 +463,15 @@ def load_builtin_ontology() -> Ontology:
 
 def _parse_yaml_cached(files: Iterable[Path]) -> list[Any]:
     """Parse YAML files, or read what an earlier process parsed from the user's cache folder."""
-    from told import __version__
-
     contents = [file.read_text("utf-8") for file in files]
     digest = hash_text("\0".join(contents)).hex()[:16]
     with suppress(OSError, ValueError, RuntimeError):  # no cache, no home, or not readable
-        cached = json.loads(_cache_file(__version__, digest).read_text("utf-8"))
+        cached = json.loads(_cache_file(digest).read_text("utf-8"))
         if isinstance(cached, list) and len(cached) == len(contents):
             return cached
     parsed = [parse_unique_yaml(content) for content in contents]
     with suppress(OSError, RuntimeError):
-        file = _cache_file(__version__, digest)
+        file = _cache_file(digest)
         file.parent.mkdir(parents=True, exist_ok=True)
         partial_file = file.with_suffix(f".{os.getpid()}")
         partial_file.write_text(json.dumps(parsed), "utf-8")
@@ -481,8 +479,8 @@ def _parse_yaml_cached(files: Iterable[Path]) -> list[Any]:
     return parsed
 
 
-def _cache_file(version: str, digest: str) -> Path:
-    return user_folder("cache") / f"kinds-{version}-{digest}.json"
+def _cache_file(digest: str) -> Path:
+    return user_folder("cache") / f"kinds-{digest}.json"
 
 
 def _is_folder(path: Path) -> bool:

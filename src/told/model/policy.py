@@ -67,7 +67,7 @@ class PolicyKind(StrEnum):
 
 
 class Inheritance(StrEnum):
-    """Which policy applies to derived memories."""
+    """The policy that applies to derived memories."""
 
     SOURCE_POLICY = "source_policy"
     """That of the first source, if every source says so."""

@@ -410,7 +410,7 @@ class VerifyResult:
 
 @dataclass(frozen=True, slots=True)
 class AccessCount:
-    """How often and when a memory was last recalled."""
+    """The number of recalls of a memory and the time of the last one."""
 
     count: int
     last: int
@@ -434,7 +434,7 @@ class ReviewReason(StrEnum):
 
 
 class AccessOutcome(StrEnum):
-    """What happened to a memory in a read."""
+    """The outcome of a read for one memory."""
 
     RETRIEVED = "retrieved"
     SURFACED = "surfaced"

@@ -29,7 +29,7 @@ class DecayClock(StrEnum):
 
 
 class Tier(StrEnum):
-    """How fast a kind fades."""
+    """A fading speed."""
 
     PERMANENT = "permanent"
     LONG_TERM = "long_term"

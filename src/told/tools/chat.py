@@ -8,9 +8,8 @@ from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
 from importlib import resources
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from told.api.memory import Memory
 from told.api.serialize import bundle_to_dict
 from told.errors import InvalidInput, LLMError, NotFoundError, ToldError
 from told.extraction.prompting import ask_llm, fence_as_data
@@ -18,6 +17,9 @@ from told.flow import call, run
 from told.model.query import MAX_LIMIT
 from told.ports import LLM
 from told.text.dates import localise
+
+if TYPE_CHECKING:
+    from told.api.memory import Memory
 
 MIN_ANSWER_SCORE: Final = 0.7
 """Minimum score of a hit to serve as an answer."""

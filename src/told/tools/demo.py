@@ -9,13 +9,15 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from told.api import serialize
-from told.api.memory import Memory
 from told.errors import InvalidInput
 from told.ids import IdGenerator
 from told.text.dates import parse_instant
+
+if TYPE_CHECKING:
+    from told.api.memory import Memory
 
 DEMO_NOW = parse_instant("2026-09-30T18:00:00Z")
 """The time at which the demo's calls run."""
@@ -114,6 +116,8 @@ def open_demo_memory(
     keep: Path | None = None, embedder: str | None = None
 ) -> Iterator[tuple[Memory, DemoClock, Path]]:
     """Open a new memory in a temporary or kept folder, with its clock."""
+    from told.api.memory import Memory
+
     with ExitStack() as stack:
         if keep is not None and keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
             raise InvalidInput(

@@ -75,7 +75,7 @@ class DoctorCheck:
 
 @dataclass(frozen=True, slots=True)
 class DoctorContext:
-    """What the checks examine: settings, store and environment."""
+    """The settings, store and environment that the checks examine."""
 
     loaded: LoadedSettings
     environment: Mapping[str, str]

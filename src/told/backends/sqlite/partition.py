@@ -25,7 +25,7 @@ TF_MASK = (1 << TF_BITS) - 1
 
 
 class Visibility(NamedTuple):
-    """What a search may see; `base` and `chosen` are ordinals that SQL selected."""
+    """The rows a search may see; `base` and `chosen` are ordinals that SQL selected."""
 
     spaces: frozenset[int]
     seq: int

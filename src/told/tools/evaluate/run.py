@@ -14,9 +14,8 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 from time import perf_counter
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
-from told.api.memory import Memory
 from told.errors import ConfigError, InvalidInput
 from told.flow import call, run
 from told.model.topics import Thresholds
@@ -30,6 +29,9 @@ from told.tools.evaluate.data import (
     content_words,
     normalize_whitespace,
 )
+
+if TYPE_CHECKING:
+    from told.api.memory import Memory
 
 BUDGETS = (500, 1000, 2000, 4000)
 RECALL_DEPTHS = (5, 10, 20, 50)
@@ -294,6 +296,8 @@ class EmbedderPool:
 
     def get(self, choice: str | None = None) -> CachingEmbedder | None:
         """Return the chosen or default embedder, or None if there is none."""
+        from told.api.memory import Memory
+
         name = choice or self.default
         if name not in self._opened:
             with Memory("ram://", embedder=name) as memory:
@@ -641,6 +645,8 @@ def _open_target(
     variant: Variant, embedders: EmbedderPool, url: str, account: str | None
 ) -> Iterator[ToldTarget]:
     """Open a memory with a variant's settings in an empty store."""
+    from told.api.memory import Memory
+
     embedder: CachingEmbedder | str = embedders.get(variant.settings.get("embedder")) or "none"
     settings = {
         "durability": "normal",
@@ -656,6 +662,8 @@ def _open_target(
 
 def _store_size(url: str, account: str | None) -> int | None:
     """Return a closed store's size in bytes, or None for an in-memory store."""
+    from told.api.memory import Memory
+
     with Memory(url, embedder="none", account=account) as memory:
         stats = memory.stats()
     return int(stats["bytes"]) if stats["entries"] else None
