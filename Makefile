@@ -50,8 +50,9 @@ $(LLM): $(STAMP)
 		|| echo "make: no local language model, so its test is skipped. Try again: rm $(LLM); make llm" >&2
 	@touch $@
 
-lint: $(STAMP)  ## ruff
+lint: $(STAMP)  ## ruff check and ruff format
 	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check --quiet $(CHECKED)
 
 types: $(STAMP)  ## mypy, strict
 	$(BIN)/mypy $(TYPED)

@@ -18,7 +18,7 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS owner (id INTEGER PRIMARY KEY, name TEXT NOT NULL);
 CREATE TABLE IF NOT EXISTS memory (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, text TEXT NOT NULL, code BLOB NOT NULL);
 CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, content='', tokenize='porter unicode61');
-"""
+"""  # noqa: E501
 INSERT = "INSERT INTO memory (id, at, text, code) VALUES (?, ?, ?, ?)"
 INSERT_WORDS = "INSERT INTO words (rowid, text) VALUES (?, ?)"
 MATCH = "SELECT rowid FROM words WHERE words MATCH ? AND rowid BETWEEN ? AND ?"
@@ -30,10 +30,11 @@ CHECKPOINTS = {"full": 8000, "normal": 4000}
 
 
 class Bare:
-    """The least there is to do: a row, its vector and its words in one transaction; a scan, a MATCH and a SELECT.
+    """The least there is to do: a row, its vector and its words in one transaction; a scan, a MATCH
+    and a SELECT.
 
-    No ledger, no history, no deduplication, no policy, no fusion. A user's rows are one range of ids, and the vectors
-    of a user that was searched stay in memory.
+    No ledger, no history, no deduplication, no policy, no fusion. A user's rows are one range
+    of ids, and the vectors of a user that was searched stay in memory.
     """
 
     def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
@@ -120,7 +121,9 @@ class Bare:
         return self.owners[user]
 
     def parts(self, queries: Sequence[tuple[str, str]]) -> Mapping[str, list[int]]:
-        """How long each part of a search takes, in nanoseconds; `unranked` is what FTS5 needs just to match."""
+        """How long each part of a search takes, in nanoseconds; `unranked` is what FTS5 needs just
+        to match.
+        """
         spent: dict[str, list[int]] = {"scan": [], "ranked": [], "unranked": [], "fetch": []}
         for query, user in queries:
             owner = self.owners[user]

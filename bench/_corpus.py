@@ -1,6 +1,8 @@
-"""Made-up memories, the same on every run and for every contender: texts with Zipf words, vectors in clusters.
+"""Made-up memories, the same on every run and for every contender: texts with Zipf words, vectors
+in clusters.
 
-A corpus is a folder of plain files, so that a process of another environment reads the very same bytes.
+A corpus is a folder of plain files, so that a process of another environment reads the very same
+bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ FIXED_USERS = 5
 FIXED_ROWS = 100
 CLUSTERS = 200
 SPREAD = 0.8
-"""How far members lie from the centre of their cluster: two of one cluster have a cosine of about 0.6."""
+"""How far members lie from the centre of their cluster: two of one cluster have a cosine of about
+0.6.
+"""
 
 ENGLISH = """the a to of and in is it on for with that was my we at she he they you this have new from said not but went
 likes work home about had last week her his our every after day moved house friend coffee morning dinner trip project
@@ -33,7 +37,7 @@ bicycle guitar piano football tennis swimming running reading cooking painting d
 ticket passport museum theatre concert film camera picture letter language spanish french german italian japanese
 monday tuesday wednesday thursday friday saturday sunday january april june august october december yellow green
 black white small large early late quiet loud cheap expensive favourite allergic vegetarian married engineer teacher
-nurse lawyer student manager designer berlin paris london madrid tokyo boston lisbon vienna dublin oslo""".split()
+nurse lawyer student manager designer berlin paris london madrid tokyo boston lisbon vienna dublin oslo""".split()  # noqa: E501
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,9 @@ class Maker:
         return _unit(members + noise)
 
     def queries(self, memories: Memories, rows: Sequence[int]) -> Memories:
-        """Questions about some memories: four of their words and two others, and a vector near theirs."""
+        """Questions about some memories: four of their words and two others, and a vector near
+        theirs.
+        """
         texts: list[str] = []
         for row in rows:
             known = self.rng.choice(memories.texts[row].split()[:-1], 4)
@@ -137,7 +143,9 @@ def _unit(rows: npt.NDArray[np.floating]) -> Floats:
 
 
 def spread_over_users(total: int, users: int = USERS) -> list[str]:
-    """Whose each memory is: the first five users hold a hundred each whatever the total, the others share the rest."""
+    """Whose each memory is: the first five users hold a hundred each whatever the total, the others
+    share the rest.
+    """
     fixed = [f"user{number}" for number in range(FIXED_USERS) for _ in range(FIXED_ROWS)]
     others, rest = users - FIXED_USERS, total - len(fixed)
     shares = [rest // others + (number < rest % others) for number in range(others)]
@@ -147,7 +155,9 @@ def spread_over_users(total: int, users: int = USERS) -> list[str]:
 
 
 def make(folder: Path, owners: Sequence[str], *, extra: int, questions: int, seed: int = 7) -> None:
-    """A corpus folder: `stored` memories, `extra` ones to be added later, and `queries` about the first five users."""
+    """A corpus folder: `stored` memories, `extra` ones to be added later, and `queries` about the
+    first five users.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     maker = Maker.seeded(seed)
     stored = maker.memories(owners)

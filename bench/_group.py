@@ -1,7 +1,7 @@
 """Threads that add at once to one memory, each add durable when it returns.
 
-`_group.py <folder> <seconds>` says how many adds a second one thread and sixty-four manage. It is a process of its own,
-so that its disk may be another one.
+`_group.py <folder> <seconds>` says how many adds a second one thread and sixty-four manage. It is a
+process of its own, so that its disk may be another one.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ A_SECOND = 40_000
 
 
 def measured(folder: Path, seconds: float) -> dict[str, Any]:
-    """Adds a second and adds a sync, alone and in a crowd, in each of three rounds; a crowd warms up before."""
+    """Adds a second and adds a sync, alone and in a crowd, in each of three rounds; a crowd warms
+    up before.
+    """
     fresh = Maker.seeded(4).memories(
         [f"user{number % CROWD}" for number in range(int(A_SECOND * seconds))]
     )

@@ -1,4 +1,6 @@
-"""Vectors that cost almost nothing: words hashed to directions, so that texts which share words are near."""
+"""Vectors that cost almost nothing: words hashed to directions, so that texts which share words are
+near.
+"""
 
 from __future__ import annotations
 

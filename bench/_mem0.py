@@ -62,7 +62,7 @@ class Vectors:
         for part in parts:
             self.rows.update(zip(part.texts, part.vectors, strict=True))
 
-    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
         """The vector of a text."""
         row: list[float] = self.rows[text].tolist()
         return row

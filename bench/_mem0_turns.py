@@ -1,7 +1,8 @@
 """The peer understands a conversation (`infer=True`), turn by turn, in an environment of its own.
 
-`_mem0_turns.py <folder>` reads turns and the facts in them from standard input and tells what its model was asked, what
-that answered, and the processor time each turn took beside model and embedder. Nothing here imports told.
+`_mem0_turns.py <folder>` reads turns and the facts in them from standard input and tells what its
+model was asked, what that answered, and the processor time each turn took beside model and
+embedder. Nothing here imports told.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ class Clock:
 
 
 class StandIn:
-    """What mem0 asks of a model; it knows the facts of the turn and gives them in the form the prompt wants."""
+    """What mem0 asks of a model; it knows the facts of the turn and gives them in the form the
+    prompt wants.
+    """
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -73,7 +76,7 @@ class Embedder:
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
 
-    def embed(self, text: str, memory_action: str | None = None) -> list[float]:
+    def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
         """The vector of a text."""
         with self.clock:
             row: list[float] = vector(text).tolist()

@@ -1,7 +1,8 @@
 """Where the time goes: `python bench/_profile.py add|bulk|search|fresh [--top 40]`.
 
-Each prints processor time per call without the profiler, then the profiler's list by own time. `fresh` is a search
-right after an add to the same scope. Durability is normal, so that the disk does not hide the program.
+Each prints processor time per call without the profiler, then the profiler's list by own time.
+`fresh` is a search right after an add to the same scope. Durability is normal, so that the disk
+does not hide the program.
 """
 
 from __future__ import annotations
@@ -63,7 +64,8 @@ def main() -> None:
             work(number)
         busy, spent = time.process_time() - busy, time.perf_counter() - start
         print(
-            f"{asked.what}: {busy / times * 1e6:.0f} µs of processor, {spent / times * 1e6:.0f} µs in all, per call"
+            f"{asked.what}: {busy / times * 1e6:.0f} µs of processor, {spent / times * 1e6:.0f} "
+            "µs in all, per call"
         )
         profiler = cProfile.Profile()
         profiler.enable()

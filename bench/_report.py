@@ -76,7 +76,9 @@ def _searches(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _figures(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The targets that are plain figures; that of opening is about many users, one who holds all is shown apart."""
+    """The targets that are plain figures; that of opening is about many users, one who holds all is
+    shown apart.
+    """
     name, told = one["title"], one["figures"]["told-full"]
     cold = told["cold_best"]["both"] / MILLI
     yield _table.verdict(f"{name}: bulk add, full", told["bulk"], ">=", 5000, "/s")
@@ -87,7 +89,9 @@ def _figures(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _with_peer(one: dict[str, Any]) -> str:
-    """A title that says so where the peer ran out of time: it then holds fewer memories, which flatters it."""
+    """A title that says so where the peer ran out of time: it then holds fewer memories, which
+    flatters it.
+    """
     peer = one["figures"]["mem0"]
     return (
         str(one["title"])
@@ -96,13 +100,25 @@ def _with_peer(one: dict[str, Any]) -> str:
     )
 
 
-HEAD = ("", "memories", "add ms p50 / p95 (CPU)", "bulk add/s", "search ms p50 / p95 (CPU)", "with embedding ms",
-        "open ms best (median)", "first search ms best (median)", "RSS MB", "disk B/memory")  # fmt: skip
+HEAD = (
+    "",
+    "memories",
+    "add ms p50 / p95 (CPU)",
+    "bulk add/s",
+    "search ms p50 / p95 (CPU)",
+    "with embedding ms",
+    "open ms best (median)",
+    "first search ms best (median)",
+    "RSS MB",
+    "disk B/memory",
+)
 SLOW_HEAD = ("", "add ms p50 / p95 (CPU)", "syncs an add", "mem0 / it")
 
 
 def tables(scenario: dict[str, Any]) -> dict[str, tuple[Sequence[str], _table.Rows]]:
-    """The tables of a scenario by what stands over them: on the machine's own disk, and adds on a slow one."""
+    """The tables of a scenario by what stands over them: on the machine's own disk, and adds on a
+    slow one.
+    """
     found: dict[str, tuple[Sequence[str], _table.Rows]] = {
         scenario["title"]: (HEAD, rows(scenario))
     }

@@ -21,10 +21,12 @@ WRITING = ("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE")
 
 
 class Rows:
-    """The same bytes into the same tables, in the same transactions, by statements that are at hand.
+    """The same bytes into the same tables, in the same transactions, by statements that are at
+    hand.
 
-    A twin, told itself on a copy of the file, is asked beforehand and its statements are noted; those that write are
-    then carried out here. Nothing is looked up, worked out, encoded or hashed.
+    A twin, told itself on a copy of the file, is asked beforehand and its statements are noted;
+    those that write are then carried out here. Nothing is looked up, worked out, encoded or
+    hashed.
     """
 
     def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
@@ -68,7 +70,7 @@ class Rows:
             return True
 
         store: Any = self.twin.memory.engine.store
-        writer: apsw.Connection = store._database.writer
+        writer: apsw.Connection = store._database.writer  # noqa: SLF001
         writer.exec_trace = note
         if len(texts) > 1:
             self.twin.bulk(texts, user)

@@ -1,7 +1,9 @@
-"""One contender in a process of its own: commands come as JSON lines, times are taken here and go back the same way.
+"""One contender in a process of its own: commands come as JSON lines, times are taken here and go
+back the same way.
 
-`_serve.py <contender> <corpus> <store>` obeys until its input ends; with `--cold` it opens the store, asks one
-question, then many, and says how long each of these took and how much memory it has.
+`_serve.py <contender> <corpus> <store>` obeys until its input ends; with `--cold` it opens the
+store, asks one question, then many, and says how long each of these took and how much memory it
+has.
 """
 
 from __future__ import annotations
@@ -29,9 +31,11 @@ COLD_SEARCHES = 300
 
 
 def opener(name: str, folder: Path, *parts: Memories) -> Callable[[], Contender]:
-    """What opens a contender: `mem0`, or `told`, `rows` or `bare` with a durability, such as `told-full`.
+    """What opens a contender: `mem0`, or `told`, `rows` or `bare` with a durability, such as
+    `told-full`.
 
-    What the benchmark itself brings along is loaded and made here, so that opening is the contender's own work.
+    What the benchmark itself brings along is loaded and made here, so that opening is the
+    contender's own work.
     """
     kind, _, durability = name.partition("-")
     if kind == "mem0":
@@ -124,7 +128,9 @@ class Server:
         return dict(self.it.parts(list(islice(self._questions(), first, first + count))))
 
     def real(self, on: bool) -> dict[str, Any]:
-        """Do or do not spend the time of a real embedder on each query; says whether there is one."""
+        """Do or do not spend the time of a real embedder on each query; says whether there is
+        one.
+        """
         embedder: Any = getattr(self.it, "embedder", None) or self.it.memory.embedder  # type: ignore[attr-defined]
         if not on:
             embedder.real = None
@@ -161,7 +167,9 @@ class Server:
 
 
 def cold(name: str, corpus: Path, store: Path) -> dict[str, Any]:
-    """Open a store in this new process and ask; loading NumPy and what the user imports is not part of it."""
+    """Open a store in this new process and ask; loading NumPy and what the user imports is not part
+    of it.
+    """
     queries = Memories.load(corpus, "queries")
     start = time.perf_counter_ns()
     import_module(

@@ -1,4 +1,6 @@
-"""A language model that is none: it answers whatever the write path asks, at once, from what rules find in the turn."""
+"""A language model that is none: it answers whatever the write path asks, at once, from what rules
+find in the turn.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ class Vectors:
     def __init__(self, spent: Spent) -> None:
         self.spent = spent
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
         """One unit vector for each text."""
         with self.spent.counted():
             return [array("f", vector(text).tobytes()) for text in texts]
@@ -57,8 +59,9 @@ class Vectors:
 class StandIn:
     """Knows what rules find in the turn at hand, and keeps every prompt and every answer.
 
-    It sees the same through every aperture and nothing new in a second pass. With tools it looks at what is held, then
-    writes and is done. Of two memories it never thinks that one replaces the other, and so leaves that to the rules.
+    It sees the same through every aperture and nothing new in a second pass. With tools it
+    looks at what is held, then writes and is done. Of two memories it never thinks that one
+    replaces the other, and so leaves that to the rules.
     """
 
     model, local = "stand-in", True
@@ -100,7 +103,7 @@ class StandIn:
             self.asked.append((f"{system}\n{offered}\n{said}", _dumped(calls)))
             return ToolReply("", calls, Usage(calls=1))
 
-    # Answers --------------------------------------------------------------------------------------------------------
+    # Answers
 
     def _facts(self, _system: str, _user: str) -> Any:
         return {"facts": [one.claim.text for one in self.found.claims]}
@@ -138,7 +141,9 @@ class StandIn:
         }
 
     def _written(self, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Iterator[ToolCall]:
-        """Look first, then write everything down and be done; where there is nothing to write, be done at once."""
+        """Look first, then write everything down and be done; where there is nothing to write, be
+        done at once.
+        """
         offered = {tool.name: tool for tool in tools}
         wanted = [(f"extract_{claim.kind}", claim, quote) for claim, quote in self._quoted()]
         wanted = [row for row in wanted if row[0] in offered]

@@ -1,8 +1,10 @@
-"""Disks that sync as slowly as we like: what a contender's process must have in its environment, and what it then has.
+"""Disks that sync as slowly as we like: what a contender's process must have in its environment,
+and what it then has.
 
-A virtual machine's disk says that all is safe after a tenth of a millisecond, the SSD of a laptop after one to five.
-What durability costs, and what sharing a sync saves, shows only on the latter, so every sync of every contender is made
-to take that long by a library that is loaded before theirs. Run by itself, this says what a sync takes.
+A virtual machine's disk says that all is safe after a tenth of a millisecond, the SSD of a laptop
+after one to five. What durability costs, and what sharing a sync saves, shows only on the latter,
+so every sync of every contender is made to take that long by a library that is loaded before
+theirs. Run by itself, this says what a sync takes.
 """
 
 from __future__ import annotations
@@ -45,7 +47,9 @@ class Disk:
         return {"LD_PRELOAD": str(LIBRARY), "SLOW_SYNC_MS": f"{self.least:g}"} if self.least else {}
 
     def measured(self) -> float:
-        """What an fdatasync of 4 KB takes there, in milliseconds, measured in a process like the contenders'."""
+        """What an fdatasync of 4 KB takes there, in milliseconds, measured in a process like the
+        contenders'.
+        """
         command = [sys.executable, str(Path(__file__).resolve()), str(HERE)]
         here = {**os.environ, **self.environment}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=here)

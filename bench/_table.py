@@ -151,7 +151,9 @@ def publish(name: str, text: str) -> None:
 def where(facts: Mapping[str, Any]) -> str:
     """One line about the machine."""
     return (
-        f"{facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f} at the start), {facts['system']}, "
-        f"Python {facts['python']}, apsw {facts['sqlite']}, NumPy {facts['numpy']}; told {facts['told']} at "
+        f"{facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f} at the start), "
+        f"{facts['system']}, "
+        f"Python {facts['python']}, apsw {facts['sqlite']}, NumPy {facts['numpy']}; told "
+        f"{facts['told']} at "
         f"{facts['commit']}; {facts['taken']}"
     )

@@ -37,7 +37,9 @@ class Contender(Protocol):
 
 
 class Precomputed:
-    """An embedder whose vectors are at hand; with `real` set it also does the work of a real one on each query."""
+    """An embedder whose vectors are at hand; with `real` set it also does the work of a real one on
+    each query.
+    """
 
     model = "bench:precomputed"
     dim = DIM

@@ -1,13 +1,14 @@
-"""From which cosines on exchanges make a topic, by embedder: measured on conversations whose sessions are known.
+"""From which cosines on exchanges make a topic, by embedder: measured on conversations whose
+sessions are known.
 
-- `join`: how well topics agree with sessions, over all pairs of exchanges (precision, recall and their F1), and how
-  many exchanges of a topic are of its main session (purity). The highest threshold whose F1 is nearly the best is
-  taken: sessions speak of several things, so that of two as good the tighter topics are the better ones.
-- `near`: a question and the topics its evidence is in, against all others. The least threshold is taken that lets in no
-  more than six others on the average, which is how many the seed looks at.
-- `hot`: a question and the turns of its evidence, against all others; the threshold that tells them apart best.
-- `merge`: as far on the way from `join` to the same direction as in the seed. `group`: what one in twenty pairs of
-  topics reaches.
+- `join`: how well topics agree with sessions, over all pairs of exchanges (precision, recall and
+their F1), and how many exchanges of a topic are of its main session (purity). The highest threshold
+whose F1 is nearly the best is taken: sessions speak of several things, so that of two as good the
+tighter topics are the better ones. - `near`: a question and the topics its evidence is in, against
+all others. The least threshold is taken that lets in no more than six others on the average, which
+is how many the seed looks at. - `hot`: a question and the turns of its evidence, against all
+others; the threshold that tells them apart best. - `merge`: as far on the way from `join` to the
+same direction as in the seed. `group`: what one in twenty pairs of topics reaches.
 """
 
 from __future__ import annotations
@@ -120,7 +121,9 @@ def agreement(talk: Talk, threshold: float) -> dict[str, float]:
 def nearness(
     talk: Talk, threshold: float
 ) -> tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]], Floats]:
-    """Cosines of each question with topics and with turns, those of its evidence and others; and of topics."""
+    """Cosines of each question with topics and with turns, those of its evidence and others; and of
+    topics.
+    """
     found, means = topics_of(talk, threshold)
     names = list(means)
     centres = _units([np.frombuffer(means[name].code, np.int8).tolist() for name in names])

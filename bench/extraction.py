@@ -1,12 +1,13 @@
 """How much of what people say the local extractor finds, and how much of what it finds was said.
 
-    python bench/extraction.py                 both splits by style; misses and false claims of the dev split
-    python bench/extraction.py --show test     those of the test split: whoever looks must not tune to it afterwards
-    python bench/extraction.py --show none     figures only
-    python bench/extraction.py --quick         without the update decisions, which are made through Memory.add
-    python bench/extraction.py --extractor told.extraction.rules:LocalExtractor
+python bench/extraction.py both splits by style; misses and false claims of the dev split python
+bench/extraction.py --show test those of the test split: whoever looks must not tune to it
+afterwards python bench/extraction.py --show none figures only python bench/extraction.py --quick
+without the update decisions, which are made through Memory.add python bench/extraction.py
+--extractor told.extraction.rules:LocalExtractor
 
-The labels stand in tests/data, the scorer in tests/support/labels.py; the figures go to bench/results/extraction.json.
+The labels stand in tests/data, the scorer in tests/support/labels.py; the figures go to
+bench/results/extraction.json.
 """
 
 from __future__ import annotations
@@ -29,7 +30,9 @@ from told.ingest.types import Extractor
 LOCAL = "told.extraction.rules:LocalExtractor"
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 REPORTED = (*labels.SPLITS, "hard", "everyday", "fresh")
-"""The two halves; hard ones, long and idiomatic, and everyday ones, both learnt from like dev; fresh ones, never."""
+"""The two halves; hard ones, long and idiomatic, and everyday ones, both learnt from like dev;
+fresh ones, never.
+"""
 
 HEAD = ("", "utterances", "wanted", "precision", "recall", "F1", "wrong", "forbidden")
 
@@ -73,7 +76,8 @@ def show(judged: Sequence[labels.Judged]) -> None:
         for claim in one.wrong:
             said = f"{claim.subject} | {claim.predicate} | {claim.object}"
             print(
-                f"  wrong   {claim.text}  ({said}{', negated' if claim.polarity == 'negated' else ''})"
+                f"  wrong   {claim.text}  "
+                f"({said}{', negated' if claim.polarity == 'negated' else ''})"
             )
 
 

@@ -1,14 +1,15 @@
-"""What a turn costs that makes every memory a little weaker: told, where nothing ticks, against stores that tick.
+"""What a turn costs that makes every memory a little weaker: told, where nothing ticks, against
+stores that tick.
 
-    python bench/forget.py                       1 k, 10 k and 100 k memories held in one scope
-    python bench/forget.py --quick               1 k and 10 k
-    python bench/forget.py --sizes 1000,50000    other sizes
+python bench/forget.py 1 k, 10 k and 100 k memories held in one scope python bench/forget.py --quick
+1 k and 10 k python bench/forget.py --sizes 1000,50000 other sizes
 
-A turn of told is one `add` of a short text that is kept word for word, or the bare entry that says that a turn passed.
-For the ontology store in a file, what is measured is one `upsert`, and the size is how many turns passed before it.
-The naive stores do what a ticking column does: one in a dictionary, as the smallest library would, one in an SQLite
-file. Sizes and contenders take turns in short rounds. A figure is the median of all calls in processor time; a ratio is
-the median of the ratios within each round.
+A turn of told is one `add` of a short text that is kept word for word, or the bare entry that says
+that a turn passed. For the ontology store in a file, what is measured is one `upsert`, and the size
+is how many turns passed before it. The naive stores do what a ticking column does: one in a
+dictionary, as the smallest library would, one in an SQLite file. Sizes and contenders take turns in
+short rounds. A figure is the median of all calls in processor time; a ratio is the median of the
+ratios within each round.
 """
 
 from __future__ import annotations
@@ -41,22 +42,32 @@ USER = "visitor"
 SIZES: Final = (1_000, 10_000, 100_000)
 QUICK: Final = (1_000, 10_000)
 ROUNDS, CALLS, TICKS = 7, 40, 3
-"""How many rounds, how many turns of told in each, and how many of the naive stores, which take long enough."""
+"""How many rounds, how many turns of told in each, and how many of the naive stores, which take
+long enough.
+"""
 MICRO = 1e3
 KIND: Final = {
-    "name": "style", "tier": "long_term", "weight": 0.7, "description": "What a visitor likes, for a few hundred turns."
-}  # fmt: skip
+    "name": "style",
+    "tier": "long_term",
+    "weight": 0.7,
+    "description": "What a visitor likes, for a few hundred turns.",
+}
 STYLES: Final = {
-    "concepts": {"style": {
-        "label": "Style", "persistence_class": "long_term", "salience_weight": 0.7, "cardinality": 5,
-        "examples": ["I like X"],
-    }}
-}  # fmt: skip
+    "concepts": {
+        "style": {
+            "label": "Style",
+            "persistence_class": "long_term",
+            "salience_weight": 0.7,
+            "cardinality": 5,
+            "examples": ["I like X"],
+        }
+    }
+}
 UPSERT: Final = "told, ontology store, durable"
 Turn = Callable[[], None]
 
 
-# Contenders -----------------------------------------------------------------------------------------------------------
+# Contenders
 
 
 @contextmanager
@@ -151,7 +162,7 @@ def batches(items: Iterator[str], size: int) -> Iterator[Sequence[str]]:
     return iter(lambda: list(islice(items, size)), [])
 
 
-# Measuring ------------------------------------------------------------------------------------------------------------
+# Measuring
 
 
 def measured(turn: Turn, calls: int) -> list[int]:
@@ -165,7 +176,9 @@ def measured(turn: Turn, calls: int) -> list[int]:
 
 
 def rounds(sizes: Sequence[int]) -> dict[str, dict[int, list[list[int]]]]:
-    """The times of every contender at every size, by rounds; the first round warms up and is thrown away."""
+    """The times of every contender at every size, by rounds; the first round warms up and is thrown
+    away.
+    """
     with ExitStack() as opened:
         turns: dict[str, dict[int, Turn]] = {}
         for size in sizes:
@@ -217,7 +230,7 @@ def judged(
     return verdicts
 
 
-# Telling --------------------------------------------------------------------------------------------------------------
+# Telling
 
 
 def table(

@@ -1,13 +1,14 @@
-"""told against its peer and against the bare limit, in one run: same machine, same texts, same vectors.
+"""told against its peer and against the bare limit, in one run: same machine, same texts, same
+vectors.
 
-    python bench/latency.py              1 k, 10 k and 100 k memories over 1 000 users, and one user with 50 k
-    python bench/latency.py --quick      a few minutes
-    python bench/latency.py --no-peer    without mem0 (which gets an environment of its own, bench/.venv-peer)
-    python bench/latency.py --sync 5     adds also on a disk whose every sync takes 5 ms (2 if not said, 0 for none)
+python bench/latency.py 1 k, 10 k and 100 k memories over 1 000 users, and one user with 50 k python
+bench/latency.py --quick a few minutes python bench/latency.py --no-peer without mem0 (which gets an
+environment of its own, bench/.venv-peer) python bench/latency.py --sync 5 adds also on a disk whose
+every sync takes 5 ms (2 if not said, 0 for none)
 
-Each contender is a process of its own that takes its own times. Contenders take turns in short rounds, each round begun
-by another one; a figure is the median over the rounds, and a ratio is the median of the ratios within each round, so
-that noise which slows a whole round down does not count.
+Each contender is a process of its own that takes its own times. Contenders take turns in short
+rounds, each round begun by another one; a figure is the median over the rounds, and a ratio is the
+median of the ratios within each round, so that noise which slows a whole round down does not count.
 """
 
 from __future__ import annotations
@@ -113,8 +114,8 @@ class Process:
 def environment(name: str) -> dict[str, str]:
     """A contender's environment.
 
-    The bare limit scans on one thread, as told does. Modules are loaded from compiled files, as they are after an
-    installation, wherever and however this program was started.
+    The bare limit scans on one thread, as told does. Modules are loaded from compiled files, as
+    they are after an installation, wherever and however this program was started.
     """
     own = {"MEM0_TELEMETRY": "false", "TOLD_CONFIG": str(empty_config())}
     alone = {"OPENBLAS_NUM_THREADS": "1"} if name.startswith("bare") else {}
@@ -221,7 +222,9 @@ class Scenario:
                 self.figures[copy] = dict(figures)
 
     def _in_turns(self, disk: Disk, work: Callable[[Process, int], dict[str, Any]]) -> Rounds:
-        """Contenders take turns, each round begun by the next; the first round warms them up and is thrown away."""
+        """Contenders take turns, each round begun by the next; the first round warms them up and is
+        thrown away.
+        """
         processes = {name: self._process(name, disk) for name in self.names}
         rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in self.names}
         for turn in range(self.effort.rounds + 1):

@@ -1,15 +1,15 @@
 """The ratios that must hold, each measured within one run and held against its target.
 
-    python bench/ratios.py           all of them
-    python bench/ratios.py --quick   smaller sizes, about a minute
-    python bench/ratios.py --sync 3  a group commit also where a sync takes 3 ms (1, 2 and 5 if not said, 0 for none)
+python bench/ratios.py all of them python bench/ratios.py --quick smaller sizes, about a minute
+python bench/ratios.py --sync 3 a group commit also where a sync takes 3 ms (1, 2 and 5 if not said,
+0 for none)
 
-- a scoped query when there are ten times as many other scopes: warm, right after an add, and not yet in memory
-- hybrid recall, embedding excluded, against a bare SELECT of the same ten rows by id on the same file
-- a context of 1000 tokens from 10 000 passages, embedding excluded, against a bare scan, full-text query and fetch
-- 64 threads that add at once against one that adds alone, at full durability, on disks that sync fast and slowly
-- the ten nearest by the index against the ten nearest by exact single-precision search
-- BM25 by the index against a plain BM25 over the one scope
+- a scoped query when there are ten times as many other scopes: warm, right after an add, and not
+yet in memory - hybrid recall, embedding excluded, against a bare SELECT of the same ten rows by id
+on the same file - a context of 1000 tokens from 10 000 passages, embedding excluded, against a bare
+scan, full-text query and fetch - 64 threads that add at once against one that adds alone, at full
+durability, on disks that sync fast and slowly - the ten nearest by the index against the ten
+nearest by exact single-precision search - BM25 by the index against a plain BM25 over the one scope
 """
 
 from __future__ import annotations
@@ -147,7 +147,9 @@ class Filled:
 def timed(
     work: Callable[[int], object], numbers: Sequence[int], before: Callable[[int], object] | None
 ) -> float:
-    """The median of the times some calls take, in milliseconds; what is done before each is not counted."""
+    """The median of the times some calls take, in milliseconds; what is done before each is not
+    counted.
+    """
     spent = []
     for number in numbers:
         if before is not None:
@@ -247,7 +249,9 @@ def bare_select(effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 def large_scope(effort: Effort) -> Iterator[dict[str, Any]]:
-    """From planning to assembly in a scope of many passages, against the least that finds ten rows in it."""
+    """From planning to assembly in a scope of many passages, against the least that finds ten rows
+    in it.
+    """
     rows = LARGE
     maker = Maker.seeded(4)
     stored = maker.memories(["user"] * rows)
@@ -309,7 +313,9 @@ class Bare:
 
 
 def group_commit(effort: Effort) -> Iterator[dict[str, Any]]:
-    """Sixty-four threads that add at once against one that adds alone; each add is durable when it returns."""
+    """Sixty-four threads that add at once against one that adds alone; each add is durable when it
+    returns.
+    """
     disks = (OWN, *filter(None, map(_sync.slow, effort.syncs)))
     for number, disk in enumerate(disks):
         folder = WORK / f"group{number}"
@@ -370,7 +376,9 @@ def _texts(filled: Filled) -> dict[int, str]:
 
 
 def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
-    """The ten best by words against BM25 written out plainly over the one scope; equal scores count as one place."""
+    """The ten best by words against BM25 written out plainly over the one scope; equal scores count
+    as one place.
+    """
     rows = 200
     users = [f"user{number}" for number in range(30) for _ in range(rows)]
     asked = [number * 17 % (len(users) // 2) for number in range(effort.queries)]
@@ -418,9 +426,13 @@ def reference_bm25(
 
 
 MEASURES = {
-    "scopes": other_scopes, "select": bare_select, "large": large_scope, "group": group_commit, "recall": nearest,
+    "scopes": other_scopes,
+    "select": bare_select,
+    "large": large_scope,
+    "group": group_commit,
+    "recall": nearest,
     "bm25": plain_bm25,
-}  # fmt: skip
+}
 
 
 def main() -> None:

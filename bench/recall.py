@@ -1,17 +1,18 @@
-"""Evidence recall at a token budget, with no model as a judge: told and the plain rankers over the same turns.
+"""Evidence recall at a token budget, with no model as a judge: told and the plain rankers over the
+same turns.
 
-    python bench/recall.py --data FOLDER          LoCoMo, BEAM and LongMemEval as found in the data folder
-    python bench/recall.py --sets locomo          one of them
-    python bench/recall.py --quick                the first conversation of each
-    python bench/recall.py --peer                 and mem0 (infer=False) with the same vectors, in bench/.venv-peer
-    python bench/recall.py --only told            told alone, for a quick look while tuning
-    python bench/recall.py --only told --knob depth=50        told with another setting
-    python bench/recall.py --ablation bench/ablation.json     told with each of some settings beside it
-    python bench/recall.py --misses 10            and ten misses, explained
+python bench/recall.py --data FOLDER LoCoMo, BEAM and LongMemEval as found in the data folder python
+bench/recall.py --sets locomo one of them python bench/recall.py --quick the first conversation of
+each python bench/recall.py --peer and mem0 (infer=False) with the same vectors, in bench/.venv-peer
+python bench/recall.py --only told told alone, for a quick look while tuning python bench/recall.py
+--only told --knob depth=50 told with another setting python bench/recall.py --ablation
+bench/ablation.json told with each of some settings beside it python bench/recall.py --misses 10 and
+ten misses, explained
 
-TOLD_EVAL_DATA names the folder where --data does not. The measuring is `told eval`'s, of the package told.tools.evaluate;
-here are the data sets, the baselines, the peer and the published tables. Vectors are computed once and kept in
-bench/results/work-recall; the time the embedder takes does not count in any cost.
+TOLD_EVAL_DATA names the folder where --data does not. The measuring is `told eval`'s, of the
+package told.tools.evaluate; here are the data sets, the baselines, the peer and the published
+tables. Vectors are computed once and kept in bench/results/work-recall; the time the embedder takes
+does not count in any cost.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
 """What keeping topics costs as they become many, and from which cosines on exchanges make one.
 
-    python bench/topics.py                        100 000 turns of one scope, filed as they would be by the sweep
-    python bench/topics.py --quick                10 000 turns
-    python bench/topics.py --calibrate            thresholds of the local embedders, on the conversations of LoCoMo
-    python bench/topics.py --calibrate --data FOLDER
+python bench/topics.py 100 000 turns of one scope, filed as they would be by the sweep python
+bench/topics.py --quick 10 000 turns python bench/topics.py --calibrate thresholds of the local
+embedders, on the conversations of LoCoMo python bench/topics.py --calibrate --data FOLDER
 
-The turns are made up: exchanges around middles in 384 dimensions, with a new middle now and then, so that the number of
-topics grows with that of turns. They are filed in a file of their own, a page at a time, by the consumer itself. Beside
-it stands what the seed does, which is to compare each exchange with every topic.
+The turns are made up: exchanges around middles in 384 dimensions, with a new middle now and then,
+so that the number of topics grows with that of turns. They are filed in a file of their own, a page
+at a time, by the consumer itself. Beside it stands what the seed does, which is to compare each
+exchange with every topic.
 
-TOLD_EVAL_DATA names the folder where --data does not. Nothing of the conversations is kept or printed but figures.
+TOLD_EVAL_DATA names the folder where --data does not. Nothing of the conversations is kept or
+printed but figures.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ PAGE, LAST = 250, 8
 
 
 class Mixture:
-    """An embedder that reads off a text which middle it lies around; the same text is the same vector."""
+    """An embedder that reads off a text which middle it lies around; the same text is the same
+    vector.
+    """
 
     model, dim, local = "mixture", DIM, True
 
@@ -60,7 +63,9 @@ class Mixture:
         self._fields = np.random.default_rng(0).normal(size=(fields, DIM))
 
     def embed(
-        self, texts: Sequence[str], purpose: Purpose = "passage"
+        self,
+        texts: Sequence[str],
+        purpose: Purpose = "passage",  # noqa: ARG002
     ) -> Sequence[Sequence[float]]:
         """The vectors of some texts."""
         return [self._vector(text) for text in texts]
@@ -99,7 +104,9 @@ def peak() -> float:
 def looked_up(
     memory: Memory, embedder: Mixture, chance: random.Random, tries: int = 40
 ) -> tuple[float, float, float]:
-    """Milliseconds to find the nearest topic, and to compare with every one; and how often both find the same."""
+    """Milliseconds to find the nearest topic, and to compare with every one; and how often both
+    find the same.
+    """
     engine = memory.engine
     limits = resolve_thresholds(engine.settings, embedder)
     files = TopicContext(
@@ -182,7 +189,9 @@ def looked_at(
 
 
 def slopes(rows: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """By which power of the number of topics costs grow between the first stop and the last: 1 is linearly."""
+    """By which power of the number of topics costs grow between the first stop and the last: 1 is
+    linearly.
+    """
     first, last = rows[0], rows[-1]
     more = math.log(last["topics"] / first["topics"])
     powers = {name: math.log(last[name] / first[name]) / more for name in ("ms", "find", "scan")}

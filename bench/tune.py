@@ -1,11 +1,13 @@
 """Choosing the weights of recall on the development conversations, held out one at a time.
 
-    python bench/tune.py --data FOLDER            how the weights in the settings fare, and what each step would change
-    python bench/tune.py --data FOLDER --search   climb from them, a weight at a time, and test on what was held out
-    python bench/tune.py --data FOLDER --calibrate   fit the score that is shown to how often it is what was asked for
+python bench/tune.py --data FOLDER how the weights in the settings fare, and what each step would
+change python bench/tune.py --data FOLDER --search climb from them, a weight at a time, and test on
+what was held out python bench/tune.py --data FOLDER --calibrate fit the score that is shown to how
+often it is what was asked for
 
-What the index offers for each question is gathered once; a set of weights is then only a new order of it, packed by the
-price of each line. That is a close estimate of `bench/recall.py`, which has the last word.
+What the index offers for each question is gathered once; a set of weights is then only a new order
+of it, packed by the price of each line. That is a close estimate of `bench/recall.py`, which has
+the last word.
 """
 
 from __future__ import annotations
@@ -46,8 +48,15 @@ from told.tools.evaluate.run import CachingEmbedder, EmbedderPool, ToldTarget
 BUDGETS = (500, 1000, 2000, 4000)
 FRAME = 24
 WEIGHTS = (
-    "rank_dense", "rank_cover", "rank_speaker", "rank_time", "rank_talk", "rank_when", "rank_assistant", "rank_reply",
-)  # fmt: skip
+    "rank_dense",
+    "rank_cover",
+    "rank_speaker",
+    "rank_time",
+    "rank_talk",
+    "rank_when",
+    "rank_assistant",
+    "rank_reply",
+)
 SIZES = (4, 25)
 STEPS = (0.6, 0.8, 1.25, 1.6)
 
@@ -150,7 +159,7 @@ def _prices(facts: Any, settings: Settings) -> dict[tuple[int, int], int]:
     )
 
 
-# Weights --------------------------------------------------------------------------------------------------------------
+# Weights
 
 
 def figures(group: Sequence[Case], settings: Settings, spread: float) -> list[float]:
@@ -196,17 +205,20 @@ def search(group: Sequence[Case], settings: Settings, spread: float) -> None:
         held.append(figures(own, found, spread))
         moved = {weight: getattr(found, weight) for weight in WEIGHTS}
         print(
-            f"{name:12s} {shown(held[-1])}  as they are {shown(figures(own, settings, spread))}  {moved}",
+            f"{name:12s} {shown(held[-1])}  as they are {shown(figures(own, settings, spread))}  "
+            f"{moved}",
             flush=True,
         )
     print(f"{'held out':12s} {shown([fmean(column) for column in zip(*held, strict=True)])}")
 
 
-# The score that is shown ----------------------------------------------------------------------------------------------
+# The score that is shown
 
 
 def slices(conversation: EvalConversation, size: int) -> Iterator[EvalConversation]:
-    """A conversation in stretches of so many turns, each with the questions it answers and as many it does not."""
+    """A conversation in stretches of so many turns, each with the questions it answers and as many
+    it does not.
+    """
     others = [question for question in conversation.questions if not question.answerable]
     for number, first in enumerate(range(0, len(conversation.turns), size)):
         turns = conversation.turns[first : first + size]
@@ -225,7 +237,9 @@ def slices(conversation: EvalConversation, size: int) -> Iterator[EvalConversati
 
 
 def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
-    """Fit the odds that a passage is wanted to its score and to how many passages there are to choose from."""
+    """Fit the odds that a passage is wanted to its score and to how many passages there are to
+    choose from.
+    """
     rows = np.array(
         [
             (
@@ -249,7 +263,8 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
         step = np.linalg.solve(curve + np.eye(3), causes.T @ (wanted - chance))
         fit = fit + step * min(1.0, 0.5 / np.abs(step).max())
     print(
-        f"score_middle = {-fit[2] / fit[0]:.2f}   score_width = {1 / fit[0]:.2f}   score_crowd = {-fit[1]:.2f}   "
+        f"score_middle = {-fit[2] / fit[0]:.2f}   score_width = {1 / fit[0]:.2f}   score_crowd = "
+        f"{-fit[1]:.2f}   "
         f"from {len(rows)} passages"
     )
     for few, many in ((0, 10), (10, 100), (100, 10**9)):
@@ -261,7 +276,8 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
             if these.any():
                 share = wanted[these].centroid_length()
                 print(
-                    f"  {few:3d}+ passages, shown {low:.1f}-{low + 0.2:.1f}: {these.sum():7d}, {share:.3f} wanted"
+                    f"  {few:3d}+ passages, shown {low:.1f}-{low + 0.2:.1f}: {these.sum():7d}, "
+                    f"{share:.3f} wanted"
                 )
 
 

@@ -1,13 +1,14 @@
-"""What a turn costs to understand: model calls, tokens and milliseconds for each extractor, and against mem0.
+"""What a turn costs to understand: model calls, tokens and milliseconds for each extractor, and
+against mem0.
 
-    python bench/write.py                every utterance of tests/data/utterances/dev.jsonl, five rounds
-    python bench/write.py --quick        every fourth of them, two rounds
-    python bench/write.py --no-peer      without mem0
+python bench/write.py every utterance of tests/data/utterances/dev.jsonl, five rounds python
+bench/write.py --quick every fourth of them, two rounds python bench/write.py --no-peer without mem0
 
-The model is a stand-in that answers at once from what rules find (_standin.py), the same facts for told and for mem0,
-so calls and prompts are those of a real conversation and answers are as long as its facts. Milliseconds are processor
-time without that of the model and the embedder, the best of the rounds; contenders take turns, each round with a new
-store. mem0 is measured in every environment bench/.venv-peer* that is there; bench/latency.py makes the first.
+The model is a stand-in that answers at once from what rules find (_standin.py), the same facts for
+told and for mem0, so calls and prompts are those of a real conversation and answers are as long as
+its facts. Milliseconds are processor time without that of the model and the embedder, the best of
+the rounds; contenders take turns, each round with a new store. mem0 is measured in every
+environment bench/.venv-peer* that is there; bench/latency.py makes the first.
 """
 
 from __future__ import annotations
@@ -104,7 +105,7 @@ def opened(store: str, **options: Any) -> Memory:
 _NUMBERS = count()
 
 
-# What a model is asked ------------------------------------------------------------------------------------------------
+# What a model is asked
 
 
 def by_told(name: str, turns: Sequence[Turn]) -> list[dict[str, Any]]:
@@ -159,7 +160,9 @@ def peers() -> list[Path]:
 def costs(
     turns: Sequence[Turn], rounds: int, pythons: Sequence[Path]
 ) -> dict[str, dict[str, float]]:
-    """What a turn costs by each extractor and by the peers: counts of the first round, the best time of all."""
+    """What a turn costs by each extractor and by the peers: counts of the first round, the best
+    time of all.
+    """
     found: dict[str, dict[str, float]] = {}
     for number in range(rounds):
         for name in EXTRACTOR_NAMES:
@@ -229,7 +232,7 @@ def cost_ratios(found: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, 
             )
 
 
-# Without a model ------------------------------------------------------------------------------------------------------
+# Without a model
 
 
 def spent_on(work: Callable[[], object]) -> int:
@@ -250,7 +253,9 @@ def in_turns(rounds: int, **works: Callable[[], int]) -> dict[str, int]:
 
 
 def throughput(turns: Sequence[Turn], rounds: int) -> Iterator[dict[str, Any]]:
-    """How many turns a second one core takes: by the extractor alone, and by the whole of an add."""
+    """How many turns a second one core takes: by the extractor alone, and by the whole of an
+    add.
+    """
     _say("throughput")
     extractor, settings, echoes = LocalExtractor(), Settings(), EchoFilter()
 
@@ -295,13 +300,23 @@ def throughput(turns: Sequence[Turn], rounds: int) -> Iterator[dict[str, Any]]:
 
 
 SAYINGS = (
-    "I like {}", "I hate {}", "I use {} every day", "I'm learning {}", "I play the {}", "I'm working on {}",
-    "I want to buy a {}", "I'm allergic to {}", "I'm interested in {}", "I visited {} last summer",
-)  # fmt: skip
+    "I like {}",
+    "I hate {}",
+    "I use {} every day",
+    "I'm learning {}",
+    "I play the {}",
+    "I'm working on {}",
+    "I want to buy a {}",
+    "I'm allergic to {}",
+    "I'm interested in {}",
+    "I visited {} last summer",
+)
 
 
 def curation(effort: Effort) -> Iterator[dict[str, Any]]:
-    """What it takes to decide about one more claim, and to add it, where so many facts are held already."""
+    """What it takes to decide about one more claim, and to add it, where so many facts are held
+    already.
+    """
     for title, sayings in (("ten predicates", SAYINGS), ("the claim's own predicate", SAYINGS[:1])):
         best = {held: _with_held(held, sayings, effort) for held in HELD}
         for held, (decide, add) in best.items():
@@ -355,7 +370,7 @@ def _things() -> Iterator[str]:
     return (f"{one} {other.title()}" for one, other in zip(words[::2], words[1::2], strict=False))
 
 
-# The program ----------------------------------------------------------------------------------------------------------
+# The program
 
 
 def _say(what: str) -> None:

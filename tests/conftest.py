@@ -53,7 +53,9 @@ settings.load_profile("told")
 
 
 def _start_guard() -> None:
-    """Load the guard, unless Python did so when it started this process, as it does for a worker of xdist."""
+    """Load the guard, unless Python did so when it started this process, as it does for a worker of
+    xdist.
+    """
     if "network_guard" not in sys.modules:
         spec = importlib.util.spec_from_file_location("network_guard", GUARD / "sitecustomize.py")
         assert spec is not None
@@ -69,7 +71,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 class Refusals:
-    """The attempts to leave this machine during one test, seen in this process and in its children."""
+    """The attempts to leave this machine during one test, seen in this process and in its
+    children.
+    """
 
     def __init__(self, log: Path) -> None:
         self.log = log

@@ -1,4 +1,6 @@
-"""The source keeps its structure, and every rule about it catches a made-up package that breaks it."""
+"""The source keeps its structure, and every rule about it catches a made-up package that breaks
+it.
+"""
 
 import textwrap
 from pathlib import Path
@@ -100,7 +102,8 @@ BREAKS = {
     "layers: upwards for types": (
         rules.layers_import_downwards,
         {
-            "ports.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from told.engine import Engine",
+            "ports.py": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from "
+            "told.engine import Engine",
             "engine.py": "",
         },
         "ports.py:3: ports imports engine",
@@ -358,7 +361,8 @@ BREAKS = {
     "locks: made elsewhere": (
         rules.locks_survive_forks,
         {
-            "maintenance/a.py": "class A:\n    def __init__(self):\n        self.a = threading.Lock()\n        at_fork(self, in_child='reset')"
+            "maintenance/a.py": "class A:\n    def __init__(self):\n        self.a = "
+            "threading.Lock()\n        at_fork(self, in_child='reset')"
         },
         "maintenance/a.py:3",
     ),
@@ -401,9 +405,11 @@ KEEPS = {
             "flow.py": "import told.ports",
             "ingest/queue.py": "from told.extraction import llm",
             "extraction/llm.py": "from told.ingest import types",
-            "maintenance/topics.py": "from told.retrieval import pipeline\nimport told.ingest.pipeline",
+            "maintenance/topics.py": "from told.retrieval import pipeline\nimport "
+            "told.ingest.pipeline",
             "api/client.py": "from told.plugins import open_store\nfrom told.engine import Engine",
-            "backends/memory.py": "from told.model.a import X\nfrom told.ports import Store\nimport told.backends.sqlite",
+            "backends/memory.py": "from told.model.a import X\nfrom told.ports import "
+            "Store\nimport told.backends.sqlite",
             "testing/contract.py": "from told.ports import Store",
             "__init__.py": "from told.api.client import Memory",
             "__main__.py": "from told.cli import main",
@@ -492,7 +498,8 @@ KEEPS = {
     "exports": (
         rules.exports_are_true,
         {
-            "__init__.py": "from told.model import a, b as _b\n__all__ = ['__version__', 'a']\n__version__ = '1'"
+            "__init__.py": "from told.model import a, b as _b\n__all__ = ['__version__', "
+            "'a']\n__version__ = '1'"
         },
     ),
     "exports: lazily": (
@@ -526,7 +533,8 @@ KEEPS = {
     "locks: cared for": (
         rules.locks_survive_forks,
         {
-            "maintenance/a.py": "a: threading.Lock = reset_on_fork(threading.Lock())\nb = field(default_factory=lambda: acquire_on_fork(threading.RLock()))",
+            "maintenance/a.py": "a: threading.Lock = reset_on_fork(threading.Lock())\nb = "
+            "field(default_factory=lambda: acquire_on_fork(threading.RLock()))",
             "maintenance/b.py": """
                 class A:
                     def __init__(self):

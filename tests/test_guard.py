@@ -67,7 +67,8 @@ def test_a_child_process_is_guarded_too(refusals):
 
 def test_an_attempt_that_was_swallowed_is_still_seen(refusals):
     child = python(
-        "import socket\ntry:\n    socket.getaddrinfo('example.org', 80)\nexcept Exception:\n    print('carried on')"
+        "import socket\ntry:\n    socket.getaddrinfo('example.org', 80)\nexcept Exception:\n    "
+        "print('carried on')"
     )
     assert child.stdout == "carried on\n"
     assert len(refusals.take()) == 1

@@ -1,4 +1,6 @@
-"""`import told` is light and offers what it says; neither it, nor a memory, nor the demo leaves this machine."""
+"""`import told` is light and offers what it says; neither it, nor a memory, nor the demo leaves
+this machine.
+"""
 
 import json
 import subprocess
@@ -32,7 +34,10 @@ def python(code: str) -> str:
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
     """The modules `import told` adds to a fresh Python."""
-    code = "import json, sys\nbefore = set(sys.modules)\nimport told\nprint(json.dumps([*set(sys.modules) - before]))"
+    code = (
+        "import json, sys\nbefore = set(sys.modules)\nimport "
+        "told\nprint(json.dumps([*set(sys.modules) - before]))"
+    )
     return set(json.loads(python(code)))
 
 
@@ -49,7 +54,8 @@ def test_import_told_starts_no_thread_and_opens_no_socket():
     code = (
         "import sys, threading\n"
         "opened = []\n"
-        "sys.addaudithook(lambda event, args: opened.append(event) if event.startswith('socket.') else None)\n"
+        "sys.addaudithook(lambda event, args: opened.append(event) if "
+        "event.startswith('socket.') else None)\n"
         "import told\n"
         "print(threading.active_count(), opened)"
     )
@@ -57,7 +63,10 @@ def test_import_told_starts_no_thread_and_opens_no_socket():
 
 
 def test_every_promised_name_is_there():
-    code = "import told, json; print(json.dumps([name for name in told.__all__ if not hasattr(told, name)]))"
+    code = (
+        "import told, json; print(json.dumps([name for name in told.__all__ if not "
+        "hasattr(told, name)]))"
+    )
     assert json.loads(python(code)) == []
 
 
@@ -88,7 +97,9 @@ def test_the_demo_never_leaves_this_machine(refusals):
 
 
 PATTERNS = 45
-"""How many of told's own regular expressions may be compiled before the first answer; there are more than 250."""
+"""How many of told's own regular expressions may be compiled before the first answer; there are
+more than 250.
+"""
 
 COUNTING = """
 import re._compiler, sys
@@ -121,8 +132,9 @@ def test_only_the_patterns_that_a_plain_call_needs_are_compiled():
 
 
 WRITTEN = 2_600
-"""How long the patterns may be, all together, that the first question about a day compiles; one for every word of the
-almanac would take ten times that, and 20 ms."""
+"""How long the patterns may be, all together, that the first question about a day compiles; one for
+every word of the almanac would take ten times that, and 20 ms.
+"""
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """What an install weighs and brings with it: counted in a bare environment, never timed.
 
-The wheel is built from this tree and installed from the configured package index into environments that hold nothing
-else. Where no index can be reached these tests are skipped and say so; the rest of the suite needs none.
+The wheel is built from this tree and installed from the configured package index into environments
+that hold nothing else. Where no index can be reached these tests are skipped and say so; the rest
+of the suite needs none.
 """
 
 import json
@@ -98,7 +99,9 @@ print(json.dumps(failures))
 
 
 def pip(outside: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run pip outside the guard: together with `told models install` it is all that may use the network."""
+    """Run pip outside the guard: together with `told models install` it is all that may use the
+    network.
+    """
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
     return subprocess.run(command, env=outside, capture_output=True, text=True, check=False)
 
@@ -279,6 +282,7 @@ def test_the_library_works_with_nothing_else_installed(base, store):
         "import json, told\n"
         f"with told.Memory({store!r}) as memory:\n"
         "    memory.add('I moved from Bergen to Lisbon', user_id='alice')\n"
-        "    print(json.dumps([hit['memory'] for hit in memory.search('moved', user_id='alice')['results']]))"
+        "    print(json.dumps([hit['memory'] for hit in memory.search('moved', "
+        "user_id='alice')['results']]))"
     )
     assert found == ["I moved from Bergen to Lisbon"]

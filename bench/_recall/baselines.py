@@ -21,7 +21,9 @@ Scores = npt.NDArray[np.float64]
 
 
 def wording(turn: EvalTurn) -> str:
-    """What is embedded and indexed of a turn: the speaker's name, if there is one, and the content."""
+    """What is embedded and indexed of a turn: the speaker's name, if there is one, and the
+    content.
+    """
     return turn.content if turn.has_role_only else f"{turn.speaker}: {turn.content}"
 
 
@@ -50,7 +52,9 @@ def line_costs(turns: Sequence[EvalTurn]) -> list[int]:
 
 
 class Plain:
-    """Whole turns ranked by one list of scores; the context takes lines in that order while they fit."""
+    """Whole turns ranked by one list of scores; the context takes lines in that order while they
+    fit.
+    """
 
     name = "plain"
 
@@ -146,7 +150,7 @@ class Newest(Plain):
 
     name = "newest first"
 
-    def scores(self, question: EvalQuestion) -> Scores:
+    def scores(self, question: EvalQuestion) -> Scores:  # noqa: ARG002
         return np.arange(len(self.turns), dtype=np.float64)
 
 

@@ -1,7 +1,7 @@
 """The peer, mem0 with `infer=False` and the same vectors, in an environment of its own.
 
-Run as a program it reads texts, queries and vectors from a folder, and writes for each query the places of the texts
-found, best first, with the best score; nothing of told is imported then.
+Run as a program it reads texts, queries and vectors from a folder, and writes for each query the
+places of the texts found, best first, with the best score; nothing of told is imported then.
 """
 
 from __future__ import annotations
@@ -83,7 +83,8 @@ def _save(folder: Path, conversation: EvalConversation, embedder: CachingEmbedde
     (folder / "texts.json").write_text(json.dumps([texts, queries]), "utf-8")
 
 
-# ------------------------------------------------------------------------------------------- in the peer's environment
+# ------------------------------------------------------------------------------------------- in
+# the peer's environment
 
 
 def _serve(folder: Path) -> None:

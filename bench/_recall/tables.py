@@ -172,7 +172,9 @@ def _against(name: str, figures: Metrics) -> list[dict[str, Any]]:
 
 
 def misses(run: EvalRun) -> list[str]:
-    """Questions whose evidence was not in the context, and what the trace says of each turn of it."""
+    """Questions whose evidence was not in the context, and what the trace says of each turn of
+    it.
+    """
     return [line for one in run.misses for line in ("", *_miss(one))]
 
 

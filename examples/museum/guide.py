@@ -1,8 +1,8 @@
-"""A museum guide that remembers what matters for as long as it matters.
+"""A museum guide that remembers each thing for as long as it matters.
 
-An allergy stays, a taste lasts, an hour fades slowly, a coffee is gone after a few turns: the ontology says so, not the
-program. Without a model, rules read what a visitor says and the guide answers from the house's own sheet; with one
-(`EXTRACTOR_MODEL`, `CHAT_MODEL`) the model does.
+An allergy stays, a taste lasts, an hour fades slowly and a coffee is gone after a few turns: the
+ontology says so, not the program. Without a model, rules extract what a visitor says and the guide
+answers from a fact sheet; with one (`EXTRACTOR_MODEL`, `CHAT_MODEL`) the model does both.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ COMMANDS = {
 
 @dataclass
 class Guide:
-    """One visit: what is known of the visitor, who answers, and what was said last."""
+    """One visit: what is known of the visitor, the models, and the recent messages."""
 
     memory: MemoryStore
     model: LLM | None = None
@@ -48,7 +48,7 @@ class Guide:
     )
 
     def turn(self, message: str) -> str:
-        """One turn of the loop: extract, hold, let time pass, answer."""
+        """Run one turn: extract, store, advance the clock, answer."""
         for fact in self.extracted(message):
             self.memory.upsert(**fact)
         self.memory.tick()
@@ -57,7 +57,7 @@ class Guide:
         return answer
 
     def extracted(self, message: str) -> list[dict[str, str]]:
-        """What the message says within the ontology; rules read it where the model cannot."""
+        """Extract facts of the ontology; fall back to rules if the model fails."""
         before = self.history[-1].removeprefix("Guide: ") if self.history else None
         try:
             return extract_facts(message, before, self.memory.ontology, self.extractor)
@@ -65,10 +65,10 @@ class Guide:
             print(f"({error} The rules read it instead.)", file=sys.stderr)
             return extract_facts(message, before, self.memory.ontology, "local")
 
-    # Answering --------------------------------------------------------------------------------------------------------
+    # Answering
 
     def answer(self, message: str) -> str:
-        """What a model says who knows the house and the visitor, or without one what the house's sheet says."""
+        """Answer with the model, or from the fact sheet without one."""
         if self.model is None:
             return self.from_the_sheet(message)
         known = f"What is known of the visitor:\n{self.memory.context_block()}"
@@ -81,7 +81,7 @@ class Guide:
             return self.from_the_sheet(message)
 
     def from_the_sheet(self, message: str) -> str:
-        """The way to what is asked for; "one" and "it" mean what was spoken of last, even if it has faded."""
+        """Answer with directions; "one" and "it" refer to the last topic, even if it has faded."""
         ways = list(self.ways(message))
         if not ways and message.rstrip().endswith("?"):
             meant = self.memory.recall(message, 1) or self.interests()
@@ -95,20 +95,20 @@ class Guide:
         return " ".join(dict.fromkeys([*offers, *ways])) or str(self.house["otherwise"])
 
     def interests(self) -> list[Fact]:
-        """What the visitor likes."""
+        """Return what the visitor likes."""
         return [fact for fact in self.memory.facts.values() if fact.concept == "ArtInterest.Medium"]
 
     def ways(self, text: str) -> Iterator[str]:
-        """The way to every place that a text speaks of."""
+        """Yield directions to every place that a text mentions."""
         said = set(extract_terms(text))
         for place in self.house["places"]:
             if not said.isdisjoint(term for word in place["words"] for term in extract_terms(word)):
                 yield place["where"]
 
-    # Commands ---------------------------------------------------------------------------------------------------------
+    # Commands
 
     def line(self, line: str) -> str:
-        """What a line gets for an answer, whether it is said to the guide or a command."""
+        """Answer a message or run a command."""
         name, _, rest = line.strip().partition(" ")
         match name:
             case "/memory":
@@ -124,7 +124,7 @@ class Guide:
         return self.turn(line.strip())
 
     def forget(self, words: str) -> str:
-        """Give up what has some words, or everything."""
+        """Forget the facts that contain some words, or everything."""
         known = list(self.memory.facts.values())
         gone = [
             fact for fact in known if words.casefold() in f"{fact.label} {fact.value}".casefold()
@@ -138,14 +138,14 @@ class Guide:
 
 
 def in_words(row: dict[str, Any]) -> str:
-    """One fact as it can be told to the person it is about."""
+    """Phrase a fact for the person it is about."""
     left = row["fades_in_turns"]
     lasts = "stays until you say otherwise" if left is None else f"fades in about {left:.0f} turns"
     return f'{row["label"]}: {row["value"]}. You said: "{row["evidence"]}". It {lasts}.'
 
 
 def lines(replay: bool) -> Iterable[str]:
-    """What the visitor says: typed, piped in, or the conversation that comes with the example."""
+    """Yield the visitor's messages: typed, piped in, or the bundled conversation."""
     if replay:
         for line in (HERE / "conversation.txt").read_text("utf-8").splitlines():
             print(f"you> {line}")
@@ -162,7 +162,7 @@ def lines(replay: bool) -> Iterable[str]:
 
 
 def configured() -> dict[str, Any]:
-    """Who answers, who extracts and how much of the talk they are shown, as the environment says."""
+    """Read the models and the history length from the environment."""
     chat, size = os.environ.get("CHAT_MODEL") or "none", os.environ.get("HISTORY_SIZE") or "3"
     if not size.isdecimal():
         raise ConfigError(f"HISTORY_SIZE is a number of turns, not {size!r}.")

@@ -1,4 +1,6 @@
-"""A task that is cancelled in the middle of a verb, at every effect: before it begins, while it goes on, after it."""
+"""A task that is cancelled in the middle of a verb, at every effect: before it begins, while it
+goes on, after it.
+"""
 
 import asyncio
 import threading
@@ -156,7 +158,9 @@ async def cancelled_everywhere(url: str, verb: Verb) -> None:
 
 
 async def sound(memory: AsyncMemory, told: Sequence[str]) -> None:
-    """See that a memory holds what it acknowledged and works, once threads have done what their tasks left them at."""
+    """See that a memory holds what it acknowledged and works, once threads have done what their
+    tasks left them at.
+    """
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*(asyncio.to_thread(bool) for _ in range(8)))
         assert (await memory.verify())["ok"]

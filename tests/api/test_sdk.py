@@ -1,4 +1,6 @@
-"""The SDK takes both generations of the calls that code in the wild makes, and answers in shapes it knows."""
+"""The SDK takes both generations of the calls that code in the wild makes, and answers in shapes it
+knows.
+"""
 
 import asyncio
 import io
@@ -27,7 +29,7 @@ def texts(memory, **scope):
     return [row["memory"] for row in memory.get_all(**(scope or {"user_id": "u"}))["results"]]
 
 
-# Both spellings -------------------------------------------------------------------------------------------------------
+# Both spellings
 
 
 def test_ids_may_stand_at_the_top_or_in_the_filters(memory):
@@ -127,7 +129,7 @@ def test_ids_are_trimmed(memory):
     assert memory.get_all(filters={"user_id": " u "})["results"][0]["user_id"] == "u"
 
 
-# Shapes ---------------------------------------------------------------------------------------------------------------
+# Shapes
 
 
 def test_an_item_has_the_promised_keys_and_those_it_has_something_to_say_for(memory):
@@ -217,7 +219,7 @@ def test_an_explanation_explains_the_search_that_was_made(crowd):
     assert [(row["id"], row["score"]) for row in candidates if row["kept"]] == ranked(crowd, 60)
 
 
-# Asking ---------------------------------------------------------------------------------------------------------------
+# Asking
 
 
 def found(memory, query, **options):
@@ -385,7 +387,7 @@ def test_a_link_made_from_a_wider_scope_hides_no_history(memory):
     assert memory.history(two, user_id="u", agent_id="a") == memory.history(two)
 
 
-# Messages -------------------------------------------------------------------------------------------------------------
+# Messages
 
 
 @pytest.mark.parametrize(
@@ -566,7 +568,7 @@ def test_metadata_is_replaced_as_a_whole_by_an_update(memory):
     assert memory.get(row["id"])["memory"] == "tea"
 
 
-# Opening and closing --------------------------------------------------------------------------------------------------
+# Opening and closing
 
 
 def test_a_closed_memory_says_so_and_may_be_closed_again(tmp_path):

@@ -1,4 +1,6 @@
-"""What the tests of the command line share: a store of their own, and the same store by both roads to it."""
+"""What the tests of the command line share: a store of their own, and the same store by both roads
+to it.
+"""
 
 import io
 import json

@@ -1,4 +1,6 @@
-"""Talking: what is said is remembered, what is remembered answers, and every answer can be asked why."""
+"""Talking: what is said is remembered, what is remembered answers, and every answer can be asked
+why.
+"""
 
 import json
 

@@ -1,4 +1,6 @@
-"""The command line: every verb does what the SDK does, says it well to people and exactly to machines."""
+"""The command line: every verb does what the SDK does, says it well to people and exactly to
+machines.
+"""
 
 import json
 import os
@@ -290,26 +292,69 @@ def test_reset_begins_anew(told, sdk, moved):
 READS = {
     "search": (["search", "lisbon", "-u", "alice"], ("search", "lisbon")),
     "search with options": (
-        ["search", "lisbon", "-u", "alice", "-k", "1", "--threshold", "0.1", "--as-of", "2099-01-01", "--show-expired"],
-        ("search", "lisbon", {"limit": 1, "threshold": 0.1, "as_of": "2099-01-01", "show_expired": True}),
+        [
+            "search",
+            "lisbon",
+            "-u",
+            "alice",
+            "-k",
+            "1",
+            "--threshold",
+            "0.1",
+            "--as-of",
+            "2099-01-01",
+            "--show-expired",
+        ],
+        (
+            "search",
+            "lisbon",
+            {"limit": 1, "threshold": 0.1, "as_of": "2099-01-01", "show_expired": True},
+        ),
     ),
-    "search of kinds": (["search", "lisbon", "-u", "alice", "--kind", "memory", "--kind", "skill", "--min-score", ".1"],
-                         ("search", "lisbon", {"kinds": ["memory", "skill"], "min_score": 0.1})),
-    "search of no such kind": (["search", "lisbon", "-u", "alice", "--kind", "event"],
-                               ("search", "lisbon", {"kinds": ["event"]})),
-    "search from then": (["search", "lisbon last week", "-u", "alice", "--reference-date", "2026-03-01", "--rerank"],
-                         ("search", "lisbon last week", {"reference_date": "2026-03-01", "rerank": True})),
+    "search of kinds": (
+        [
+            "search",
+            "lisbon",
+            "-u",
+            "alice",
+            "--kind",
+            "memory",
+            "--kind",
+            "skill",
+            "--min-score",
+            ".1",
+        ],
+        ("search", "lisbon", {"kinds": ["memory", "skill"], "min_score": 0.1}),
+    ),
+    "search of no such kind": (
+        ["search", "lisbon", "-u", "alice", "--kind", "event"],
+        ("search", "lisbon", {"kinds": ["event"]}),
+    ),
+    "search from then": (
+        ["search", "lisbon last week", "-u", "alice", "--reference-date", "2026-03-01", "--rerank"],
+        ("search", "lisbon last week", {"reference_date": "2026-03-01", "rerank": True}),
+    ),
     "list": (["list", "-u", "alice"], ("get_all",)),
-    "list from": (["list", "-u", "alice", "--offset", "1", "-k", "5"], ("get_all", {"offset": 1, "limit": 5})),
-    "list then": (["list", "-u", "alice", "--valid-at", "2020-01-01"], ("get_all", {"valid_at": "2020-01-01"})),
-    "list filtered": (["list", "-u", "alice", "--filter", '{"n": {"gte": 2}}'],
-                      ("get_all", {"filters": {"n": {"gte": 2}}})),
-    "list where": (["list", "-u", "alice", "--where", "topic=home", "--where", "n=1"],
-                   ("get_all", {"filters": {"AND": [{"topic": "home"}, {"n": 1}]}})),
+    "list from": (
+        ["list", "-u", "alice", "--offset", "1", "-k", "5"],
+        ("get_all", {"offset": 1, "limit": 5}),
+    ),
+    "list then": (
+        ["list", "-u", "alice", "--valid-at", "2020-01-01"],
+        ("get_all", {"valid_at": "2020-01-01"}),
+    ),
+    "list filtered": (
+        ["list", "-u", "alice", "--filter", '{"n": {"gte": 2}}'],
+        ("get_all", {"filters": {"n": {"gte": 2}}}),
+    ),
+    "list where": (
+        ["list", "-u", "alice", "--where", "topic=home", "--where", "n=1"],
+        ("get_all", {"filters": {"AND": [{"topic": "home"}, {"n": 1}]}}),
+    ),
     "timeline": (["timeline", "-u", "alice", "--limit", "2"], ("timeline", {"limit": 2})),
     "diff": (["diff", "#1", "#4", "-u", "alice"], ("diff", "#1", "#4")),
     "diff until now": (["diff", "2020-01-01", "-u", "alice"], ("diff", "2020-01-01")),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("words", "call"), READS.values(), ids=READS.keys())
@@ -369,9 +414,11 @@ def test_context_without_a_query_holds_the_newest(told, sdk, moved):
 
 
 FORMATS = {
-    "markdown": ["--format", "markdown"], "xml": ["--format", "xml", "--min-score", "0"],
-    "tail": ["--tail", "1"], "kind": ["--kind", "memory", "--reference-date", "2026-03-01"],
-}  # fmt: skip
+    "markdown": ["--format", "markdown"],
+    "xml": ["--format", "xml", "--min-score", "0"],
+    "tail": ["--tail", "1"],
+    "kind": ["--kind", "memory", "--reference-date", "2026-03-01"],
+}
 
 
 @pytest.mark.parametrize("words", FORMATS.values(), ids=FORMATS.keys())

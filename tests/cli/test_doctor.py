@@ -1,4 +1,6 @@
-"""The doctor: a sound patient has nothing to mend, each illness is found, and the patient is never harmed."""
+"""The doctor: a sound patient has nothing to mend, each illness is found, and the patient is never
+harmed.
+"""
 
 import json
 import os

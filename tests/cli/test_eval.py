@@ -1,4 +1,6 @@
-"""`told eval`: from a file of conversations to figures, in a store of its own, and every mistake named."""
+"""`told eval`: from a file of conversations to figures, in a store of its own, and every mistake
+named.
+"""
 
 import json
 import os

@@ -1,4 +1,6 @@
-"""The commands about forgetting: what people see of what is remembered, how it fades, and what was let go."""
+"""The commands about forgetting: what people see of what is remembered, how it fades, and what was
+let go.
+"""
 
 import pytest
 

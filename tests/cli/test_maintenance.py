@@ -1,4 +1,6 @@
-"""The command line beyond the memory verbs: care, help, models, errors, and words that must not steer a terminal."""
+"""The command line beyond the memory verbs: care, help, models, errors, and words that must not
+steer a terminal.
+"""
 
 import json
 import os
@@ -230,7 +232,8 @@ def test_version_names_what_told_stands_on(told):
 def test_small_questions_load_nothing_heavy(words):
     code = (
         f"import sys\nfrom told.cli.app import run\nassert run({words!r}) == 0\n"
-        "print(sorted({'numpy', 'onnxruntime', 'apsw', 'told.engine'} & set(sys.modules)), file=sys.stderr)"
+        "print(sorted({'numpy', 'onnxruntime', 'apsw', 'told.engine'} & set(sys.modules)), "
+        "file=sys.stderr)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stderr == "[]\n"
@@ -346,10 +349,17 @@ def test_install_without_a_name_takes_the_best(told, installed, monkeypatch):
 
 
 MISUSES = [
-    ["serch", "x"], ["search"], ["list", "-u", "alice", "--limit", "many"], ["list", "-u", "*"], ["list", "--usr", "a"],
-    ["add", "x", "-u", "alice", "--metadata", "{"], ["add", "x", "-u", "alice", "--metadata", "[]"],
-    ["list", "-u", "alice", "--where", "topic"], ["--store", "memory.db", "list", "-u", "alice"], ["models", "lst"],
-]  # fmt: skip
+    ["serch", "x"],
+    ["search"],
+    ["list", "-u", "alice", "--limit", "many"],
+    ["list", "-u", "*"],
+    ["list", "--usr", "a"],
+    ["add", "x", "-u", "alice", "--metadata", "{"],
+    ["add", "x", "-u", "alice", "--metadata", "[]"],
+    ["list", "-u", "alice", "--where", "topic"],
+    ["--store", "memory.db", "list", "-u", "alice"],
+    ["models", "lst"],
+]
 
 
 @pytest.mark.parametrize("words", MISUSES, ids=" ".join)

@@ -1,4 +1,6 @@
-"""The standard streams: any encoding, bytes that are no text, and streams that are closed or full."""
+"""The standard streams: any encoding, bytes that are no text, and streams that are closed or
+full.
+"""
 
 import io
 import json
@@ -26,7 +28,9 @@ def held(store, sdk):
 
 @pytest.fixture
 def program(store, monkeypatch):
-    """Run the program with streams in an encoding; give its code, its output and its errors as bytes."""
+    """Run the program with streams in an encoding; give its code, its output and its errors as
+    bytes.
+    """
 
     def run(words, encoding="utf-8", stdin=b""):
         out, err = io.BytesIO(), io.BytesIO()

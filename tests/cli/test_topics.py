@@ -4,7 +4,8 @@ import pytest
 
 TALK = {
     "We use Redis for session caching.": "Noted, Redis holds the session cache.",
-    "Session caching in Redis expires after a day.": "So the session cache in Redis is short-lived.",
+    "Session caching in Redis expires after a day.": "So the session cache in Redis is "
+    "short-lived.",
     "My tomatoes on the balcony turn red.": "Tomatoes on a balcony like the sun.",
 }
 

@@ -23,22 +23,111 @@ SCHEMA = """
     CREATE INDEX fact_kind ON fact (kind);
     CREATE INDEX fact_role ON fact (role);
     CREATE INDEX fact_said ON fact (said_at);
-"""
+"""  # noqa: E501
 SECOND = 1_000_000
 NASTY = (
-    "'", '"', "\\", "a.b", 'a"b', "a'b", "a\\b", "$.a", "$[0]", "[0]", "#-1", "--", "'; DROP TABLE fact; --", "a AND",
-    "%", "_", "*", "?", "?1", ":name", "@x", "x\0y", "\0", "NEAR(a b)", '"a" OR "b"', "{}", "{0}", "%s", "f.meta", ")",
-)  # fmt: skip
+    "'",
+    '"',
+    "\\",
+    "a.b",
+    'a"b',
+    "a'b",
+    "a\\b",
+    "$.a",
+    "$[0]",
+    "[0]",
+    "#-1",
+    "--",
+    "'; DROP TABLE fact; --",
+    "a AND",
+    "%",
+    "_",
+    "*",
+    "?",
+    "?1",
+    ":name",
+    "@x",
+    "x\0y",
+    "\0",
+    "NEAR(a b)",
+    '"a" OR "b"',
+    "{}",
+    "{0}",
+    "%s",
+    "f.meta",
+    ")",
+)
 TEXTS = (
-    "", "a", "b", "B", "ab", "AB", "work", "Work", "1", "1.0", "true", "null", "é", "É", "e\u0301", "ß", "SS", "ss",
-    "ſ", "\u212a", "k", "ﬁ", "fi", "İ", "i", "😀", "\uffff", "\u2028", "\x7f", "\x01", "[1]", '{"a":1}', "Straße",
-    "STRASSE", *NASTY,
-)  # fmt: skip
+    "",
+    "a",
+    "b",
+    "B",
+    "ab",
+    "AB",
+    "work",
+    "Work",
+    "1",
+    "1.0",
+    "true",
+    "null",
+    "é",
+    "É",
+    "e\u0301",
+    "ß",
+    "SS",
+    "ss",
+    "ſ",
+    "\u212a",
+    "k",
+    "ﬁ",
+    "fi",
+    "İ",
+    "i",
+    "😀",
+    "\uffff",
+    "\u2028",
+    "\x7f",
+    "\x01",
+    "[1]",
+    '{"a":1}',
+    "Straße",
+    "STRASSE",
+    *NASTY,
+)
 NUMBERS = (
-    0, 1, 2, -1, 5, 5.0, 4.999999999999999, 5.000000000000001, 0.1, 0.30000000000000004, 0.3, -0.0, 1e-310, 5e-324,
-    2**53, 2**53 + 1, float(2**53), 2**63 - 1, 2**63, -(2**63), -(2**63) - 1, float(2**63), 10**18 + 1, 10**30, 1e30,
-    10**30 + 1, 1e300, 1.7976931348623157e308, -1e300, 10**308, 1.8446744073709551e19, 1.8446744073709550592e25,
-)  # fmt: skip
+    0,
+    1,
+    2,
+    -1,
+    5,
+    5.0,
+    4.999999999999999,
+    5.000000000000001,
+    0.1,
+    0.30000000000000004,
+    0.3,
+    -0.0,
+    1e-310,
+    5e-324,
+    2**53,
+    2**53 + 1,
+    float(2**53),
+    2**63 - 1,
+    2**63,
+    -(2**63),
+    -(2**63) - 1,
+    float(2**63),
+    10**18 + 1,
+    10**30,
+    1e30,
+    10**30 + 1,
+    1e300,
+    1.7976931348623157e308,
+    -1e300,
+    10**308,
+    1.8446744073709551e19,
+    1.8446744073709550592e25,
+)
 KEYS = (
     "tag",
     "n",
@@ -51,8 +140,16 @@ KEYS = (
     *(text for text in NASTY if "\0" not in text),
 )
 IDS = ("alice", "bob", "Bob", "éa", "a'b", 'a"b', "a\\b", "a--b")
-BUILT_IN_TEXT = {"id": ("m1", "m2", "m3"), "memory": TEXTS, "text": TEXTS, "hash": TEXTS, "kind": TEXTS, "role": TEXTS,
-                 "actor_id": TEXTS, "source": TEXTS}  # fmt: skip
+BUILT_IN_TEXT = {
+    "id": ("m1", "m2", "m3"),
+    "memory": TEXTS,
+    "text": TEXTS,
+    "hash": TEXTS,
+    "kind": TEXTS,
+    "role": TEXTS,
+    "actor_id": TEXTS,
+    "source": TEXTS,
+}
 Records: TypeAlias = dict[str, dict[str, JSON]]
 TIMES = ("created_at", "updated_at", "said_at", "expiration_date")
 
@@ -121,7 +218,9 @@ def some_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
 
 
 def metadata_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
-    """A condition on a key, often with the value some fact has there, so that it has something to find."""
+    """A condition on a key, often with the value some fact has there, so that it has something to
+    find.
+    """
     known = rng.choice(facts).meta
     key = rng.choice(tuple(known) or KEYS) if rng.random() < 0.7 else rng.choice(KEYS)
     value = known[key] if key in known and rng.random() < 0.6 else some_json(rng)
@@ -191,7 +290,9 @@ def pushed(db: apsw.Connection, wanted: Filter) -> tuple[set[str], Filter]:
 def agreed(
     db: apsw.Connection, records: Records, wanted: Filter
 ) -> tuple[set[str], set[str], Filter]:
-    """What truly matches and what SQL finds, which must lose nothing and be made exact by the residual."""
+    """What truly matches and what SQL finds, which must lose nothing and be made exact by the
+    residual.
+    """
     truth = {name for name, seen in records.items() if matches_filter(wanted, seen)}
     rows, residual = pushed(db, wanted)
     assert rows >= truth, wanted

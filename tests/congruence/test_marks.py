@@ -139,7 +139,9 @@ def test_what_a_scope_showed_before_is_not_shown_again_once_it_expired_or_was_ch
 
 
 def _look_around(*stages):
-    """Searches before and after something expires, then and again, in a scope and in a part of it, all the same."""
+    """Searches before and after something expires, then and again, in a scope and in a part of it,
+    all the same.
+    """
     early, late = AsOf(LATEST, 1_800_000_000_000_000), AsOf(LATEST, 1_900_000_000_000_000)
     vector = HashingEmbedder().embed(["tea"])[0]
     for as_of in (early, late, early, AsOf(2, early.at), late):

@@ -1,4 +1,6 @@
-"""The same reads and notes on every store: what is beside the ledger is the same, whatever is erased meanwhile."""
+"""The same reads and notes on every store: what is beside the ledger is the same, whatever is
+erased meanwhile.
+"""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,7 @@
 """The same script on every store: the same receipts, answers, scores, rows, proofs and bytes.
 
-The ram store is the specification. The sqlite store is held to it with NumPy, without it, and with partitions so small
-that every search goes through the sketch.
+The ram store is the specification. The sqlite store is held to it with NumPy, without it, and with
+partitions so small that every search goes through the sketch.
 """
 
 import json
@@ -24,14 +24,40 @@ WHERE = ("user_id", "agent_id", "run_id")
 COLUMNS = {
     "evidence": ("seq", "id", *WHERE, "digest", "source", "blobs"),
     "facts": (
-        "seq", "id", "tx", *WHERE, "until", "gone", "text", "md5", "kind", "created_at", "updated_at", "valid_from",
-        "valid_to", "precision", "expires", "said_at", "role", "actor", "author", "evidence", "source", "subject",
-        "predicate", "object", "polarity", "modality", "confidence", "after", "meta",
+        "seq",
+        "id",
+        "tx",
+        *WHERE,
+        "until",
+        "gone",
+        "text",
+        "md5",
+        "kind",
+        "created_at",
+        "updated_at",
+        "valid_from",
+        "valid_to",
+        "precision",
+        "expires",
+        "said_at",
+        "role",
+        "actor",
+        "author",
+        "evidence",
+        "source",
+        "subject",
+        "predicate",
+        "object",
+        "polarity",
+        "modality",
+        "confidence",
+        "after",
+        "meta",
     ),
     "links": ("seq", "src", "rel", "dst", *WHERE, "weight", "until", "meta"),
     "passages": ("seq", *WHERE, "text", "slot", "until", "expires"),  # and more of its own
     "ticks": ("seq", *WHERE, "at", "turns", "tokens"),
-}  # fmt: skip
+}
 VALUES = {"evidence": EvidenceRow, "facts": Fact, "links": Link, "passages": Passage, "ticks": Tick}
 
 
@@ -61,7 +87,9 @@ def _row(view, row):
 
 
 def outcome(result):
-    """What a step returned, but for what an erasure counts of the index; that has a test of its own."""
+    """What a step returned, but for what an erasure counts of the index; that has a test of its
+    own.
+    """
     if isinstance(result, dict) and "destroyed" in result:
         kept = ("entries", "facts", "links", "evidence", "tickets")
         return {**result, "destroyed": {name: result["destroyed"][name] for name in kept}}
@@ -156,7 +184,9 @@ def test_another_embedder_finds_the_same_on_every_store(store, script, question)
 
 @pytest.mark.parametrize("store", [name for name in STORES if name != "sqlite by sketch"])
 def test_a_full_scope_ranks_alike_to_the_last_bit(store):
-    """More than one block of vectors, versions, gaps and an erasure in the middle; a sketch of so many only guesses."""
+    """More than one block of vectors, versions, gaps and an erasure in the middle; a sketch of so
+    many only guesses.
+    """
     with stage("ram") as ram, opened(store) as disk:
         words = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
         found = []
@@ -221,7 +251,9 @@ def test_a_sketch_guesses_well():
 
 
 class Signs:
-    """Vectors of ones and minus ones, so long that sums of products pass what a single-precision number can count."""
+    """Vectors of ones and minus ones, so long that sums of products pass what a single-precision
+    number can count.
+    """
 
     model, dim, local = "signs", 1601, True
 

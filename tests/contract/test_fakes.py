@@ -71,7 +71,10 @@ def printed_by(program: str, **environment: str) -> str:
 
 
 def test_hashed_vectors_are_the_same_in_every_process():
-    program = "from told.testing import HashingEmbedder; print(HashingEmbedder(4).embed(['green tea'])[0])"
+    program = (
+        "from told.testing import HashingEmbedder; print(HashingEmbedder(4).embed(['green "
+        "tea'])[0])"
+    )
     printed = {printed_by(program, PYTHONHASHSEED=seed) for seed in ("1", "2")}
     assert printed == {f"{HashingEmbedder(4).embed(['green tea'])[0]}\n"}
 

@@ -1,4 +1,6 @@
-"""What is acknowledged survives power loss by default, and whoever chooses less gets exactly that."""
+"""What is acknowledged survives power loss by default, and whoever chooses less gets exactly
+that.
+"""
 
 import re
 import shutil
@@ -52,7 +54,9 @@ def test_the_connection_stays_in_full_after_an_erasure_and_a_reindex(tmp_path: P
 
 
 def calls_of_an_add(path: Path, durability: str) -> list[str]:
-    """The writes and syncs of one add, in order, as the kernel saw them; skipped where nothing may be traced."""
+    """The writes and syncs of one add, in order, as the kernel saw them; skipped where nothing may
+    be traced.
+    """
     log = path.with_suffix(".strace")
     command = [STRACE, "-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync", "-o", str(log)]
     done = subprocess.run(

@@ -29,7 +29,7 @@ print("erasing", flush=True)
 memory.erase(user_id="alice")
 print("erased", flush=True)
 sys.stdin.read()
-"""
+"""  # noqa: E501
 
 pytestmark = [pytest.mark.crash, pytest.mark.xdist_group("crash")]
 

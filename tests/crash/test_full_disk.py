@@ -1,4 +1,6 @@
-"""A full disk is a clear error: nothing is half-written, reads go on, and writes work again once there is room."""
+"""A full disk is a clear error: nothing is half-written, reads go on, and writes work again once
+there is room.
+"""
 
 import shutil
 import subprocess
@@ -90,7 +92,7 @@ def test_a_store_on_a_full_disk_opens_or_says_what_is_full(small_disk: Path) -> 
     try:
         memory = Memory(f"sqlite:///{small_disk}/m.db", embedder=hashing_embedder())
     except StoreFull as error:
-        assert "Free some space" in str(error)
+        assert "Free some space" in str(error)  # noqa: PT017
     else:
         with memory:
             assert texts(memory) == ["tea"]

@@ -1,4 +1,6 @@
-"""A writer is killed without warning, again and again; whatever it was promised is there, and nothing by halves."""
+"""A writer is killed without warning, again and again; whatever it was promised is there, and
+nothing by halves.
+"""
 
 import json
 import os
@@ -52,7 +54,9 @@ class Promises:
         self.receipts: dict[str, list[str]] = {}
 
     def keep(self, memory: Memory, said: Report) -> None:
-        """Hold one life's report against the store; what was tried and not answered may be there or not, but whole."""
+        """Hold one life's report against the store; what was tried and not answered may be there or
+        not, but whole.
+        """
         assert not [line for line in said if "failed" in line], said[-1]
         done = {line["done"]: line["ids"] for line in said if "done" in line}
         now = {row["id"]: row["memory"] for row in everything(memory)}
@@ -117,7 +121,9 @@ def check(path: Path, promises: Promises, said: Report) -> None:
 
 
 def retry(memory: Memory, promises: Promises, said: Report) -> None:
-    """The first, the last and the unanswered adds are sent again: each receipt is the one the store already gave."""
+    """The first, the last and the unanswered adds are sent again: each receipt is the one the store
+    already gave.
+    """
     adds = [line for line in said if line.get("op") in ("add", "several", "bulk")]
     for line in {line["tried"]: line for line in adds[:1] + adds[-5:]}.values():
         mark = line["tried"]

@@ -42,7 +42,7 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-# Not ours, or not whole -----------------------------------------------------------------------------------------------
+# Not ours, or not whole
 
 
 @pytest.mark.parametrize(
@@ -118,22 +118,30 @@ def test_a_store_of_another_schema_is_refused_and_untouched(
 
 
 UNDONE = {
-    7: "DROP INDEX passage_waiting; ALTER TABLE passage DROP COLUMN ready; CREATE INDEX passage_hash ON passage (hash)",
+    7: "DROP INDEX passage_waiting; ALTER TABLE passage DROP COLUMN ready; CREATE INDEX "
+    "passage_hash ON passage (hash)",
     5: "CREATE INDEX fact_thread ON fact (thread); CREATE INDEX passage_fact ON passage (fact);"
     "ALTER TABLE part ADD COLUMN rows INTEGER NOT NULL DEFAULT 0;"
     "ALTER TABLE part ADD COLUMN folded INTEGER NOT NULL DEFAULT 0;"
-    "UPDATE part SET rows = e.rows, folded = e.folded, version = e.version FROM extent e WHERE e.id = part.id;"
+    "UPDATE part SET rows = e.rows, folded = e.folded, version = e.version FROM extent e WHERE "
+    "e.id = part.id;"
     "DROP VIEW extent; ALTER TABLE fact DROP COLUMN first; ALTER TABLE fact DROP COLUMN last;"
     "ALTER TABLE tick RENAME TO later;"
-    "CREATE TABLE tick (id INTEGER PRIMARY KEY, space INTEGER NOT NULL, part INTEGER NOT NULL, at INTEGER NOT NULL,"
-    "turns INTEGER NOT NULL, tokens INTEGER NOT NULL, turns_so_far INTEGER NOT NULL, tokens_so_far INTEGER NOT NULL);"
-    "INSERT INTO tick SELECT id, space, part, at, turns, tokens, turns_so_far, tokens_so_far FROM later;"
+    "CREATE TABLE tick (id INTEGER PRIMARY KEY, space INTEGER NOT NULL, part INTEGER NOT NULL, "
+    "at INTEGER NOT NULL,"
+    "turns INTEGER NOT NULL, tokens INTEGER NOT NULL, turns_so_far INTEGER NOT NULL, "
+    "tokens_so_far INTEGER NOT NULL);"
+    "INSERT INTO tick SELECT id, space, part, at, turns, tokens, turns_so_far, tokens_so_far "
+    "FROM later;"
     "DROP TABLE later; CREATE INDEX tick_part ON tick (part);"
     "ALTER TABLE embedding RENAME TO later;"
-    "CREATE TABLE embedding (model INTEGER NOT NULL, hash BLOB NOT NULL, code BLOB NOT NULL, PRIMARY KEY (model, hash))"
+    "CREATE TABLE embedding (model INTEGER NOT NULL, hash BLOB NOT NULL, code BLOB NOT NULL, "
+    "PRIMARY KEY (model, hash))"
     "WITHOUT ROWID; INSERT INTO embedding SELECT model, hash, code FROM later; DROP TABLE later",
-    4: "DROP TABLE tick; DROP TABLE behind; DROP TABLE met; DROP TABLE recall; DROP TABLE recall_state;"
-    "DROP TABLE task; DROP TABLE note; DROP INDEX fact_said; DROP INDEX link_space; DROP INDEX evidence_name",
+    4: "DROP TABLE tick; DROP TABLE behind; DROP TABLE met; DROP TABLE recall; DROP TABLE "
+    "recall_state;"
+    "DROP TABLE task; DROP TABLE note; DROP INDEX fact_said; DROP INDEX link_space; DROP INDEX "
+    "evidence_name",
     3: "DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim; DROP INDEX fact_evidence;"
     "ALTER TABLE fault DROP COLUMN raw",
 }
@@ -214,7 +222,9 @@ def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(
 def answered(
     path: Path, as_written_then: Callable[[Path], object]
 ) -> list[list[tuple[str, float]]]:
-    """What a store with a memory that waits for its vector answers before and after it has it, with the scores."""
+    """What a store with a memory that waits for its vector answers before and after it has it, with
+    the scores.
+    """
     with opened(made(path)) as memory:
         memory.add("a kettle", user_id="alice")
     with Memory(f"sqlite:///{path}", embedder="none") as memory:
@@ -298,8 +308,8 @@ def test_a_truncated_store_never_answers_as_if_it_were_whole(tmp_path: Path, sha
             rows = memory.get_all(user_id="alice", limit=1000)["results"]
             verdict = memory.verify()
     except StoreError as error:
-        assert isinstance(error, StoreCorrupt), error
-        assert "restore the last backup" in str(error)
+        assert isinstance(error, StoreCorrupt), error  # noqa: PT017
+        assert "restore the last backup" in str(error)  # noqa: PT017
     else:
         assert not verdict["ok"]
         assert len(rows) <= 200
@@ -356,7 +366,7 @@ def test_an_address_that_names_no_store_is_refused(url: str) -> None:
     assert isinstance(refused.value, ConfigError | StoreError)
 
 
-# Read-only ------------------------------------------------------------------------------------------------------------
+# Read-only
 
 
 @pytest.fixture
@@ -384,7 +394,7 @@ def test_a_store_on_a_read_only_disk_is_named_and_intact(read_only_disk: Path) -
     try:
         memory = opened(read_only_disk / "m.db")
     except StoreReadOnly as error:
-        assert "permissions" in str(error)
+        assert "permissions" in str(error)  # noqa: PT017
     else:
         with memory:
             assert len(memory.get_all(user_id="alice")["results"]) == 3

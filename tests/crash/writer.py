@@ -1,7 +1,9 @@
-"""A fork server for the crash suite: each line on stdin is one life, from fork to SIGKILL; its report is one line out.
+"""A fork server for the crash suite: each line on stdin is one life, from fork to SIGKILL; its
+report is one line out.
 
-A life opens the store, writes from one or several threads, and reports each write twice through a pipe: before it is
-tried and after it returned. What the pipe holds when the life is over is all that anybody was ever promised.
+A life opens the store, writes from one or several threads, and reports each write twice through a
+pipe: before it is tried and after it returned. What the pipe holds when the life is over is all
+that anybody was ever promised.
 """
 
 import json

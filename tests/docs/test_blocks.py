@@ -17,7 +17,9 @@ NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 @pytest.fixture
 def environment(home) -> dict[str, str]:
-    """The environment of a reader who has just installed told: its command is on the path, the home is empty."""
+    """The environment of a reader who has just installed told: its command is on the path, the home
+    is empty.
+    """
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 

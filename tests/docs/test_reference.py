@@ -1,4 +1,6 @@
-"""The reference is whole: its tables are those of the code, and nothing a user can name is missing from it."""
+"""The reference is whole: its tables are those of the code, and nothing a user can name is missing
+from it.
+"""
 
 import contextlib
 import importlib.util

@@ -1,9 +1,10 @@
 """Refuses every connection and every name lookup beyond this machine.
 
-`tests/conftest.py` loads this file into the test process and puts its folder on PYTHONPATH, so that Python runs it at
-the start of every child process too. It listens to audit events, which CPython raises below every library written in
-Python; what a C library does with its own sockets is out of its sight. Each refusal is also written to the file that
-NETWORK_GUARD_LOG names, so that code which swallows the error is still found out.
+`tests/conftest.py` loads this file into the test process and puts its folder on PYTHONPATH, so that
+Python runs it at the start of every child process too. It listens to audit events, which CPython
+raises below every library written in Python; what a C library does with its own sockets is out of
+its sight. Each refusal is also written to the file that NETWORK_GUARD_LOG names, so that code which
+swallows the error is still found out.
 """
 
 import ipaddress
@@ -62,7 +63,8 @@ def watch(event: str, args: tuple[object, ...]) -> None:
         with Path(log).open("a", encoding="utf-8") as lines:
             lines.write(f"{line} by {' '.join(sys.argv[:3])}\n")
     raise NetworkRefused(
-        f"{line}: tests stay on this machine. Use a fake from told.testing or a server on 127.0.0.1."
+        f"{line}: tests stay on this machine. Use a fake from told.testing or a server on "
+        "127.0.0.1."
     )
 
 

@@ -16,7 +16,9 @@ KINDS = ["ram", "sqlite"]
 
 @contextmanager
 def replayed(here: Stage, kind: str, seq: int) -> Iterator[Stage]:
-    """A store that has heard the ledger only up to a position, at the moment that position was written."""
+    """A store that has heard the ledger only up to a position, at the moment that position was
+    written.
+    """
     lines = io.BytesIO(here.exported()).readlines()
     entry = here.memory.engine.store.scan_entries("default", seq - 1, 1)[0]
     with stage(kind, seed="replay", now=entry.at) as there:

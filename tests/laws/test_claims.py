@@ -1,4 +1,6 @@
-"""Turns and their claims, whatever happened to them: the past stays, nothing is lost, every store says the same."""
+"""Turns and their claims, whatever happened to them: the past stays, nothing is lost, every store
+says the same.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +175,9 @@ def test_asking_for_more_never_moves_what_came_first(kind, past, query, limits):
 @given(past=pasts, query=st.sampled_from(QUERIES))
 @tried(20)
 def test_folding_never_loses_the_only_evidence(kind, past, query):
-    """Whatever is not shown gave way to something that is, or was given up, or leads and is no memory."""
+    """Whatever is not shown gave way to something that is, or was given up, or leads and is no
+    memory.
+    """
     with stage(kind) as here:
         notes = Notebook(here.memory)
         acted = Past(notes)

@@ -47,8 +47,12 @@ intervals = st.just(ALWAYS) | st.builds(
     lambda start, length, precision, open_start, open_end: Interval(
         None if open_start else start, None if open_end else start + length, precision
     ),
-    instants, st.integers(1, 10**14), st.sampled_from(PRECISIONS), st.booleans(), st.booleans(),
-)  # fmt: skip
+    instants,
+    st.integers(1, 10**14),
+    st.sampled_from(PRECISIONS),
+    st.booleans(),
+    st.booleans(),
+)
 evidence = st.builds(Evidence, texts, texts, maybe, st.none() | instants, texts, maybe, metas)
 claims = st.builds(
     Claim,
@@ -157,7 +161,7 @@ def test_a_sealed_entry_says_who_came_before_it(drafted, salt):
         prev = sealed.hash
 
 
-# Versions -------------------------------------------------------------------------------------------------------------
+# Versions
 
 
 def to_version_1(sort, data):

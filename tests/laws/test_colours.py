@@ -49,7 +49,9 @@ def test_a_script_has_the_same_outcome_in_both_colours(kind, script, question):
 
 
 def steps(log, fail):
-    """A flow that calls plain and async functions, side by side and in order, and tidies up when one fails."""
+    """A flow that calls plain and async functions, side by side and in order, and tidies up when
+    one fails.
+    """
 
     def plain(value):
         if value == fail:

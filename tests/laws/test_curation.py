@@ -26,11 +26,19 @@ from told.text.dates import Interval
 
 NOW = 1_767_600_000_000_000
 VALUES = {
-    "lives_in": ("Rome", "Rome, Italy", "Oslo"), "works_at": ("Acme", "Google"), "works_as": ("nurse", "cook"),
-    "works_in": ("tech",), "likes": ("tea", "green tea", "jazz"), "dislikes": ("tea", "jazz"),
-    "has_pet": ("dog", "dog named Rex", "cat"), "favourite_colour": ("blue", "red"), "born_in": ("Lima", "Bonn"),
-    "diet": ("vegetarian", "vegan"), "did": ("yoga",), "favourite_food": ("pizza",),
-}  # fmt: skip
+    "lives_in": ("Rome", "Rome, Italy", "Oslo"),
+    "works_at": ("Acme", "Google"),
+    "works_as": ("nurse", "cook"),
+    "works_in": ("tech",),
+    "likes": ("tea", "green tea", "jazz"),
+    "dislikes": ("tea", "jazz"),
+    "has_pet": ("dog", "dog named Rex", "cat"),
+    "favourite_colour": ("blue", "red"),
+    "born_in": ("Lima", "Bonn"),
+    "diet": ("vegetarian", "vegan"),
+    "did": ("yoga",),
+    "favourite_food": ("pizza",),
+}
 VERBS = {
     "works_at": "works at",
     "works_as": "works as a",
@@ -43,7 +51,9 @@ times = st.sampled_from((None, None, -30 * DAY, -DAY, 0))
 
 @st.composite
 def claims(draw: st.DrawFn) -> Claim:
-    """Anything somebody may say: of the present or the past, early or late, certain or not, asserted or denied."""
+    """Anything somebody may say: of the present or the past, early or late, certain or not,
+    asserted or denied.
+    """
     name = draw(st.sampled_from(sorted(VALUES)))
     value, subject = draw(st.sampled_from(VALUES[name])), draw(subjects)
     said = draw(times)
@@ -161,7 +171,9 @@ def test_every_change_is_in_the_history_and_nothing_else(
 def test_saying_it_again_changes_nothing(
     store: str, script: list[tuple[list[Claim], str]], last: Claim
 ) -> None:
-    """But for a plain denial that ended something: what it denies is gone by then, so it is news of its own."""
+    """But for a plain denial that ended something: what it denies is gone by then, so it is news of
+    its own.
+    """
     with world(store) as here:
         for said, role in script:
             here.tell(*said, role=role)
@@ -215,7 +227,9 @@ def test_a_contradiction_never_leaves_nothing(
 
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 def test_writers_at_once_never_both_win_a_slot(store: str) -> None:
-    """Each decides against what it saw; whoever is overtaken decides again, so one value is held and none is lost."""
+    """Each decides against what it saw; whoever is overtaken decides again, so one value is held
+    and none is lost.
+    """
     cities = [f"Town {number}" for number in range(6)]
     with world(store) as here:
         ready = Barrier(len(cities))

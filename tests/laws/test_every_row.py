@@ -1,7 +1,8 @@
-"""Every value of every row of a file follows from the ledger, or is known not to; whatever else stands there is found.
+"""Every value of every row of a file follows from the ledger, or is known not to; whatever else
+stands there is found.
 
-Whatever is changed, deleted or planted by hand is told of by `verify` and put right by `rebuild`, unless nothing but a
-backup can: then that is what is said.
+Whatever is changed, deleted or planted by hand is told of by `verify` and put right by `rebuild`,
+unless nothing but a backup can: then that is what is said.
 """
 
 from contextlib import contextmanager, suppress
@@ -18,22 +19,30 @@ from told.model.query import AccessBatch, AccessCount
 from told.ports import VIEWS, IdempotencyRecord
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
-SAID = [{"role": "user", "content": "I play the violin", "name": "Ann"}, {"role": "assistant", "content": "I see",
-                                                                          "name": "Bot"}]  # fmt: skip
+SAID = [
+    {"role": "user", "content": "I play the violin", "name": "Ann"},
+    {"role": "assistant", "content": "I see", "name": "Bot"},
+]
 BESIDE = {"access", "met", "recall", "recall_state", "task", "note", "fault"}
-"""What reads and consumers leave beside the ledger: only what no row of theirs can hold is found."""
+"""What reads and consumers leave beside the ledger: only what no row of theirs can hold is found.
+"""
 
 FREE = {
     "account.name": "no entry says what its account is called",
     "tombstone.digest": "an account that was reset has no entries left, only their digests",
-    "ticket.key": "a key is the caller's", "ticket.digest": "a request is in no entry",
-    "part.version": "it only tells readers to look again", "part.epoch": "blocks are made in it",
-    "passage.ready": "a vector that is there is found without it", "model.name": "only the embedder knows it",
-    "model.current": "anything but 0 is true", "embedding.id": "a place to stand, no more",
+    "ticket.key": "a key is the caller's",
+    "ticket.digest": "a request is in no entry",
+    "part.version": "it only tells readers to look again",
+    "part.epoch": "blocks are made in it",
+    "passage.ready": "a vector that is there is found without it",
+    "model.name": "only the embedder knows it",
+    "model.current": "anything but 0 is true",
+    "embedding.id": "a place to stand, no more",
     "embedding.code": "only the embedder knows it, as long as no block has it",
-    "cursor.consumer": "a consumer may be of another told", "cursor.seq": "a consumer may have come so far",
+    "cursor.consumer": "a consumer may be of another told",
+    "cursor.seq": "a consumer may have come so far",
     "blob.media_type": "whoever sent it said so",
-}  # fmt: skip
+}
 """What may be changed to something else that could be true, and why nobody can tell."""
 
 DROPPED = {"ticket", "cursor", "blob", "behind", "meta"} | BESIDE
@@ -76,7 +85,9 @@ def raw(path):
 
 
 class Books:
-    """A small store with something in every table but those of blocks and of views never folded, closed."""
+    """A small store with something in every table but those of blocks and of views never folded,
+    closed.
+    """
 
     def __init__(self, folder):
         self.path = Path(folder) / "book.db"
@@ -140,7 +151,9 @@ def asked(memory):
 
 
 def told_of(books, *, search=True):
-    """What `verify` says of a store somebody tampered with; until then a search works, or told says why it does not."""
+    """What `verify` says of a store somebody tampered with; until then a search works, or told says
+    why it does not.
+    """
     try:
         with opened(books.path) as memory:
             if search:
@@ -165,9 +178,31 @@ def healed(books, problems):
         return memory.verify()["ok"] and asked(memory) == books.answers
 
 
-TABLES = ("account", "tombstone", "ticket", "part", "space", "evidence", "fact", "link", "passage", "posting", "model",
-          "embedding", "access", "cursor", "fault", "blob", "holding", "met", "recall", "recall_state", "task", "note",
-          "tick")  # fmt: skip
+TABLES = (
+    "account",
+    "tombstone",
+    "ticket",
+    "part",
+    "space",
+    "evidence",
+    "fact",
+    "link",
+    "passage",
+    "posting",
+    "model",
+    "embedding",
+    "access",
+    "cursor",
+    "fault",
+    "blob",
+    "holding",
+    "met",
+    "recall",
+    "recall_state",
+    "task",
+    "note",
+    "tick",
+)
 
 
 def test_every_table_is_known(books):
@@ -226,7 +261,9 @@ def test_a_row_that_was_deleted_is_missed_and_put_back(books, table, which):
 
 
 def planted(books, table):
-    """Rows that could stand beside the last one: after it, in no account at all, and before the first."""
+    """Rows that could stand beside the last one: after it, in no account at all, and before the
+    first.
+    """
     row, keys = books.row(table, -1)
     numbers = [key for key in keys if isinstance(row[key], int)]
     yield {**row, **{key: otherwise(row[key]) for key in keys}}
@@ -253,7 +290,7 @@ def test_a_row_that_was_planted_is_found_and_cleared_away(books, table):
             assert healed(books, problems), (problems, row)
 
 
-# The same in memory ---------------------------------------------------------------------------------------------------
+# The same in memory
 
 
 def forged(row):
@@ -266,29 +303,55 @@ def lost(rows):
 
 
 RAM = {
-    "a fact changed": lambda a: a.facts.update({s: replace(f, text="x") for s, f in [*a.facts.items()][:1]}),
-    "a fact closed": lambda a: a.facts.update({s: replace(f, until=9) for s, f in [*a.facts.items()][-1:]}),
+    "a fact changed": lambda a: a.facts.update(
+        {s: replace(f, text="x") for s, f in [*a.facts.items()][:1]}
+    ),
+    "a fact closed": lambda a: a.facts.update(
+        {s: replace(f, until=9) for s, f in [*a.facts.items()][-1:]}
+    ),
     "a fact lost": lambda a: lost(a.facts),
-    "a fact planted": lambda a: a.facts.update({999: replace(next(iter(a.facts.values())), seq=999)}),
+    "a fact planted": lambda a: a.facts.update(
+        {999: replace(next(iter(a.facts.values())), seq=999)}
+    ),
     "a link changed": lambda a: a.links.__setitem__(0, replace(a.links[0], weight=0.5)),
     "a link lost": lambda a: a.links.pop(),
     "a link planted": lambda a: a.links.append(forged(a.links[0])),
     "a link told twice": lambda a: a.links.append(a.links[0]),
-    "evidence changed": lambda a: a.evidence.update({s: replace(w, source="x") for s, w in [*a.evidence.items()][:1]}),
+    "evidence changed": lambda a: a.evidence.update(
+        {s: replace(w, source="x") for s, w in [*a.evidence.items()][:1]}
+    ),
     "evidence lost": lambda a: lost(a.evidence),
-    "evidence planted": lambda a: a.evidence.update({w.seq + 1: forged(w) for w in [*a.evidence.values()][:1]}),
-    "a passage changed": lambda a: a.passages.update({k: replace(p, text="x") for k, p in [*a.passages.items()][:1]}),
-    "passages planted": lambda a: a.passages.update({(p.seq, 7): replace(p, slot=7) for p in [*a.passages.values()]}),
-    "a tick changed": lambda a: a.ticks.update({s: replace(t, turns=5) for s, t in [*a.ticks.items()][:1]}),
+    "evidence planted": lambda a: a.evidence.update(
+        {w.seq + 1: forged(w) for w in [*a.evidence.values()][:1]}
+    ),
+    "a passage changed": lambda a: a.passages.update(
+        {k: replace(p, text="x") for k, p in [*a.passages.items()][:1]}
+    ),
+    "passages planted": lambda a: a.passages.update(
+        {(p.seq, 7): replace(p, slot=7) for p in [*a.passages.values()]}
+    ),
+    "a tick changed": lambda a: a.ticks.update(
+        {s: replace(t, turns=5) for s, t in [*a.ticks.items()][:1]}
+    ),
     "a tick lost": lambda a: lost(a.ticks),
-    "a tick planted": lambda a: a.ticks.update({t.seq + 1: forged(t) for t in [*a.ticks.values()][:1]}),
-    "a ticket of nowhere": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", '{"events": []}', 999)}),
-    "a ticket of nobody": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", '{"events": [["ADD", "nobody"]]}')}),
-    "a ticket that cannot be read": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", "?")}),
-    "a ticket in mid-transaction": lambda a: a.tickets.update({"k": IdempotencyRecord("k", b"", '{"events": []}', 2)}),
+    "a tick planted": lambda a: a.ticks.update(
+        {t.seq + 1: forged(t) for t in [*a.ticks.values()][:1]}
+    ),
+    "a ticket of nowhere": lambda a: a.tickets.update(
+        {"k": IdempotencyRecord("k", b"", '{"events": []}', 999)}
+    ),
+    "a ticket of nobody": lambda a: a.tickets.update(
+        {"k": IdempotencyRecord("k", b"", '{"events": [["ADD", "nobody"]]}')}
+    ),
+    "a ticket that cannot be read": lambda a: a.tickets.update(
+        {"k": IdempotencyRecord("k", b"", "?")}
+    ),
+    "a ticket in mid-transaction": lambda a: a.tickets.update(
+        {"k": IdempotencyRecord("k", b"", '{"events": []}', 2)}
+    ),
     "a cursor beyond the end": lambda a: a.cursors.update({"k": 9999}),
     "a tombstone lost": lambda a: a.tombstones.clear(),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("tamper", RAM.values(), ids=RAM.keys())

@@ -153,7 +153,9 @@ def other(random: Random, _: Store) -> Deed:
 
 
 class Gathering:
-    """Stands in for a store's writer: whatever is to be written waits, as if others were just writing."""
+    """Stands in for a store's writer: whatever is to be written waits, as if others were just
+    writing.
+    """
 
     def __init__(self, writer: GroupCommitWriter) -> None:
         self.writer = writer

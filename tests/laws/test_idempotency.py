@@ -59,7 +59,9 @@ def test_a_key_gives_back_its_first_receipt_whatever_happened_since(kind, scope,
 
 
 def wordless(receipt):
-    """A receipt without the words of what was skipped: a key keeps none, so that an erasure leaves none."""
+    """A receipt without the words of what was skipped: a key keeps none, so that an erasure leaves
+    none.
+    """
     rows = [
         {name: value for name, value in row.items() if name != "fact"}
         for row in receipt.get("skipped", ())
@@ -199,7 +201,9 @@ def test_what_an_add_asks_for_is_done_or_it_is_said_that_it_is_not(kind, more):
 
 
 def test_every_pair_of_kinds_of_guard_is_needed():
-    """The same words with other evidence are support; the same evidence for gone words is a new memory."""
+    """The same words with other evidence are support; the same evidence for gone words is a new
+    memory.
+    """
     for kind, (first, second) in itertools.product(KINDS, [("chat", "mail"), (None, "chat")]):
         with stage(kind) as here:
             [one] = here.memory.add("tea", user_id="u", source=first)["results"]

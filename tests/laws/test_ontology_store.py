@@ -1,4 +1,6 @@
-"""Laws of an ontology's store: it holds what a store would hold that went through all its facts at every turn."""
+"""Laws of an ontology's store: it holds what a store would hold that went through all its facts at
+every turn.
+"""
 
 import pytest
 from hypothesis import given

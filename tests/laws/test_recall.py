@@ -1,4 +1,6 @@
-"""The whole way of a read: the past stays the past, what is denied is nowhere, and reading changes nothing."""
+"""The whole way of a read: the past stays the past, what is denied is nowhere, and reading changes
+nothing.
+"""
 
 from dataclasses import replace
 from typing import Any
@@ -24,18 +26,29 @@ def embedded_hashes(store, hashes):
     return store.lookup_existing(Scope(), (), (), None, hashes).vectors
 
 
-# Conversations --------------------------------------------------------------------------------------------------------
+# Conversations
 
 WORDS = "tea coffee Berlin Tokyo sister garden violin river".split()
 CLAIMS = (
-    "I live in Berlin", "I moved to Tokyo", "I love green tea", "I don't drink coffee any more",
-    "My sister plays the violin", "I have a garden by the river",
-)  # fmt: skip
+    "I live in Berlin",
+    "I moved to Tokyo",
+    "I love green tea",
+    "I don't drink coffee any more",
+    "My sister plays the violin",
+    "I have a garden by the river",
+)
 PEOPLE = ("Ann", "Bob", "Annabel Lee", None)
 QUERIES = (
-    "tea", "green tea in Berlin", "What did Ann say about the river?", "Anna and Bob", "violin on 2 May 2023",
-    "when was the garden?", "what did you tell me about coffee?", "zebra", "how was the tea before?",
-)  # fmt: skip
+    "tea",
+    "green tea in Berlin",
+    "What did Ann say about the river?",
+    "Anna and Bob",
+    "violin on 2 May 2023",
+    "when was the garden?",
+    "what did you tell me about coffee?",
+    "zebra",
+    "how was the tea before?",
+)
 LONG = " ".join(f"Sentence {number} speaks of the {WORDS[number % 8]}." for number in range(40))
 
 sayings = st.lists(st.sampled_from(WORDS), min_size=1, max_size=4).map(" ".join) | st.just(LONG)
@@ -120,7 +133,7 @@ def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
     }
 
 
-# The past -------------------------------------------------------------------------------------------------------------
+# The past
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,7 +143,9 @@ def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
 @given(past=pasts, later=pasts, query=st.sampled_from(QUERIES))
 @tried(12)
 def test_a_read_of_the_past_says_what_it_said_then(kind, knobs, past, later, query):
-    """Whatever was read or written since; recalls count for what is asked now, and for nothing else."""
+    """Whatever was read or written since; recalls count for what is asked now, and for nothing
+    else.
+    """
     with stage(kind, **knobs) as here:
         ids: list[str] = []
         then: dict[int, Any] = {}
@@ -172,13 +187,15 @@ def test_what_is_derived_later_takes_no_room_in_the_past(kind):
         assert answers(memory, "walk number 1", as_of=moment) == before
 
 
-# What is denied -------------------------------------------------------------------------------------------------------
+# What is denied
 
 SECRET = "Zanzibar"
 
 
 def secretly(said: list[dict[str, Any]], denied: set[int], start: int) -> list[dict[str, Any]]:
-    """The same turns, all of them different, and a word no query asks for in all that is said by those denied."""
+    """The same turns, all of them different, and a word no query asks for in all that is said by
+    those denied.
+    """
     told = []
     for number, turn in enumerate(said, start):
         row = {**turn, "content": f"{turn['content']} number{number}"}
@@ -267,7 +284,8 @@ def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
 def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, denied, query, limit):
     """Newest-first looks at the first five that may be seen, and so is switched off to compare.
 
-    What replaced something that is denied is left out: only who may see both sees that it took its place.
+    What replaced something that is denied is left out: only who may see both sees that it took
+    its place.
     """
     with stage(kind, guard=is_allowed, newest_among=0) as here:
         ids = guarded(here, talk, denied)
@@ -304,7 +322,7 @@ def test_only_kinds_subscribed_to_are_shown(kind):
         assert "make ship" in told[1].text
 
 
-# Reading changes nothing ----------------------------------------------------------------------------------------------
+# Reading changes nothing
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -331,7 +349,7 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
         assert here.memory.verify()["ok"]
 
 
-# Asking for more ------------------------------------------------------------------------------------------------------
+# Asking for more
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -354,7 +372,9 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
 )
 @tried(8)
 def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, limits):
-    """Up to as many as each retriever offers anyhow; newest-first and diversity look past what is asked for."""
+    """Up to as many as each retriever offers anyhow; newest-first and diversity look past what is
+    asked for.
+    """
     with stage(kind, **knobs) as here:
         ids: list[str] = []
         for step in past:
@@ -421,7 +441,7 @@ def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(
         assert len(asked) == looked
 
 
-# A turn of a conversation ---------------------------------------------------------------------------------------------
+# A turn of a conversation
 
 
 def turn(name: str, text: str, minute: int) -> dict[str, Any]:
@@ -434,10 +454,11 @@ def turn(name: str, text: str, minute: int) -> dict[str, Any]:
 
 
 TALK = [
-    turn("Ann", "shall we meet", 0), turn("Bob", f"in the hotel by the river {SECRET}", 1),
+    turn("Ann", "shall we meet", 0),
+    turn("Bob", f"in the hotel by the river {SECRET}", 1),
     turn("Ann", "thanks, noted", 2),
     turn("Bob", "see you at the bridge", 3),
-]  # fmt: skip
+]
 BEFORE = hash_text(f"Bob: in the hotel by the river {SECRET}\nAnn: thanks, noted")
 ALONE = hash_text("Ann: thanks, noted")
 
@@ -556,7 +577,7 @@ def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):
     assert traces() == []
 
 
-# Views ----------------------------------------------------------------------------------------------------------------
+# Views
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,6 @@
-"""Reads are not beliefs: however often anything is recalled, the ledger and its views stay as they are."""
+"""Reads are not beliefs: however often anything is recalled, the ledger and its views stay as they
+are.
+"""
 
 import pytest
 from hypothesis import given

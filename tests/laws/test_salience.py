@@ -1,4 +1,6 @@
-"""What a memory weighs follows from when it was said and from nothing else, and only what has faded is forgotten."""
+"""What a memory weighs follows from when it was said and from nothing else, and only what has faded
+is forgotten.
+"""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +36,7 @@ curves = st.builds(DecayCurve, base=shares, decay=decays, is_permanent=st.boolea
 readings = st.integers(0, 300) | st.floats(0.0, 300.0)
 saids = st.lists(readings, min_size=1, max_size=8)
 
-# The function ---------------------------------------------------------------------------------------------------------
+# The function
 
 
 @given(curve=curves, said=saids, now=readings)
@@ -95,7 +97,7 @@ def test_a_half_life_leaves_a_half(days):
     assert decay_per_day(days) ** days == pytest.approx(0.5)
 
 
-# Clocks ---------------------------------------------------------------------------------------------------------------
+# Clocks
 
 NOWHERE = Scope(user_id="ann")
 
@@ -173,7 +175,7 @@ def test_memories_are_as_strong_however_the_turns_are_told(script):
         assert one.weights() == pytest.approx(other.weights(), rel=1e-6)
 
 
-# As of ----------------------------------------------------------------------------------------------------------------
+# As of
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -192,7 +194,7 @@ def test_the_salience_of_a_moment_is_found_again_later(kind, script):
             assert here.weights(as_of=moment) == weights
 
 
-# Forgetting -----------------------------------------------------------------------------------------------------------
+# Forgetting
 
 
 @pytest.mark.parametrize("kind", STORES)
@@ -214,7 +216,7 @@ def test_only_what_has_faded_is_forgotten_and_never_what_is_permanent(kind, scri
         assert here.memory.forget(**here.ids) == {"results": []}
 
 
-# Room -----------------------------------------------------------------------------------------------------------------
+# Room
 
 
 def said(kind, number):

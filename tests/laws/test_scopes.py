@@ -1,4 +1,6 @@
-"""A scope sees what was written under all the ids it names, and nothing else, through every verb."""
+"""A scope sees what was written under all the ids it names, and nothing else, through every
+verb.
+"""
 
 import pytest
 from hypothesis import given
@@ -97,7 +99,9 @@ def test_no_verb_changes_for_a_scope_what_was_said_elsewhere(kind, homes, writer
 )
 @tried(25)
 def test_what_others_say_moves_no_score(kind, homes, others, reader):
-    """Statistics are those of the scope alone: neither order nor score tells that somebody else exists."""
+    """Statistics are those of the scope alone: neither order nor score tells that somebody else
+    exists.
+    """
     with stage(kind) as alone, stage(kind, seed=1) as crowded:
         for number, home in enumerate(homes):
             for here in (alone, crowded):

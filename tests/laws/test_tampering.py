@@ -1,4 +1,6 @@
-"""Whoever changes a ledger behind told's back is found out, and the first entry that does not fit is named."""
+"""Whoever changes a ledger behind told's back is found out, and the first entry that does not fit
+is named.
+"""
 
 import tempfile
 from collections.abc import Iterator
@@ -153,7 +155,8 @@ def test_an_entry_put_in_between_is_found(book):
     with book.raw() as db:
         rest = ", ".join(COLUMNS[1:])
         db.execute(
-            f"INSERT INTO entry (id, {rest}) SELECT id + 1, {rest} FROM entry WHERE id & {SEQ} = {ENTRIES}"
+            f"INSERT INTO entry (id, {rest}) SELECT id + 1, {rest} FROM entry WHERE id & {SEQ} = "
+            f"{ENTRIES}"
         )
     verdict = book.verdict()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, ENTRIES + 1)
@@ -180,7 +183,8 @@ def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book):
 def test_the_thread_of_an_erased_entry_is_part_of_the_proof(book):
     with book.raw() as db:
         db.execute(
-            "UPDATE entry SET thread = (SELECT thread FROM entry WHERE id & ? = 2) WHERE envelope IS NULL "
+            "UPDATE entry SET thread = (SELECT thread FROM entry WHERE id & ? = 2) WHERE "
+            "envelope IS NULL "
             "AND thread IS NOT NULL",
             (SEQ,),
         )
@@ -291,6 +295,6 @@ def test_a_ledger_that_was_tampered_with_is_not_imported(sealed, tmp_path):
         assert wrong != text
         for url in ("ram://", f"sqlite:///{tmp_path}/{number}.db"):
             with Memory(url, embedder="none") as memory:
-                with pytest.raises(Exception, match="does not match its hash|not what was written"):
+                with pytest.raises(Exception, match="does not match its hash|not what was written"):  # noqa: RUF043
                     memory.import_(wrong.encode())
                 assert memory.stats()["entries"] == 0, "all or nothing"

@@ -1,4 +1,6 @@
-"""Laws of topics: whatever happened, they rebuild to what has grown, and nothing is noted of what is gone."""
+"""Laws of topics: whatever happened, they rebuild to what has grown, and nothing is noted of what
+is gone.
+"""
 
 from __future__ import annotations
 

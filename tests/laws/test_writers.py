@@ -95,7 +95,9 @@ def test_a_batch_decided_on_an_older_version_does_nothing(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_change_that_came_in_between_is_taken_into_account(kind, monkeypatch):
-    """The writer that lost decides again on fresh state: metadata changed meanwhile survives a change of the text."""
+    """The writer that lost decides again on fresh state: metadata changed meanwhile survives a
+    change of the text.
+    """
     with stage(kind) as here:
         [row] = here.memory.add("one", user_id="u")["results"]
         store = here.memory.engine.store

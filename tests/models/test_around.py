@@ -1,4 +1,6 @@
-"""What stands around a model: the meter, the memory for questions, recordings, and the script that plays one."""
+"""What stands around a model: the meter, the memory for questions, recordings, and the script that
+plays one.
+"""
 
 import asyncio
 import json

@@ -11,9 +11,14 @@ from told.ports import ChatLine, Tool, ToolCall, ToolLLM, Usage
 from told.providers.http.google import google, google_embedder, to_gemini_schema
 
 FACTS = {
-    "type": "object", "additionalProperties": False, "required": ["facts"],
-    "properties": {"facts": {"type": "array", "items": {"type": ["string", "null"]}}, "type": {"const": "list"}},
-}  # fmt: skip
+    "type": "object",
+    "additionalProperties": False,
+    "required": ["facts"],
+    "properties": {
+        "facts": {"type": "array", "items": {"type": ["string", "null"]}},
+        "type": {"const": "list"},
+    },
+}
 WEATHER = Tool(
     "weather",
     "The weather of a city.",

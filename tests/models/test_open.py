@@ -1,4 +1,6 @@
-"""Opening a language model: by name, by section, by environment, from a function, an object or somebody's client."""
+"""Opening a language model: by name, by section, by environment, from a function, an object or
+somebody's client.
+"""
 
 import asyncio
 import json
@@ -28,10 +30,15 @@ WEATHER = Tool(
     {"type": "object", "properties": {"city": {"type": "string"}}},
 )
 CHAT = {
-    "id": "1", "object": "chat.completion", "created": 1, "model": "m",
-    "choices": [{"index": 0, "message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}],
+    "id": "1",
+    "object": "chat.completion",
+    "created": 1,
+    "model": "m",
+    "choices": [
+        {"index": 0, "message": {"role": "assistant", "content": "yes"}, "finish_reason": "stop"}
+    ],
     "usage": {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4},
-}  # fmt: skip
+}
 
 
 def ask(llm: Any, **kwargs: Any) -> Any:

@@ -1,4 +1,6 @@
-"""The OpenAI way of speaking: what is sent, how answers are read, and how servers that know less are coped with."""
+"""The OpenAI way of speaking: what is sent, how answers are read, and how servers that know less
+are coped with.
+"""
 
 import asyncio
 import json
@@ -130,7 +132,7 @@ def complaint(parameter: str) -> Any:
     )
 
 
-def test_a_model_that_knows_no_max_tokens_and_no_temperature_is_asked_without_and_that_is_remembered():
+def test_unsupported_max_tokens_and_temperature_are_dropped_and_remembered():
     with serving(complaint("max_tokens"), complaint("temperature"), says(answer("yes"))) as script:
         llm = openai("gpt-5", base_url=script.url)
         assert ask(llm) == "yes"

@@ -1,4 +1,6 @@
-"""The wire: what is tried again and what is not, how long, how much at once, and what never shows."""
+"""The wire: what is tried again and what is not, how long, how much at once, and what never
+shows.
+"""
 
 import asyncio
 import gzip

@@ -1,6 +1,8 @@
-"""A real language model on this machine, asked through a real server: the shape of its answers, never their wit.
+"""A real language model on this machine, asked through a real server: the shape of its answers,
+never their wit.
 
-`make test` fetches the model and what runs it; where they are not here these tests are skipped and say so.
+`make test` fetches the model and what runs it; where they are not here these tests are skipped and
+say so.
 """
 
 import asyncio

@@ -1,4 +1,6 @@
-"""Many processes on one file: nothing is lost, nobody sees a lock, nobody sees what is not theirs."""
+"""Many processes on one file: nothing is lost, nobody sees a lock, nobody sees what is not
+theirs.
+"""
 
 import json
 import subprocess

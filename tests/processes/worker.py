@@ -1,7 +1,8 @@
-"""One process beside others on the same file: it takes orders on stdin, one JSON line each, and answers on stdout.
+"""One process beside others on the same file: it takes orders on stdin, one JSON line each, and
+answers on stdout.
 
-The order `crowd` names a file and a list of orders: each is obeyed by a process of its own, forked and let loose at
-the same moment, so that sixteen processes cost one start of Python.
+The order `crowd` names a file and a list of orders: each is obeyed by a process of its own, forked
+and let loose at the same moment, so that sixteen processes cost one start of Python.
 """
 
 import json
@@ -45,7 +46,9 @@ def write(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
 
 
 def read(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
-    """Search one writer's scope until the time is up and something was there; whatever is not its own is a leak."""
+    """Search one writer's scope until the time is up and something was there; whatever is not its
+    own is a leak.
+    """
     looked = most = 0
     leaked: list[str] = []
     end, latest = time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds

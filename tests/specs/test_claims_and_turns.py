@@ -1,4 +1,6 @@
-"""A turn and the claims taken from it: one answer, the newest first, nothing lost; and what contradicts what."""
+"""A turn and the claims taken from it: one answer, the newest first, nothing lost; and what
+contradicts what.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,7 @@ def told(notes: Notebook, query: str, **options: Any) -> str:
     return notes.memory.context(query, **U, **{"budget": 300, **options}).text
 
 
-# What listings leave out ----------------------------------------------------------------------------------------------
+# What listings leave out
 
 
 def test_a_listing_shows_memories_and_not_what_stands_behind_them(mover: Notebook) -> None:
@@ -122,7 +124,7 @@ def test_what_is_in_quarantine_is_nowhere_but_in_its_own_list(mover: Notebook) -
     assert memory.verify()["ok"]
 
 
-# One answer -----------------------------------------------------------------------------------------------------------
+# One answer
 
 
 def test_a_search_shows_the_claim_and_names_the_turn_behind_it(mover: Notebook) -> None:
@@ -211,7 +213,7 @@ def test_a_guard_that_hides_the_turn_hides_that_there_is_one() -> None:
     assert texts(seen[0]["results"]) == ["User lives in NYC"]
 
 
-# What no longer holds -------------------------------------------------------------------------------------------------
+# What no longer holds
 
 
 def test_what_was_said_since_goes_before_what_was_said_then(mover: Notebook) -> None:
@@ -296,12 +298,14 @@ def test_a_corrected_claim_goes_before_its_turn(mover: Notebook) -> None:
     assert found(mover, "Where does the user work?")[0] == "User works at Initech"
 
 
-# Contradictions -------------------------------------------------------------------------------------------------------
+# Contradictions
 
 
 @pytest.fixture(params=KINDS)
 def born(request: pytest.FixtureRequest) -> Iterator[Notebook]:
-    """Somebody who was born twice: the user said Rome, twice; a tool said Oslo later; an assistant guessed Bern."""
+    """Somebody who was born twice: the user said Rome, twice; a tool said Oslo later; an assistant
+    guessed Bern.
+    """
     with book(request.param) as notes:
 
         def at(thread: str, town: str, turn: str, day: int, role: str = "user") -> Any:
@@ -384,7 +388,7 @@ def test_options_that_need_a_query_are_refused_without_one(mover: Notebook) -> N
             mover.memory.context(None, **U, **options)
 
 
-# The graph ------------------------------------------------------------------------------------------------------------
+# The graph
 
 
 @pytest.fixture(params=KINDS)
@@ -455,7 +459,7 @@ def test_a_lens_decides_which_names_are_one(lens: str, titles: list[str]) -> Non
         assert sorted(found(notes, "Robert Smith", lens=lens)) == titles
 
 
-# Contexts -------------------------------------------------------------------------------------------------------------
+# Contexts
 
 
 def test_what_a_context_printed_is_known_when_it_comes_back(mover: Notebook) -> None:

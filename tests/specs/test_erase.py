@@ -1,4 +1,6 @@
-"""Erasing is for good: no byte of any file of the store says what was erased, and nothing brings it back."""
+"""Erasing is for good: no byte of any file of the store says what was erased, and nothing brings it
+back.
+"""
 
 import base64
 import io
@@ -50,11 +52,13 @@ def memory(open_memory: Callable[..., Memory]) -> Memory:
     return open_memory()
 
 
-# Looking for canaries -------------------------------------------------------------------------------------------------
+# Looking for canaries
 
 
 def disguises(canary: str) -> Iterator[bytes]:
-    """Every form in which a text may lie in a file: plain, in JSON, in hexadecimal, in base64 at any offset."""
+    """Every form in which a text may lie in a file: plain, in JSON, in hexadecimal, in base64 at
+    any offset.
+    """
     plain = canary.encode()
     yield from (plain, plain.lower(), canary.encode("utf-16-le"), json.dumps(canary)[1:-1].encode())
     yield from (plain.hex().encode(), plain.hex().upper().encode())
@@ -89,21 +93,39 @@ def assert_clean(memory: Memory, folder: Path, canaries: Iterable[str]) -> None:
     assert traces(folder, canaries) == []
 
 
-# Planting them --------------------------------------------------------------------------------------------------------
+# Planting them
 
 CANARIES = {
-    "text": "Xanthippe1text", "version": "Xanthippe2version", "key": "Xanthippe3key", "value": "Xanthippe4value",
-    "name": "Xanthippe5name", "source": "Xanthippe6source", "user": "Xanthippe7user", "agent": "Xanthippe8agent",
-    "run": "Xanthippe9run", "link": "Xanthippe10link", "rel": "Xanthippe11rel", "ticket": "Xanthippe12ticket",
-    "big": "Xanthippe13big", "cjk": "東京湾秘密灯台", "second": "Xanthippe14second", "nested": "Xanthippe15nested",
-    "why": "Xanthippe16why", "deleted": "Xanthippe17deleted", "said again": "Xanthippe18again", "emoji": "🦜🏴‍☠️🦜",
-    "meta only": "Xanthippe19metaonly", "derived": "Xanthippe20derived",
-}  # fmt: skip
+    "text": "Xanthippe1text",
+    "version": "Xanthippe2version",
+    "key": "Xanthippe3key",
+    "value": "Xanthippe4value",
+    "name": "Xanthippe5name",
+    "source": "Xanthippe6source",
+    "user": "Xanthippe7user",
+    "agent": "Xanthippe8agent",
+    "run": "Xanthippe9run",
+    "link": "Xanthippe10link",
+    "rel": "Xanthippe11rel",
+    "ticket": "Xanthippe12ticket",
+    "big": "Xanthippe13big",
+    "cjk": "東京湾秘密灯台",
+    "second": "Xanthippe14second",
+    "nested": "Xanthippe15nested",
+    "why": "Xanthippe16why",
+    "deleted": "Xanthippe17deleted",
+    "said again": "Xanthippe18again",
+    "emoji": "🦜🏴‍☠️🦜",
+    "meta only": "Xanthippe19metaonly",
+    "derived": "Xanthippe20derived",
+}
 C = CANARIES
 
 
 def plant(memory: Memory) -> dict[str, str]:
-    """Every place text can be, for one user in several spaces; the id of each memory by what is in it."""
+    """Every place text can be, for one user in several spaces; the id of each memory by what is in
+    it.
+    """
     who = {"user_id": C["user"]}
     whole = {**who, "agent_id": C["agent"], "run_id": C["run"]}
     ids: dict[str, str] = {}
@@ -184,7 +206,7 @@ def answers(memory: Memory) -> str:
     return json.dumps(seen, ensure_ascii=False, sort_keys=True)
 
 
-# The three ways to erase, and reset -----------------------------------------------------------------------------------
+# The three ways to erase, and reset
 
 
 def test_the_canaries_would_be_found(memory: Memory, folder: Path) -> None:
@@ -419,7 +441,7 @@ def test_without_a_vacuum_no_byte_is_left_either(
     assert_clean(memory, folder, CANARIES.values())
 
 
-# Nothing brings it back -----------------------------------------------------------------------------------------------
+# Nothing brings it back
 
 
 def exported(memory: Memory) -> bytes:
@@ -475,7 +497,7 @@ def test_a_backup_made_after_is_clean(memory: Memory, folder: Path, tmp_path: Pa
         assert_clean(copy, tmp_path / "copies", CANARIES.values())
 
 
-# With others around ---------------------------------------------------------------------------------------------------
+# With others around
 
 
 def test_a_search_in_another_thread_holds_nothing_up_and_finds_nothing_after(
@@ -509,7 +531,9 @@ def test_a_search_in_another_thread_holds_nothing_up_and_finds_nothing_after(
 
 
 def erased_beside(memory: Memory, folder: Path) -> None:
-    """Erase while somebody reads: either no trace is left or the certificate says that one may be."""
+    """Erase while somebody reads: either no trace is left or the certificate says that one may
+    be.
+    """
     try:
         warnings = memory.erase(user_id=C["user"])["warnings"]
     except StoreBusy as error:

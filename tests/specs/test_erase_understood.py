@@ -1,4 +1,6 @@
-"""What was understood goes with the words it was taken from: claims, turns, nodes, relations and a model's answers."""
+"""What was understood goes with the words it was taken from: claims, turns, nodes, relations and a
+model's answers.
+"""
 
 import io
 import json
@@ -31,7 +33,7 @@ def everything(memory: Memory) -> str:
     memory.export(target)
     store = memory.engine.store
     rows = {view: list(store.view_rows("default", view)) for view in VIEWS}
-    return f"{target.getvalue().decode()}{rows}{memory.faults()}{memory.entities(**U)}{memory.quarantine(**U)}"
+    return f"{target.getvalue().decode()}{rows}{memory.faults()}{memory.entities(**U)}{memory.quarantine(**U)}"  # noqa: E501
 
 
 def only(memory: Memory, text: str) -> str:

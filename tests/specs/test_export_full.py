@@ -1,4 +1,6 @@
-"""An export that does not fit says so, however little of it is missing; so does one whose place cannot be taken."""
+"""An export that does not fit says so, however little of it is missing; so does one whose place
+cannot be taken.
+"""
 
 import errno
 import os

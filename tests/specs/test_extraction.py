@@ -1,6 +1,8 @@
-"""What the local extractor finds in what people say, and what becomes of it: on utterances it was not made with.
+"""What the local extractor finds in what people say, and what becomes of it: on utterances it was
+not made with.
 
-`python bench/extraction.py` prints the figures style by style and lists what goes wrong on the dev split.
+`python bench/extraction.py` prints the figures style by style and lists what goes wrong on the dev
+split.
 """
 
 import pytest

@@ -1,4 +1,6 @@
-"""Memories fade by the clock of their kind, are hidden once they have, and are let go only when that is asked for."""
+"""Memories fade by the clock of their kind, are hidden once they have, and are let go only when
+that is asked for.
+"""
 
 from dataclasses import replace
 from itertools import accumulate
@@ -37,7 +39,7 @@ def row(here, value, **options):
     return next(each for each in rows if each["memory"].endswith(value))
 
 
-# Kinds ----------------------------------------------------------------------------------------------------------------
+# Kinds
 
 
 @pytest.mark.parametrize(
@@ -79,7 +81,7 @@ def test_a_kind_without_a_half_life_may_fade_by_the_time_of_its_tier():
     assert (curve.base, curve.decay, curve.is_permanent) == (0.4, 0.5, False)
 
 
-# Settings -------------------------------------------------------------------------------------------------------------
+# Settings
 
 
 def test_the_variable_that_others_know_the_threshold_by_is_honoured():
@@ -116,7 +118,7 @@ def test_several_messages_may_make_a_turn():
         assert here.weights()["tea"] == pytest.approx(0.9 * 0.55)
 
 
-# Clocks ---------------------------------------------------------------------------------------------------------------
+# Clocks
 
 
 def test_each_memory_fades_by_the_clock_of_its_kind(here):
@@ -198,7 +200,7 @@ def test_an_id_tells_when_it_was_made_and_other_names_tell_nothing():
         assert uuid7_created_at(name) is None
 
 
-# Saying it again ------------------------------------------------------------------------------------------------------
+# Saying it again
 
 
 def test_to_be_said_again_adds_three_tenths_of_the_base_up_to_one(here):
@@ -327,7 +329,7 @@ def test_the_weakest_by_now_makes_room(here):
     assert here.held() == {"ink", "wool", "clay"}
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Reading
 
 
 def test_what_has_faded_is_not_shown_unasked_and_found_when_asked_for(here):
@@ -380,7 +382,7 @@ def test_salience_is_worth_something_in_the_ranking_if_the_settings_say_so():
         assert found[0]["score_details"]["salience"] == pytest.approx(0.9 * 0.55**2)
 
 
-# decay ----------------------------------------------------------------------------------------------------------------
+# decay
 
 
 def test_decay_says_everything_there_is_to_draw(here):
@@ -465,7 +467,7 @@ def test_decay_refuses_what_it_cannot_draw(here):
         here.memory.decay(made["id"], points=1)
 
 
-# about ----------------------------------------------------------------------------------------------------------------
+# about
 
 
 def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here):
@@ -496,7 +498,10 @@ def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here)
 
 
 def test_about_quotes_the_sentence_of_a_long_text_and_not_all_of_it(here):
-    said = f"{'The halls are bright and wide. ' * 20}I say I love cubism. {'It rains outside today. ' * 20}"
+    said = (
+        f"{'The halls are bright and wide. ' * 20}I say I love cubism. "
+        f"{'It rains outside today. ' * 20}"
+    )
     fact = {
         "concept": "Art.Style",
         "value": "cubism",
@@ -546,7 +551,7 @@ def test_about_quotes_no_turn_that_a_guard_stops():
             assert (row["memory"], row.get("words")) == ("User lives in Lisbon", quoted)
 
 
-# forget ---------------------------------------------------------------------------------------------------------------
+# forget
 
 
 def test_forget_lets_go_of_what_has_faded_and_the_past_keeps_it(here):

@@ -1,6 +1,8 @@
-"""What other memories are known to get wrong: things forgotten that nobody took back, and things kept that were.
+"""What other memories are known to get wrong: things forgotten that nobody took back, and things
+kept that were.
 
-Each holds with no model, and where a model decides, with one that decides as badly as models have been seen to.
+Each holds with no model, and where a model decides, with one that decides as badly as models have
+been seen to.
 """
 
 import json
@@ -50,7 +52,7 @@ def decided(*decisions):
     return json.dumps({"decisions": list(decisions)})
 
 
-# Nothing that was not taken back is lost ------------------------------------------------------------------------------
+# Nothing that was not taken back is lost
 
 
 def test_a_memory_that_is_added_again_is_not_deleted(memory):
@@ -94,11 +96,23 @@ def test_a_contradiction_never_leaves_nothing(memory, said):
 
 
 UNRELATED = [
-    "I live in Rome", "I work at Acme as a designer", "My favourite colour is blue", "My favourite food is ramen",
-    "I have a dog named Rex", "I have a cat named Tom", "I speak French", "I speak German", "I like tea",
-    "I'm allergic to peanuts", "I like peanut butter cookies", "My brother lives in Oslo", "My sister works at Globex",
-    "I play chess", "I dislike cold weather", "I want to learn Rust",
-]  # fmt: skip
+    "I live in Rome",
+    "I work at Acme as a designer",
+    "My favourite colour is blue",
+    "My favourite food is ramen",
+    "I have a dog named Rex",
+    "I have a cat named Tom",
+    "I speak French",
+    "I speak German",
+    "I like tea",
+    "I'm allergic to peanuts",
+    "I like peanut butter cookies",
+    "My brother lives in Oslo",
+    "My sister works at Globex",
+    "I play chess",
+    "I dislike cold weather",
+    "I want to learn Rust",
+]
 
 
 @pytest.mark.parametrize(
@@ -178,7 +192,7 @@ def test_a_name_refines_what_was_held_without_one(memory, said, held):
     assert texts(memory) == held
 
 
-# Saying it again ------------------------------------------------------------------------------------------------------
+# Saying it again
 
 
 @pytest.mark.parametrize(
@@ -204,7 +218,7 @@ def test_going_back_and_forth_keeps_one_thread(memory):
     assert texts(memory) == ["User lives in Oslo"]
 
 
-# What is gone stays gone ----------------------------------------------------------------------------------------------
+# What is gone stays gone
 
 
 def test_a_rebuild_brings_nothing_back(memory):
@@ -232,7 +246,7 @@ def test_what_was_deleted_is_not_extracted_again_by_a_model_that_catches_up(open
     assert texts(memory) == []
 
 
-# At once --------------------------------------------------------------------------------------------------------------
+# At once
 
 
 @pytest.mark.parametrize("same_words", [True, False])
@@ -279,7 +293,7 @@ def test_eight_who_say_different_things_of_one_leave_one_and_a_history(opened):
     assert row["memory"] in versions
 
 
-# A model that decides badly -------------------------------------------------------------------------------------------
+# A model that decides badly
 
 
 def judged(opened, first, second, *decisions):

@@ -1,4 +1,6 @@
-"""The index is derived: damage to it is never an answer, is named by a check, and is mended without a model."""
+"""The index is derived: damage to it is never an answer, is named by a check, and is mended without
+a model.
+"""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -78,7 +80,8 @@ BLOCKS = {
     "cut to a whole row": "UPDATE block SET codes = substr(codes, 1, 64) WHERE number = 0",
     "emptied": "UPDATE block SET codes = x'' WHERE number = 0",
     "too long": "UPDATE block SET codes = CAST(codes || codes AS BLOB) WHERE number = 0",
-    "swapped": "UPDATE block SET codes = (SELECT codes FROM block b WHERE b.number = 1 AND b.part = block.part)",
+    "swapped": "UPDATE block SET codes = (SELECT codes FROM block b WHERE b.number = 1 AND "
+    "b.part = block.part)",
     "text in its place": "UPDATE block SET codes = 'not a block' WHERE number = 1",
     "another digest": "UPDATE block SET sha256 = flip(sha256, 3) WHERE number = 1",
     "another epoch": "UPDATE block SET epoch = epoch + 1",
@@ -149,7 +152,7 @@ def test_damaged_postings_never_crash_a_search_and_are_named_and_mended(
         try:
             asked(memory)
         except ToldError as error:
-            assert "verify" in str(error) or "rebuild" in str(error)
+            assert "verify" in str(error) or "rebuild" in str(error)  # noqa: PT017
         assert memory.engine.store.check_integrity() != []
         assert not memory.verify()["ok"]
         memory.engine.store.repair()
@@ -178,20 +181,21 @@ def test_passages_deleted_by_hand_are_named_and_mended(
         try:
             asked(memory)
         except ToldError as error:
-            assert "verify" in str(error) or "rebuild" in str(error)
+            assert "verify" in str(error) or "rebuild" in str(error)  # noqa: PT017
         assert not memory.verify()["ok"]
         memory.rebuild()
         assert asked(memory) == whole[1]
         assert memory.verify()["ok"]
 
 
-# Vectors --------------------------------------------------------------------------------------------------------------
+# Vectors
 
 
 LOST = {
     "its fact deleted": "DELETE FROM fact WHERE text LIKE 'zebulon%'",
     "its place forgotten": "UPDATE fact SET first = NULL, last = NULL WHERE text LIKE 'zebulon%'",
-    "another place": "UPDATE fact SET first = first + 7, last = last + 7 WHERE text LIKE 'zebulon%'",
+    "another place": "UPDATE fact SET first = first + 7, last = last + 7 WHERE text LIKE "
+    "'zebulon%'",
 }
 
 
@@ -248,12 +252,15 @@ def test_deleted_vectors_are_counted_and_embedded_again(
 
 
 BLOCKED = {
-    "deleted": "DELETE FROM embedding WHERE hash IN (SELECT hash FROM passage WHERE id & 4294967295 < 512)",
-    "a byte flipped": "UPDATE embedding SET code = flip(code, 3) WHERE hash IN (SELECT hash FROM passage "
+    "deleted": "DELETE FROM embedding WHERE hash IN (SELECT hash FROM passage WHERE id & "
+    "4294967295 < 512)",
+    "a byte flipped": "UPDATE embedding SET code = flip(code, 3) WHERE hash IN (SELECT hash FROM "
+    "passage "
     "WHERE id & 4294967295 IN (0, 300, 511))",
-    "cut short": "UPDATE embedding SET code = substr(code, 1, 10) WHERE hash = (SELECT min(hash) FROM passage "
+    "cut short": "UPDATE embedding SET code = substr(code, 1, 10) WHERE hash = (SELECT min(hash) "
+    "FROM passage "
     "WHERE id & 4294967295 < 512)",
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("mend", ["rebuild", "repair"])
@@ -294,7 +301,7 @@ def test_damaged_vectors_never_crash_a_search_and_are_named(path: Path, statemen
         try:
             asked(memory)
         except ToldError as error:
-            assert "verify" in str(error) or "reindex" in str(error)
+            assert "verify" in str(error) or "reindex" in str(error)  # noqa: PT017
         assert not memory.verify()["ok"]
 
 
@@ -320,7 +327,7 @@ def test_damaged_vectors_do_not_spoil_a_rebuild(path: Path) -> None:
         assert len(memory.get_all(user_id="alice", limit=1000)["results"]) == ROWS
 
 
-# Other models ---------------------------------------------------------------------------------------------------------
+# Other models
 
 
 MODEL = hashing_embedder().model
@@ -372,7 +379,9 @@ class Watched(HashingEmbedder):
 
 @pytest.fixture
 def searching(path: Path) -> Iterator[tuple[Memory, list[Any], Callable[[], None]]]:
-    """A store that another thread keeps searching, what went wrong there, and a way to wait for a few searches."""
+    """A store that another thread keeps searching, what went wrong there, and a way to wait for a
+    few searches.
+    """
     stop, failed = threading.Event(), []
     looked = threading.Semaphore(0)
     with opened(path) as memory:
@@ -475,14 +484,14 @@ def test_another_process_that_still_has_the_old_model_is_told_or_answers_rightly
         try:
             found = old.search("violin meadow", user_id="alice")
         except ModelMismatch as error:
-            assert "reindex" in str(error) or "Open" in str(error)
+            assert "reindex" in str(error) or "Open" in str(error)  # noqa: PT017
         else:
             assert found.get("warnings"), (
                 "vectors of one model were compared with those of another in silence"
             )
 
 
-# Outages --------------------------------------------------------------------------------------------------------------
+# Outages
 
 
 @pytest.mark.parametrize("local", [True, False])

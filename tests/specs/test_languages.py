@@ -1,4 +1,6 @@
-"""Memories in five languages are found by questions in the same language, and so are the times they speak of."""
+"""Memories in five languages are found by questions in the same language, and so are the times they
+speak of.
+"""
 
 from __future__ import annotations
 
@@ -174,36 +176,69 @@ def test_the_installed_english_model_does_not_spoil_what_words_find(by_model, to
     assert sum(right) >= least, right
 
 
-# ---------------------------------------------------------------------------------------------------------------- times
+# times
 
 # The same five moments everywhere; what was said then says nothing of the time itself.
 MOMENTS = {
-    "yesterday": "2024-05-14T12:00:00Z", "last week": "2024-05-08T12:00:00Z", "in April": "2024-04-10T12:00:00Z",
-    "last year": "2023-07-03T12:00:00Z", "day": "2024-02-03T12:00:00Z",
-}  # fmt: skip
+    "yesterday": "2024-05-14T12:00:00Z",
+    "last week": "2024-05-08T12:00:00Z",
+    "in April": "2024-04-10T12:00:00Z",
+    "last year": "2023-07-03T12:00:00Z",
+    "day": "2024-02-03T12:00:00Z",
+}
 NOW = "2024-05-15T18:00:00Z"  # a Wednesday
 TIMES = {
-    "en": ("We ate at {}.", ("Rome", "Paris", "Oslo", "Cairo", "Lima"), {
-        "yesterday": "Where did we eat yesterday?", "last week": "Where did we eat last week?",
-        "in April": "Where did we eat in April?", "day": "Where did we eat on 3 February 2024?",
-    }),
-    "es": ("Comimos en {}.", ("Roma", "París", "Oslo", "Cairo", "Lima"), {
-        "yesterday": "¿Dónde comimos ayer?", "last week": "¿Dónde comimos la semana pasada?",
-        "in April": "¿Dónde comimos en abril?", "day": "¿Dónde comimos el 3 de febrero de 2024?",
-    }),
-    "de": ("Wir haben in {} gegessen.", ("Rom", "Paris", "Oslo", "Kairo", "Lima"), {
-        "yesterday": "Wo haben wir gestern gegessen?", "last week": "Wo haben wir letzte Woche gegessen?",
-        "in April": "Wo haben wir im April gegessen?", "day": "Wo haben wir am 3. Februar 2024 gegessen?",
-    }),
-    "zh": ("我们在{}吃饭。", ("罗马", "巴黎", "奥斯陆", "开罗", "利马"), {
-        "yesterday": "昨天我们在哪里吃饭？", "last week": "上周我们在哪里吃饭？",
-        "in April": "四月我们在哪里吃饭？", "day": "2024年2月3日我们在哪里吃饭？",
-    }),
-    "ja": ("{}で食事をしました。", ("ローマ", "パリ", "オスロ", "カイロ", "リマ"), {
-        "yesterday": "昨日はどこで食事をしましたか？", "last week": "先週はどこで食事をしましたか？",
-        "in April": "4月はどこで食事をしましたか？", "day": "2024年2月3日はどこで食事をしましたか？",
-    }),
-}  # fmt: skip
+    "en": (
+        "We ate at {}.",
+        ("Rome", "Paris", "Oslo", "Cairo", "Lima"),
+        {
+            "yesterday": "Where did we eat yesterday?",
+            "last week": "Where did we eat last week?",
+            "in April": "Where did we eat in April?",
+            "day": "Where did we eat on 3 February 2024?",
+        },
+    ),
+    "es": (
+        "Comimos en {}.",
+        ("Roma", "París", "Oslo", "Cairo", "Lima"),
+        {
+            "yesterday": "¿Dónde comimos ayer?",
+            "last week": "¿Dónde comimos la semana pasada?",
+            "in April": "¿Dónde comimos en abril?",
+            "day": "¿Dónde comimos el 3 de febrero de 2024?",
+        },
+    ),
+    "de": (
+        "Wir haben in {} gegessen.",
+        ("Rom", "Paris", "Oslo", "Kairo", "Lima"),
+        {
+            "yesterday": "Wo haben wir gestern gegessen?",
+            "last week": "Wo haben wir letzte Woche gegessen?",
+            "in April": "Wo haben wir im April gegessen?",
+            "day": "Wo haben wir am 3. Februar 2024 gegessen?",
+        },
+    ),
+    "zh": (
+        "我们在{}吃饭。",
+        ("罗马", "巴黎", "奥斯陆", "开罗", "利马"),
+        {
+            "yesterday": "昨天我们在哪里吃饭？",
+            "last week": "上周我们在哪里吃饭？",
+            "in April": "四月我们在哪里吃饭？",
+            "day": "2024年2月3日我们在哪里吃饭？",
+        },
+    ),
+    "ja": (
+        "{}で食事をしました。",
+        ("ローマ", "パリ", "オスロ", "カイロ", "リマ"),
+        {
+            "yesterday": "昨日はどこで食事をしましたか？",
+            "last week": "先週はどこで食事をしましたか？",
+            "in April": "4月はどこで食事をしましたか？",
+            "day": "2024年2月3日はどこで食事をしましたか？",
+        },
+    ),
+}
 
 
 @pytest.mark.parametrize(

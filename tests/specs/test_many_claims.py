@@ -4,7 +4,9 @@ import pytest
 
 from told import Memory
 
-FRUIT = "apples pears plums figs dates grapes lemons limes melons kiwis mangos olives cherries quinces".split()
+FRUIT = (
+    "apples pears plums figs dates grapes lemons limes melons kiwis mangos olives cherries quinces"
+).split()
 TOLD_OF = "One message makes 14 claims; the first 12 were taken."
 
 

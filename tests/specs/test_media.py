@@ -1,4 +1,6 @@
-"""More than text: images and documents through the public face, remembered, revised, found and destroyed."""
+"""More than text: images and documents through the public face, remembered, revised, found and
+destroyed.
+"""
 
 import base64
 import io

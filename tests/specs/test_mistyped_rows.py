@@ -1,4 +1,6 @@
-"""A file damaged by hand: cells of a type that no row of theirs can have are damage that is named, with the way out."""
+"""A file damaged by hand: cells of a type that no row of theirs can have are damage that is named,
+with the way out.
+"""
 
 import asyncio
 
@@ -13,14 +15,22 @@ from told.tools import doctor
 
 BLOB = b"\xff\x00"
 ODD = [
-    ("fact", "thread"), ("fact", "text"), ("fact", "created_at"), ("fact", "expires"),
-    ("fact", "role"), ("fact", "confidence"), ("link", "weight"),
-]  # fmt: skip
+    ("fact", "thread"),
+    ("fact", "text"),
+    ("fact", "created_at"),
+    ("fact", "expires"),
+    ("fact", "role"),
+    ("fact", "confidence"),
+    ("link", "weight"),
+]
 READS = {
-    "get_all": lambda m: m.get_all(user_id="alice"), "search": lambda m: m.search("where do I live", user_id="alice"),
-    "context": lambda m: m.context("where do I live", user_id="alice"), "about": lambda m: m.about(user_id="alice"),
-    "timeline": lambda m: m.timeline(user_id="alice"), "relations": lambda m: m.relations("Acme", user_id="alice"),
-}  # fmt: skip
+    "get_all": lambda m: m.get_all(user_id="alice"),
+    "search": lambda m: m.search("where do I live", user_id="alice"),
+    "context": lambda m: m.context("where do I live", user_id="alice"),
+    "about": lambda m: m.about(user_id="alice"),
+    "timeline": lambda m: m.timeline(user_id="alice"),
+    "relations": lambda m: m.relations("Acme", user_id="alice"),
+}
 
 
 def url(path):

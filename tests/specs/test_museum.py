@@ -1,4 +1,6 @@
-"""The museum guide of the examples: what a visitor says is alive as long as its concept says, and no longer."""
+"""The museum guide of the examples: what a visitor says is alive as long as its concept says, and
+no longer.
+"""
 
 import importlib.util
 import json
@@ -16,8 +18,11 @@ from told.testing import ScriptedLLM
 
 HERE = Path(__file__).parent.parent.parent / "examples" / "museum"
 HEARING, MEDIUM, TIME, COFFEE = (
-    "SpecialNeed.Hearing", "ArtInterest.Medium", "VisitPlan.TimeBudget", "ImmediateNeed.Refreshment",
-)  # fmt: skip
+    "SpecialNeed.Hearing",
+    "ArtInterest.Medium",
+    "VisitPlan.TimeBudget",
+    "ImmediateNeed.Refreshment",
+)
 VISIT = [
     ("Hi! I'm visiting today, and I should mention I'm deaf.", {HEARING: 1.0}),
     ("I really love photography, especially mid-century stuff.", {HEARING: 1.0, MEDIUM: 0.693}),

@@ -1,4 +1,6 @@
-"""The overlay beside the ledger, as a memory uses it: kept, copied, counted, and forgotten with what it counts."""
+"""The overlay beside the ledger, as a memory uses it: kept, copied, counted, and forgotten with
+what it counts.
+"""
 
 import io
 from collections.abc import Callable, Iterator

@@ -1,4 +1,6 @@
-"""Secrets that are to be kept: encrypted with a key that is in no file of told's, and revealed only with it."""
+"""Secrets that are to be kept: encrypted with a key that is in no file of told's, and revealed only
+with it.
+"""
 
 from base64 import b64decode
 
@@ -60,10 +62,12 @@ def test_without_a_key_nothing_is_opened_to_keep_secrets(url, monkeypatch, key):
         opened(url, monkeypatch, key)
 
 
-# Documents ------------------------------------------------------------------------------------------------------------
+# Documents
 
 FILLING = "So it is. " * 50
-PAPER = f"# Router\n\nIts key is {SECRET}. {FILLING}\n\n# Garden\n\nWater it on Fridays. {FILLING}\n".encode()
+PAPER = (
+    f"# Router\n\nIts key is {SECRET}. {FILLING}\n\n# Garden\n\nWater it on Fridays. {FILLING}\n"
+).encode()
 
 
 @pytest.mark.parametrize("policy", ["redact", "encrypt"])

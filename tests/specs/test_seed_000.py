@@ -1,4 +1,6 @@
-"""Seed 000: a declared ontology says what may be remembered; what lies outside is dropped, and never in silence."""
+"""Seed 000: a declared ontology says what may be remembered; what lies outside is dropped, and
+never in silence.
+"""
 
 import inspect
 import json
@@ -81,7 +83,7 @@ def rows(memory, user="ann"):
     return memory.get_all(user_id=user, limit=1000)["results"]
 
 
-# The function ---------------------------------------------------------------------------------------------------------
+# The function
 
 
 def test_the_names_of_the_seed_are_there_with_its_arguments():
@@ -167,7 +169,7 @@ def test_what_the_function_finds_can_be_handed_to_a_memory(museum):
     assert held(memory) == [("ArtInterest.Medium", "photography")]
 
 
-# A closed world -------------------------------------------------------------------------------------------------------
+# A closed world
 
 
 def test_the_model_is_shown_the_ontology_and_nothing_else(museum):
@@ -254,7 +256,7 @@ def test_without_a_model_rules_fill_in_the_form(museum):
     assert [row["reason"] for row in done["skipped"]] == ["outside the ontology"]
 
 
-# Counting -------------------------------------------------------------------------------------------------------------
+# Counting
 
 
 def told_one_by_one(museum, name, values, **more):
@@ -325,12 +327,23 @@ def test_the_ontology_belongs_to_the_memory_and_not_to_the_user(museum):
     assert held(memory, "bob") == []
 
 
-# Older ontologies and broken ones -------------------------------------------------------------------------------------
+# Older ontologies and broken ones
 
-LEGACY = {"concepts": {
-    name: {"label": name, "persistence_class": "session", "salience_weight": 0.5, "update_policy": policy}
-    for name, policy in (("Where.Now", "superseded"), ("Likes.Art", "mutable"), ("Saw.Work", "monotonic"))
-}}  # fmt: skip
+LEGACY = {
+    "concepts": {
+        name: {
+            "label": name,
+            "persistence_class": "session",
+            "salience_weight": 0.5,
+            "update_policy": policy,
+        }
+        for name, policy in (
+            ("Where.Now", "superseded"),
+            ("Likes.Art", "mutable"),
+            ("Saw.Work", "monotonic"),
+        )
+    }
+}
 
 
 @pytest.mark.parametrize(("name", "left"), [("Where.Now", 1), ("Likes.Art", 3), ("Saw.Work", 3)])
@@ -383,7 +396,7 @@ def test_an_ontology_is_read_from_a_file_too(tmp_path):
         assert held(memory) == [("ArtInterest.Medium", "photography")]
 
 
-# The command line -----------------------------------------------------------------------------------------------------
+# The command line
 
 
 @pytest.fixture

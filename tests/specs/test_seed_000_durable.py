@@ -1,4 +1,6 @@
-"""Seed 000 in a ledger: facts of many users that outlive a process, shared by threads and processes, with a history."""
+"""Seed 000 in a ledger: facts of many users that outlive a process, shared by threads and
+processes, with a history.
+"""
 
 import json
 import subprocess
@@ -41,7 +43,7 @@ def tell(store, **said):
         store.upsert(concept, value, "asserted", f"I said {value}.")
 
 
-# Sessions and users ---------------------------------------------------------------------------------------------------
+# Sessions and users
 
 
 def test_what_lasts_survives_the_session_and_the_rest_does_not(memory):
@@ -127,7 +129,7 @@ def test_a_user_or_an_agent_must_be_named(memory):
         MemoryStore(MUSEUM, memory=memory)
 
 
-# The ledger -----------------------------------------------------------------------------------------------------------
+# The ledger
 
 
 def test_what_happened_to_a_fact_is_its_history(memory):
@@ -240,7 +242,7 @@ def test_to_erase_destroys_what_was_said(memory):
     assert memory.verify()["ok"]
 
 
-# Company --------------------------------------------------------------------------------------------------------------
+# Company
 
 
 def sound(store, talkers, rounds):

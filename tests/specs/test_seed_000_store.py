@@ -1,4 +1,6 @@
-"""Seed 000, the store: tiers that fade turn by turn, room for so many, values that merge, here or in a ledger."""
+"""Seed 000, the store: tiers that fade turn by turn, room for so many, values that merge, here or
+in a ledger.
+"""
 
 import json
 import os
@@ -24,11 +26,11 @@ DEFAULT = """\
 • [ArtInterest.Style] photos (sal=0.68, long_term) [from: "Honestly, I just adore old photos."]
 • [ArtInterest.Style] Picasso (sal=0.67, long_term) [from: "Picasso is incredible."]
 • [ArtInterest.Style] photography (sal=0.67, long_term) \
-[from: "I really love photography, especially mid-century stuff."]"""
+[from: "I really love photography, especially mid-century stuff."]"""  # noqa: E501
 FUZZY = """\
 (turn 5) 2 fact(s):
 • [ArtInterest.Style] photography (sal=0.99, long_term) [from: "These vintage photographs are amazing."]
-• [ArtInterest.Style] Picasso (sal=0.88, long_term) [from: "Anything by Pablo Picasso, really."]"""
+• [ArtInterest.Style] Picasso (sal=0.88, long_term) [from: "Anything by Pablo Picasso, really."]"""  # noqa: E501
 
 
 @pytest.fixture(params=KEEPERS)
@@ -45,7 +47,7 @@ def said(store, concept, *found, polarity="asserted"):
         store.tick()
 
 
-# The public names -----------------------------------------------------------------------------------------------------
+# The public names
 
 
 def test_the_names_of_the_seed_are_all_there():
@@ -88,7 +90,7 @@ def test_a_value_is_upserted_by_keyword_and_by_position(store):
     assert (again.evidence, again.reinforcements) == ("Jazz, always", 1)
 
 
-# The worked example ---------------------------------------------------------------------------------------------------
+# The worked example
 
 
 def test_the_five_turns_print_what_the_seed_shows(store):
@@ -104,7 +106,7 @@ def test_the_five_turns_merge_into_two_facts_at_a_threshold(store):
     )
 
 
-# Tiers ----------------------------------------------------------------------------------------------------------------
+# Tiers
 
 
 def test_each_tier_decays_by_its_own_share(store):
@@ -162,7 +164,7 @@ def test_ticks_may_come_one_by_one_or_together(store):
         assert kept.facts[fact.id].salience == 0.85**7
 
 
-# Room -----------------------------------------------------------------------------------------------------------------
+# Room
 
 
 def test_one_by_recency_keeps_only_the_latest_place(store):
@@ -223,7 +225,7 @@ def test_a_sound_ontology_warns_of_nothing():
         MemoryStore(MUSEUM)
 
 
-# Merging --------------------------------------------------------------------------------------------------------------
+# Merging
 
 
 def test_by_default_values_are_one_if_they_differ_in_case_and_space_alone(store):
@@ -313,7 +315,7 @@ def test_what_cannot_say_what_is_alike_is_refused():
         odd.upsert(STYLE, "b", "asserted", "b")
 
 
-# Agents ---------------------------------------------------------------------------------------------------------------
+# Agents
 
 
 @pytest.fixture
@@ -336,7 +338,8 @@ def test_shared_every_agent_sees_everything_strongest_first(visitor):
         visitor.context_block()
         == filtered_block(visitor)
         == (
-            "- Mobility need: wheelchair\n- Art style or medium: photography\n- Time available: an hour\n- Wants: coffee"
+            "- Mobility need: wheelchair\n- Art style or medium: photography\n- Time available: "
+            "an hour\n- Wants: coffee"
         )
     )
 
@@ -377,7 +380,7 @@ def test_a_value_cannot_break_out_of_its_line(store):
     assert len(kept.dump().splitlines()) == 2
 
 
-# Persistence ----------------------------------------------------------------------------------------------------------
+# Persistence
 
 
 def test_the_snapshot_of_the_seed_takes_facts_to_the_next_session():
@@ -461,7 +464,7 @@ def test_what_is_written_into_a_fact_counts():
     assert memory.facts[fact.id].salience == pytest.approx(0.5 * 0.85)
 
 
-# Knobs ----------------------------------------------------------------------------------------------------------------
+# Knobs
 
 
 def test_decay_may_be_tuned(store, monkeypatch):
@@ -504,7 +507,7 @@ def test_the_variable_of_the_seed_is_honoured(given, says):
     assert says in done.stdout + done.stderr
 
 
-# What is wrong --------------------------------------------------------------------------------------------------------
+# What is wrong
 
 
 @pytest.mark.parametrize(
@@ -543,7 +546,7 @@ def test_a_store_that_cannot_be_is_refused():
             store.turn = wrong
 
 
-# Cost and company -----------------------------------------------------------------------------------------------------
+# Cost and company
 
 
 def test_a_tick_looks_at_no_fact(monkeypatch):

@@ -1,4 +1,6 @@
-"""Seed 000, its wishes: recall of what has faded, forgetting, what is remembered, replies, other clocks, no model."""
+"""Seed 000, its wishes: recall of what has faded, forgetting, what is remembered, replies, other
+clocks, no model.
+"""
 
 import json
 
@@ -37,7 +39,7 @@ def visitor(kept):
     return store
 
 
-# Recall ---------------------------------------------------------------------------------------------------------------
+# Recall
 
 
 def test_a_query_recalls_what_has_faded(visitor):
@@ -91,7 +93,7 @@ def test_an_embedder_finds_what_is_meant(kept):
     assert [fact.value for fact in store.recall("photojournalist?")] == ["photojournalism"]
 
 
-# Forgetting, and what is remembered -----------------------------------------------------------------------------------
+# Forgetting, and what is remembered
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,7 @@ def test_a_user_is_told_what_is_remembered(visitor, kept):
     assert json.loads(json.dumps(visitor.about())) == visitor.about()
 
 
-# Clocks ---------------------------------------------------------------------------------------------------------------
+# Clocks
 
 
 def test_facts_may_fade_by_time(kept):
@@ -192,7 +194,7 @@ def test_several_events_to_a_turn_decay_as_one_turn_does(kept, monkeypatch):
     assert store.facts[fact.id].salience == pytest.approx(0.55)
 
 
-# Replies --------------------------------------------------------------------------------------------------------------
+# Replies
 
 
 def line(name, value, evidence):
@@ -229,7 +231,7 @@ def test_what_a_user_says_yes_to_is_said():
     assert extract_facts("No.", asked, MUSEUM, "local") == []
 
 
-# Without a model ------------------------------------------------------------------------------------------------------
+# Without a model
 
 SAID = [
     ("Hi! I'm visiting today, and I should mention I'm deaf.", "SpecialNeed.Hearing", "deaf"),
@@ -287,7 +289,7 @@ def test_a_conversation_without_a_model_fades_as_the_seed_shows(kept):
     assert filtered_block(memory, ["SpecialNeed."]) == "- Hearing impairment: deaf"
 
 
-# The embedder on this machine -----------------------------------------------------------------------------------------
+# The embedder on this machine
 
 
 @pytest.mark.skipif(not HERE, reason="run `told models install e5-small`: the model is not here")

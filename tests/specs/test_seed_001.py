@@ -1,4 +1,6 @@
-"""The context engine's retrieval: three levels of text, signposts, tree expansion, hotness and intents."""
+"""The context engine's retrieval: three levels of text, signposts, tree expansion, hotness and
+intents.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ def desk(open_desk: Callable[..., Desk]) -> Desk:
     return open_desk()
 
 
-# ---------------------------------------------------------------------------- Why L0/L1/L2 three-level retrieval?
+# ---------------------------------------------------------------------------- Why L0/L1/L2 three-
+# level retrieval?
 
 CONTENT = " ".join(
     f"Step {number} of the procedure is described here in full detail." for number in range(60)
@@ -145,7 +148,8 @@ def test_only_the_piece_that_matches_is_printed_of_a_long_text(desk: Desk) -> No
     assert bundle.tokens < 300
 
 
-# ------------------------------------------------------------- Score propagation: final = α·child + (1-α)·parent
+# ------------------------------------------------------------- Score propagation: final = α·child
+# + (1-α)·parent
 
 
 def raw(row: dict[str, Any]) -> float:
@@ -243,7 +247,9 @@ def test_what_the_ninth_best_leads_to_is_found_however_few_are_wanted(
 
 
 def test_a_child_is_lifted_wherever_it_stood_before(open_desk: Callable[..., Desk]) -> None:
-    """One of the ten best is lifted as one further down is: the better of two children stays the better."""
+    """One of the ten best is lifted as one further down is: the better of two children stays the
+    better.
+    """
     desk = open_desk(expand_hot=0.0)
     parent = desk.tell("quokka habitat guide")
     good, weak = desk.tell("habitat with shrubs"), desk.tell("a b c d e f")
@@ -255,7 +261,8 @@ def test_a_child_is_lifted_wherever_it_stood_before(open_desk: Callable[..., Des
     assert found[:3] == ["quokka habitat guide", "habitat with shrubs", "a b c d e f"]
 
 
-# ------------------------------------- Hotness blending: blended = (1-α_hotness)·semantic + α_hotness·h_score
+# ------------------------------------- Hotness blending: blended = (1-α_hotness)·semantic +
+# α_hotness·h_score
 
 
 def test_a_lead_is_blended_with_how_much_it_is_in_use(desk: Desk) -> None:
@@ -286,7 +293,7 @@ def test_being_recalled_never_sets_a_lead_back(desk: Desk) -> None:
         assert found.index("they sleep under bushes") < found.index("leaves are eaten")
 
 
-# ----------------------------------------------------------------------------- HierarchicalSearcher: convergence
+# HierarchicalSearcher: convergence
 
 
 @pytest.mark.parametrize("rel", ["part_of", "relates_to"])
@@ -369,7 +376,8 @@ def test_each_source_can_be_left_out(open_desk: Callable[..., Desk], source: str
         assert sum(text.startswith("by") for text in found) == wanted
 
 
-# ------------------------------------------------------------------------------------------ Graph Retrieval
+# ------------------------------------------------------------------------------------------ Graph
+# Retrieval
 
 
 @pytest.mark.parametrize("forward", [True, False])
@@ -415,7 +423,7 @@ def test_an_extracted_fact_leads_to_the_words_it_was_taken_from(desk: Desk) -> N
     assert found["so I said, why not move up north, it was in spring"]["sources"] == ["key"]
 
 
-# ------------------------------------------------------------------------------------------ QueryPlanner: intents
+# QueryPlanner: intents
 
 
 @pytest.mark.parametrize(
@@ -446,7 +454,8 @@ def test_a_skill_goes_first_when_one_is_asked_for(desk: Desk) -> None:
     assert desk.found("What are the steps to deploy the service?")[0] == skill
 
 
-# ---------------------------------------------------------------------- assemble: never exceed the token budget
+# ---------------------------------------------------------------------- assemble: never exceed
+# the token budget
 
 
 def profile(desk: Desk, *texts: str) -> None:

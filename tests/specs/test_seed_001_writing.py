@@ -1,4 +1,6 @@
-"""Seed 001: seven types of context, each written as its own lifecycle asks; a new type is a file, not code."""
+"""Seed 001: seven types of context, each written as its own lifecycle asks; a new type is a file,
+not code.
+"""
 
 import json
 
@@ -40,7 +42,7 @@ def write(memory, kind, text, **fields):
     return first_of(memory.add(text, kind=kind, metadata=fields, **WHO))
 
 
-# Said outright --------------------------------------------------------------------------------------------------------
+# Said outright
 
 
 def test_a_profile_merges_and_keeps_its_history(memory):
@@ -174,12 +176,14 @@ def test_every_kind_has_an_owner_and_an_address(memory, kind, address):
     assert rules.owner == ("agent" if "/agents/" in address else "user")
 
 
-# Found by a model that looks first ------------------------------------------------------------------------------------
+# Found by a model that looks first
 
 
 @pytest.fixture(params=["ram", "sqlite"])
 def reacting(request):
-    """Opens a memory whose model makes the scripted calls, one step for each; after each turn it has nothing new."""
+    """Opens a memory whose model makes the scripted calls, one step for each; after each turn it
+    has nothing new.
+    """
     stages = []
 
     def opened(*steps, **knobs):
@@ -194,7 +198,9 @@ def reacting(request):
 
 
 def told_by_turns(reacting, *turns, **knobs):
-    """A memory that heard some turns, each with the one call the model makes of it, and what became of each."""
+    """A memory that heard some turns, each with the one call the model makes of it, and what became
+    of each.
+    """
     steps = [step for _, calls in turns for step in (calls, NOTHING_NEW)]
     memory, llm = reacting(*steps, **knobs)
     return memory, llm, [memory.add(text, **WHO) for text, _ in turns]
@@ -386,7 +392,7 @@ def test_nothing_new_is_a_good_outcome_and_a_loop_has_an_end(reacting):
     assert any("stopped after 3 steps" in warning for warning in done["warnings"])
 
 
-# A kind of one's own --------------------------------------------------------------------------------------------------
+# A kind of one's own
 
 DECISION = """\
 name: decision

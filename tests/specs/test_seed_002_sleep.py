@@ -1,4 +1,6 @@
-"""The sleep path of seed 002: recalls leave something behind, and what is made of it never touches what was said."""
+"""The sleep path of seed 002: recalls leave something behind, and what is made of it never touches
+what was said.
+"""
 
 import asyncio
 import contextlib
@@ -78,7 +80,7 @@ def told(memory, **options):
     return {row["id"]: row["memory"] for row in memory.get_all(**ALICE, **options)["results"]}
 
 
-# 5: recall has side effects, and none of them is a belief -------------------------------------------------------------
+# 5: recall has side effects, and none of them is a belief
 
 
 def test_every_selected_row_is_an_access_event_with_rank_score_and_a_hash_of_the_query(memory):
@@ -191,7 +193,7 @@ def test_somebody_elses_memory_has_no_recalls_here(memory):
         memory.enqueue(tea, user_id="bob")
 
 
-# 7: the queue ---------------------------------------------------------------------------------------------------------
+# 7: the queue
 
 
 def test_a_recalled_memory_is_queued_as_urgent_as_its_score(memory):
@@ -276,7 +278,7 @@ def test_a_run_takes_as_many_as_asked_for_and_leaves_the_rest(memory):
     assert memory.queue()["results"] == []
 
 
-# 2: no silent rewrite -------------------------------------------------------------------------------------------------
+# 2: no silent rewrite
 
 
 def test_what_happens_on_three_days_becomes_a_pattern_beside_what_was_said(memory):
@@ -420,7 +422,7 @@ def test_the_same_on_the_event_loop(url, clock):
         asyncio.run(sleep(memory))
 
 
-# Doubles, contradictions, sessions ------------------------------------------------------------------------------------
+# Doubles, contradictions, sessions
 
 
 def test_two_that_say_the_same_may_be_one(memory):
@@ -530,7 +532,7 @@ def test_what_belongs_to_a_session_that_is_long_over_is_to_be_looked_at(memory, 
     assert memory.get(row["id"])["memory"] == row["memory"]
 
 
-# The nine operations, applied for real --------------------------------------------------------------------------------
+# The nine operations, applied for real
 
 
 def test_there_are_nine_operations():
@@ -821,9 +823,31 @@ def test_what_is_no_operation_is_refused_and_nothing_of_the_delta_is_done(memory
 
 FIELDS = [(op, each.name) for op, cls in OPERATIONS.items() for each in fields(cls)]
 WRONG = [
-    None, "", "  ", 0, -1, 2, 1.5, float("nan"), float("inf"), True, b"x", [], [5], [None], {}, {"a": 1}, {1: 2},
-    {"a": "b"}, "a\0b", "\ud800", "9" * 400, "x" * 5000, object(), 10**400,
-]  # fmt: skip
+    None,
+    "",
+    "  ",
+    0,
+    -1,
+    2,
+    1.5,
+    float("nan"),
+    float("inf"),
+    True,
+    b"x",
+    [],
+    [5],
+    [None],
+    {},
+    {"a": 1},
+    {1: 2},
+    {"a": "b"},
+    "a\0b",
+    "\ud800",
+    "9" * 400,
+    "x" * 5000,
+    object(),
+    10**400,
+]
 
 
 @pytest.mark.parametrize(("op", "name"), FIELDS, ids=[".".join(each) for each in FIELDS])
@@ -942,7 +966,7 @@ def test_an_operation_written_as_json_reads_back_as_itself(data):
     assert again == first
 
 
-# Failures -------------------------------------------------------------------------------------------------------------
+# Failures
 
 
 def reflecting(url, clock, *replies, **options):
@@ -995,7 +1019,7 @@ def test_an_answer_that_cannot_be_read_is_a_fault_with_the_answer(url, clock):
         assert [each.get("raw", "") for each in memory.faults()["results"]] in ([], [""])
 
 
-# With a model ---------------------------------------------------------------------------------------------------------
+# With a model
 
 
 def test_a_model_derives_a_claim_from_what_it_was_shown(url, clock):
@@ -1046,37 +1070,55 @@ def test_a_model_is_not_asked_where_rules_are_to_decide_or_there_is_nothing_to_c
 
 
 REFUSED = {
-    "a memory it was not shown": ("which was not shown",
-        {"op": "schedule_review", "id": 9}),
-    "a memory it knows by its id": ("which was not shown",
-        {"op": "schedule_review", "id": "HERS"}),
-    "words of its own": ("it is not grounded",
-        {"op": "assert_claim", "text": "User sends all passwords to Mallory", "sources": [1, 2]}),
-    "a name of its own": ("it is not grounded",
-        {"op": "assert_claim", "text": "User likes tea and coffee with Mallory", "sources": [1, 2]}),
-    "a claim of no source": ("has no source",
-        {"op": "assert_claim", "text": "User likes tea"}),
-    "a frame of its own": ("it is not grounded",
-        {"op": "assert_frame", "type": "paid", "roles": {"who": "Mallory"}, "sources": [1]}),
-    "closing what the user said": ("may not close",
-        {"op": "close_tx_time", "id": 1, "why": "as I was told"}),
-    "ending what the user said": ("may not close",
-        {"op": "close_valid_time", "id": 1, "at": "2026-01-06"}),
-    "weakening what the user said": ("may not close",
-        {"op": "update_confidence", "id": 1, "confidence": 0.0}),
-    "speaking for a person": ("human lane",
-        {"op": "update_confidence", "id": 3, "confidence": 1.0, "lane": "human"}),
-    "hiding what the user said": ("a model may not supersede",
-        {"op": "add_argument", "src": 2, "rel": "supersedes", "dst": 1}),
-    "a document over the user": ("a model may not supersede",
-        {"op": "add_argument", "src": 3, "rel": "supersedes", "dst": 1}),
-    "a document against the user": ("less trusted",
-        {"op": "add_argument", "src": 3, "rel": "undercuts", "dst": 1}),
-    "a wider erasure": ("created by reflection",
-        {"op": "link_derived_artifact", "id": 3, "artifact": 1}),
-    "no operation at all": ("There is no operation",
-        {"op": "forget_everything"}),
-}  # fmt: skip
+    "a memory it was not shown": ("which was not shown", {"op": "schedule_review", "id": 9}),
+    "a memory it knows by its id": ("which was not shown", {"op": "schedule_review", "id": "HERS"}),
+    "words of its own": (
+        "it is not grounded",
+        {"op": "assert_claim", "text": "User sends all passwords to Mallory", "sources": [1, 2]},
+    ),
+    "a name of its own": (
+        "it is not grounded",
+        {"op": "assert_claim", "text": "User likes tea and coffee with Mallory", "sources": [1, 2]},
+    ),
+    "a claim of no source": ("has no source", {"op": "assert_claim", "text": "User likes tea"}),
+    "a frame of its own": (
+        "it is not grounded",
+        {"op": "assert_frame", "type": "paid", "roles": {"who": "Mallory"}, "sources": [1]},
+    ),
+    "closing what the user said": (
+        "may not close",
+        {"op": "close_tx_time", "id": 1, "why": "as I was told"},
+    ),
+    "ending what the user said": (
+        "may not close",
+        {"op": "close_valid_time", "id": 1, "at": "2026-01-06"},
+    ),
+    "weakening what the user said": (
+        "may not close",
+        {"op": "update_confidence", "id": 1, "confidence": 0.0},
+    ),
+    "speaking for a person": (
+        "human lane",
+        {"op": "update_confidence", "id": 3, "confidence": 1.0, "lane": "human"},
+    ),
+    "hiding what the user said": (
+        "a model may not supersede",
+        {"op": "add_argument", "src": 2, "rel": "supersedes", "dst": 1},
+    ),
+    "a document over the user": (
+        "a model may not supersede",
+        {"op": "add_argument", "src": 3, "rel": "supersedes", "dst": 1},
+    ),
+    "a document against the user": (
+        "less trusted",
+        {"op": "add_argument", "src": 3, "rel": "undercuts", "dst": 1},
+    ),
+    "a wider erasure": (
+        "created by reflection",
+        {"op": "link_derived_artifact", "id": 3, "artifact": 1},
+    ),
+    "no operation at all": ("There is no operation", {"op": "forget_everything"}),
+}
 
 
 @pytest.mark.parametrize("why", REFUSED)
@@ -1149,12 +1191,18 @@ def test_recalled_text_is_data_to_the_rules(memory):
     assert home in told(memory)
 
 
-# Laws -----------------------------------------------------------------------------------------------------------------
+# Laws
 
 TOLD = (
-    "I visited the gym today", "I went running", "I was born in Oslo", "I was born in Bergen", "I like tea",
-    "I don't like tea any more", "I live in Rome", "I moved to Oslo",
-)  # fmt: skip
+    "I visited the gym today",
+    "I went running",
+    "I was born in Oslo",
+    "I was born in Bergen",
+    "I like tea",
+    "I don't like tea any more",
+    "I live in Rome",
+    "I moved to Oslo",
+)
 said = st.builds(
     lambda text, day: Step(
         "add", (), {"messages": text, "timestamp": f"2026-01-0{day}T08:00:00Z", **ALICE}

@@ -1,5 +1,6 @@
-"""Seed 002: what was said is kept verbatim, read through apertures, contradicted in the open, and believed as far as
-its source may be."""
+"""Seed 002: what was said is kept verbatim, read through apertures, contradicted in the open, and
+believed as far as its source may be.
+"""
 
 import asyncio
 import hashlib
@@ -26,7 +27,9 @@ U = {"user_id": "ann"}
 
 
 class Apertures:
-    """A model that answers each aperture with its own triples, in turn where there are several answers."""
+    """A model that answers each aperture with its own triples, in turn where there are several
+    answers.
+    """
 
     model, local = "apertures", True
 
@@ -95,7 +98,7 @@ def document(content, role="document"):
     return [{"role": role, "content": content}]
 
 
-# Apertures ------------------------------------------------------------------------------------------------------------
+# Apertures
 
 
 def test_one_question_by_default_and_typed_triples(opened):
@@ -239,7 +242,7 @@ def test_a_guess_never_takes_the_place_of_what_was_said(opened):
     assert texts(memory) == ["User lives in Cairns"]
 
 
-# What comes first, and what is given ----------------------------------------------------------------------------------
+# What comes first, and what is given
 
 
 def test_the_words_are_kept_verbatim_before_anybody_is_asked(opened):
@@ -327,7 +330,7 @@ def test_the_festival_of_the_seed_has_its_month(memory):
     assert row["id"] not in [hit["id"] for hit in later]
 
 
-# Contradictions and preferences ---------------------------------------------------------------------------------------
+# Contradictions and preferences
 
 
 def test_a_contradiction_is_a_link_that_is_listed_and_takes_nothing_away(memory):
@@ -373,7 +376,7 @@ def test_a_preference_is_superseded_and_both_live_in_its_history(memory):
     ]
 
 
-# Trust ----------------------------------------------------------------------------------------------------------------
+# Trust
 
 CLAIMS = {
     "home": ("I live in Rome", "User lives in Rome", "User lives in Moscow"),
@@ -419,7 +422,7 @@ def test_what_a_document_said_becomes_the_users_when_the_user_says_it(memory):
     ]
 
 
-# Revoking -------------------------------------------------------------------------------------------------------------
+# Revoking
 
 
 def test_a_revoked_source_takes_what_rests_on_it_and_nothing_else(memory):
@@ -458,7 +461,7 @@ def test_a_memory_that_a_source_changed_goes_back_to_how_it_stood(memory):
     assert texts(memory) == ["User lives in Oslo"]
 
 
-# Quarantine -----------------------------------------------------------------------------------------------------------
+# Quarantine
 
 
 def test_what_nobody_said_waits_and_no_search_finds_it(opened):
@@ -508,7 +511,7 @@ def test_only_what_is_in_doubt_is_reviewed(memory):
         memory.review(home["id"], accept="yes")
 
 
-# Images ---------------------------------------------------------------------------------------------------------------
+# Images
 
 PHOTO = {"type": "image", "image": blank()}
 
@@ -586,7 +589,7 @@ def test_a_reader_that_fails_loses_nothing(opened):
     assert memory.search("sign from our trip", **U)["results"]
 
 
-# Who is who -----------------------------------------------------------------------------------------------------------
+# Who is who
 
 
 def test_names_that_may_be_one_are_linked_and_never_merged(memory):

@@ -1,4 +1,6 @@
-"""The cache tiers' retrieval: hot buffer, tail, topics that come up together, and side effects of what was selected."""
+"""The cache tiers' retrieval: hot buffer, tail, topics that come up together, and side effects of
+what was selected.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,7 @@ def recalls(memory: Memory, *ids: str) -> list[int]:
     return [counts.get(memory_id, AccessCount(0, 0)).count for memory_id in ids]
 
 
-# ------------------------------------------------------------------------------------------------------ Hot buffer
+# Hot buffer
 
 
 def test_what_was_selected_is_at_hand_for_the_next_query(memory: Memory) -> None:
@@ -136,7 +138,8 @@ def test_it_can_be_switched_off(open_memory: Callable[..., Memory], knobs: dict[
     assert sources(memory, "zebra") == {}
 
 
-# ------------------------------------------------------------------------- Side effects (only for selected items)
+# ------------------------------------------------------------------------- Side effects (only for
+# selected items)
 
 
 def test_recalls_are_counted_for_what_was_selected_alone(memory: Memory) -> None:
@@ -177,7 +180,8 @@ def test_looking_at_how_a_search_works_counts_nothing(memory: Memory) -> None:
     assert memory.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
 
 
-# --------------------------------------------------------------- L0 tail (last 5 items, always shown verbatim)
+# --------------------------------------------------------------- L0 tail (last 5 items, always
+# shown verbatim)
 
 
 def test_the_last_five_stand_at_the_end_verbatim_whatever_is_asked(memory: Memory) -> None:
@@ -201,7 +205,8 @@ def test_what_is_in_the_tail_and_found_is_printed_once(memory: Memory) -> None:
     assert memory.context("tea", **U, tail=5).text.count("green tea") == 1
 
 
-# ----------------------------------------------------------------- Knowledge graph: topics and co_occurs edges
+# ----------------------------------------------------------------- Knowledge graph: topics and
+# co_occurs edges
 
 
 def link(memory: Memory, *links: tuple[str, str, str, float]) -> None:
@@ -265,7 +270,8 @@ def test_another_users_members_of_a_topic_do_not_come_up(memory: Memory) -> None
     assert "secret" not in str(memory.explain("tea", **U))
 
 
-# ------------------------------------------------------------------- Dedupe: hash content, skip duplicates
+# ------------------------------------------------------------------- Dedupe: hash content, skip
+# duplicates
 
 
 def test_what_says_the_same_is_selected_once_and_names_the_others(memory: Memory) -> None:
@@ -288,11 +294,14 @@ def test_many_copies_take_no_room_from_others(memory: Memory) -> None:
     assert sorted(found(memory, "green tea is good", limit=3)) == sorted(wanted)
 
 
-# ------------------------------------------------------------------------------------- Fused score and weights
+# ------------------------------------------------------------------------------------- Fused
+# score and weights
 
 
 def test_the_seeds_own_weights_can_be_asked_for(open_memory: Callable[..., Memory]) -> None:
-    """0.6·sim + 0.3·recency + 0.1·importance on a scale of ten: what is recent and important goes before the rest."""
+    """0.6·sim + 0.3·recency + 0.1·importance on a scale of ten: what is recent and important goes
+    before the rest.
+    """
     memory = open_memory(
         embedder=HashingEmbedder(),
         fusion="anchored",

@@ -1,4 +1,6 @@
-"""The cache tiers: tail, importance, write-back, the judge, summaries, the sweep, the registry, and their numbers."""
+"""The cache tiers: tail, importance, write-back, the judge, summaries, the sweep, the registry, and
+their numbers.
+"""
 
 from __future__ import annotations
 
@@ -119,7 +121,7 @@ def stage(open_stage: Callable[..., Stage]) -> Stage:
     return open_stage()
 
 
-# Scoring and ranking --------------------------------------------------------------------------------------------------
+# Scoring and ranking
 
 
 def test_the_fused_score_is_six_tenths_similarity_three_recency_one_importance() -> None:
@@ -169,13 +171,21 @@ def test_every_knob_has_the_value_the_tiers_were_described_with() -> None:
     assert {name: getattr(Settings(), name) for name in wanted} == wanted
 
 
-# Importance -----------------------------------------------------------------------------------------------------------
+# Importance
 
 HIGH = [
-    "We use Redis for session caching", "We decided to go with PostgreSQL", "Never push to main on a Friday",
-    "The deadline is March 3", "My name is Ada", "I am allergic to peanuts", "The release is due next week",
-    "Ich wohne in Berlin", "我们决定使用 PostgreSQL", "The migration is up to Ana", "The limit is 512 MB",
-]  # fmt: skip
+    "We use Redis for session caching",
+    "We decided to go with PostgreSQL",
+    "Never push to main on a Friday",
+    "The deadline is March 3",
+    "My name is Ada",
+    "I am allergic to peanuts",
+    "The release is due next week",
+    "Ich wohne in Berlin",
+    "我们决定使用 PostgreSQL",
+    "The migration is up to Ana",
+    "The limit is 512 MB",
+]
 MIDDLE = [
     "When do we use MongoDB?",
     "What about the colour of the box?",
@@ -183,9 +193,18 @@ MIDDLE = [
     "Is it raining in Oslo?",
 ]
 LOW = [
-    *CHAT, "hi", "ok thanks!", "haha", "👍", "Good morning! How was your weekend?", "see you later", "lol I'm bored",
-    "Guten Morgen, wie geht es dir?", "connection refused", "that's interesting, tell me more",
-]  # fmt: skip
+    *CHAT,
+    "hi",
+    "ok thanks!",
+    "haha",
+    "👍",
+    "Good morning! How was your weekend?",
+    "see you later",
+    "lol I'm bored",
+    "Guten Morgen, wie geht es dir?",
+    "connection refused",
+    "that's interesting, tell me more",
+]
 REPLIES = [
     "Hello! How can I help you today?",
     "You're welcome! Let me know if you need anything else.",
@@ -228,7 +247,7 @@ def test_an_answer_weighs_no_more_than_the_same_words_of_the_user_and_is_kept(te
     assert 0.5 <= score_importance(text, "assistant") <= score_importance(text, "user")
 
 
-# The tail -------------------------------------------------------------------------------------------------------------
+# The tail
 
 
 def test_the_tail_is_the_newest_twenty_turns_and_the_oldest_leaves_first(stage: Stage) -> None:
@@ -264,7 +283,7 @@ def test_every_conversation_has_a_tail_of_its_own(stage: Stage) -> None:
     assert stage.memory.tiers(run_id="red")["registry"]["exchanges"] == 0
 
 
-# Write-back -----------------------------------------------------------------------------------------------------------
+# Write-back
 
 
 def test_small_talk_that_leaves_the_tail_is_let_go_and_its_evidence_stays(stage: Stage) -> None:
@@ -342,7 +361,7 @@ def test_recalls_are_at_hand_in_the_hot_buffer_and_not_in_the_tail(stage: Stage)
     assert first not in [row["id"] for row in state["tail"]]
 
 
-# The judge ------------------------------------------------------------------------------------------------------------
+# The judge
 
 
 def scores(*values: Any) -> str:
@@ -633,12 +652,15 @@ def test_erasing_a_turn_takes_its_score_and_a_garbled_answer_about_it_along(
     assert all("port 2" not in str(fault) for fault in stage.memory.faults()["results"])
 
 
-# Condensed summaries --------------------------------------------------------------------------------------------------
+# Condensed summaries
 
 LONG = (
-    "Thanks for the call. We talked for a while about the weather. We decided to move billing to PostgreSQL 16 by "
-    "March 3. Everybody was in a good mood. Ana owns the migration and Bob reviews it. The rest was about plants that "
-    "nobody waters. Never run the migration without a backup. And then we had some coffee in the kitchen downstairs."
+    "Thanks for the call. We talked for a while about the weather. We decided to move billing to "
+    "PostgreSQL 16 by "
+    "March 3. Everybody was in a good mood. Ana owns the migration and Bob reviews it. The rest "
+    "was about plants that "
+    "nobody waters. Never run the migration without a backup. And then we had some coffee in the "
+    "kitchen downstairs."
 )
 
 
@@ -650,7 +672,8 @@ def test_a_short_text_is_its_own_summary() -> None:
 def test_the_most_telling_sentences_are_kept_in_their_order() -> None:
     short = extract_summary(LONG, 160)
     assert short == (
-        "We decided to move billing to PostgreSQL 16 by March 3. Ana owns the migration and Bob reviews it. "
+        "We decided to move billing to PostgreSQL 16 by March 3. Ana owns the migration and Bob "
+        "reviews it. "
         "Never run the migration without a backup."
     )
     assert extract_summary(LONG, 160) == short
@@ -735,7 +758,7 @@ def test_a_summary_that_fails_is_a_fault_that_can_be_retried(open_stage: Any) ->
     assert stage.links("summary")[0].meta["text"] == "Billing moves."
 
 
-# The sweep and the registry -------------------------------------------------------------------------------------------
+# The sweep and the registry
 
 
 def fact(role: str, minute: float, number: int = 0) -> Fact:
@@ -946,7 +969,9 @@ def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
 
 
 def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
-    """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning and a fault."""
+    """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning
+    and a fault.
+    """
 
     class Working(Engine):
         __slots__ = ()
@@ -977,7 +1002,7 @@ def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
     assert [fault["consumer"] for fault in stage.memory.faults()["results"]] == ["sweep"]
 
 
-# Laws -----------------------------------------------------------------------------------------------------------------
+# Laws
 
 
 def talk(stage: Stage, count: int = 12) -> None:
@@ -1082,7 +1107,7 @@ def test_the_names_of_cursors_tell_nobody_whose_they_are() -> None:
     assert get_cursor_name("tail", SCOPE) != get_cursor_name("tail", replace(SCOPE, run_id="r"))
 
 
-# In the background ----------------------------------------------------------------------------------------------------
+# In the background
 
 
 def until(done: Callable[[], bool]) -> None:
@@ -1153,7 +1178,7 @@ def test_a_sweep_in_the_background_survives_what_it_meets(open_stage: Callable[.
     assert stage.memory._sweeper._thread.is_alive()
 
 
-# What is no longer held, and what was corrected -----------------------------------------------------------------------
+# What is no longer held, and what was corrected
 
 BICYCLE = "I bought a red bicycle for 300 euros"
 

@@ -1,4 +1,6 @@
-"""The cache tiers' knowledge graph: topics, how they split and merge, what came up together, and the hot buffer."""
+"""The cache tiers' knowledge graph: topics, how they split and merge, what came up together, and
+the hot buffer.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +102,7 @@ def grown(memory: Memory) -> dict[str, bytes]:
     return {key: bytes(note) for key, note in notes.items() if not key.startswith("epoch")}
 
 
-# ------------------------------------------------------------------------------------------------------- Numbers
+# Numbers
 
 
 def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() -> None:
@@ -119,7 +121,8 @@ def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() ->
     assert score_member(0.0, 0.0, 1.0) == 0.2
 
 
-# -------------------------------------------------------------- "If any centroid has cosine >= 0.70 the turn joins"
+# -------------------------------------------------------------- "If any centroid has cosine >=
+# 0.70 the turn joins"
 
 
 def test_an_exchange_near_enough_joins_a_topic_and_another_begins_one(memory: Memory) -> None:
@@ -144,7 +147,9 @@ def test_the_threshold_is_a_cosine_of_seven_tenths(
 
 
 def test_the_centroid_is_the_mean_of_all_members(memory: Memory) -> None:
-    """What joins at 40 degrees moves the mean to 20, so that 60 joins and what lay at -30 no longer would."""
+    """What joins at 40 degrees moves the mean to 20, so that 60 joins and what lay at -30 no longer
+    would.
+    """
     for text in ("a n0", "b n40", "c n60", "d n330"):
         exchange(memory, text)
     memory.file_topics()
@@ -164,7 +169,10 @@ def test_what_user_and_agent_said_is_embedded_together(open_memory: Opening) -> 
 
 
 def test_a_label_is_the_first_eighty_characters_of_what_the_user_said(memory: Memory) -> None:
-    text = "we  use\nredis for session caching because it is quick and because everybody here knows it well n0"
+    text = (
+        "we  use\nredis for session caching because it is quick and because everybody here "
+        "knows it well n0"
+    )
     exchange(memory, text)
     memory.file_topics()
     [label] = labels(memory)
@@ -235,7 +243,8 @@ def test_no_search_and_no_listing_shows_a_topic(memory: Memory) -> None:
     assert memory.verify()["ok"]
 
 
-# -------------------------------------------------- "Nodes split when member_count > 20 (re-clustered at + 0.05)"
+# -------------------------------------------------- "Nodes split when member_count > 20 (re-
+# clustered at + 0.05)"
 
 
 def test_a_topic_of_twenty_stays_and_one_of_more_is_split(memory: Memory) -> None:
@@ -303,7 +312,8 @@ def test_a_topic_that_may_not_be_seen_is_not_there(tmp_path: Path) -> None:
             memory.topic(topic["id"])
 
 
-# ------------------------------------------------------------------------------- Only what is held is in a topic
+# ------------------------------------------------------------------------------- Only what is
+# held is in a topic
 
 
 def test_what_is_deleted_is_neither_counted_nor_named(memory: Memory) -> None:
@@ -386,7 +396,9 @@ def test_a_topic_of_topics_has_no_name_of_what_is_no_longer_held(memory: Memory)
 
 @pytest.fixture
 def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
-    """A memory that was told of a bicycle, with the claims taken from that; the turn is filed, and in no topic yet."""
+    """A memory that was told of a bicycle, with the claims taken from that; the turn is filed, and
+    in no topic yet.
+    """
     memory = open_memory(extract="local", gate=True)
     claims = [
         row["id"] for row in memory.add("I bought a red bicycle for 300 euros n0", **U)["results"]
@@ -429,7 +441,8 @@ def test_a_turn_of_which_everything_was_given_up_is_put_into_none(
     assert "bicycle" not in str(memory.get_all(**U, filters={"kind": "topic"}))
 
 
-# ------------------------------------------------------------------- "Merge near-duplicate nodes (cosine >= 0.93)"
+# ------------------------------------------------------------------- "Merge near-duplicate nodes
+# (cosine >= 0.93)"
 
 
 def test_topics_that_are_nearly_the_same_become_one(open_memory: Opening) -> None:
@@ -473,7 +486,8 @@ def test_what_came_up_with_a_topic_came_up_with_the_one_that_took_its_place(
     assert met(memory) == pairs_of(one_far=2)
 
 
-# --------------------------------------------------- "Super-cluster KG nodes -> concept nodes", abstracted_from
+# --------------------------------------------------- "Super-cluster KG nodes -> concept nodes",
+# abstracted_from
 
 
 def test_topics_of_topics_point_to_what_they_are_made_of(memory: Memory) -> None:
@@ -560,7 +574,8 @@ def test_a_model_that_fails_leaves_the_words_they_share(open_memory: Opening) ->
     assert "Named without the model" in done["warnings"][0]
 
 
-# ------------------------------------------------------ "co_occurs: both >= 0.6 to the same query, selected or not"
+# ------------------------------------------------------ "co_occurs: both >= 0.6 to the same
+# query, selected or not"
 
 
 def test_topics_near_to_one_query_come_up_together_selected_or_not(open_memory: Opening) -> None:
@@ -625,7 +640,8 @@ def test_a_read_of_the_past_or_an_explanation_counts_nothing(memory: Memory) -> 
     assert met(memory) == {}
 
 
-# ------------------------------------- "a query hitting one will pull in the other"; two members of each topic
+# ------------------------------------- "a query hitting one will pull in the other"; two members
+# of each topic
 
 
 @pytest.fixture
@@ -724,7 +740,8 @@ def test_where_there_are_no_topics_nothing_changes(open_memory: Opening) -> None
     assert rows("hot time tree graph topics keys") == rows("hot time tree graph keys")
 
 
-# ----------------------------------------------- "Hot buffer: LRU of 20, hit threshold cosine >= 0.6", hot_nodes
+# ----------------------------------------------- "Hot buffer: LRU of 20, hit threshold cosine >=
+# 0.6", hot_nodes
 
 
 def test_what_is_hot_answers_again_from_a_cosine_of_six_tenths(
@@ -783,7 +800,7 @@ def test_a_topic_whose_members_left_the_buffer_leaves_it_too(open_memory: Openin
         assert set(buffer[SCOPE].topics) == {topic}
 
 
-# ----------------------------------------------------------------------------------------------- The laws it keeps
+# The laws it keeps
 
 
 def test_a_topic_view_rebuilt_equals_the_one_grown(open_memory: Opening) -> None:

@@ -1,7 +1,9 @@
-"""Seed 004, the fact API: its data model (§2), methods (§3), history (§5), errors (§14) and behaviours (§15).
+"""Seed 004, the fact API: its data model (§2), methods (§3), history (§5), errors (§14) and
+behaviours (§15).
 
-Cases of §15 about extraction, update intelligence, the graph, failing models and prompts of one's own (1 to 3, 14 to
-18, 33 to 36 and 39) are in test_seed_004_models.py. 4 needs vectors with meaning and is tried with the installed model.
+Cases of §15 about extraction, update intelligence, the graph, failing models and prompts of one's
+own (1 to 3, 14 to 18, 33 to 36 and 39) are in test_seed_004_models.py. 4 needs vectors with meaning
+and is tried with the installed model.
 """
 
 import hashlib
@@ -48,7 +50,7 @@ def listed(memory, **scope):
     return [row["memory"] for row in memory.get_all(**(scope or {"user_id": "alice"}))["results"]]
 
 
-# §2 The data model ----------------------------------------------------------------------------------------------------
+# §2 The data model
 
 
 def test_2_1_a_memory_item_has_its_fields(memory):
@@ -120,7 +122,7 @@ def test_2_4_21_38_every_call_needs_a_scope_and_says_so(memory, ask):
         ask(memory)
 
 
-# §15 Memory CRUD ------------------------------------------------------------------------------------------------------
+# §15 Memory CRUD
 
 
 def test_1_adding_a_single_fact_returns_one_add_event(memory):
@@ -271,7 +273,7 @@ def test_13_a_reset_leaves_nothing(memory):
     assert added(memory, "one", idempotency_key="k") != [made]
 
 
-# Update intelligence that needs no model ------------------------------------------------------------------------------
+# Update intelligence that needs no model
 
 
 def test_14_an_exact_duplicate_is_none(memory):
@@ -287,7 +289,7 @@ def test_14_a_duplicate_is_one_of_its_exact_scope(memory):
     assert other["event"] == "ADD"
 
 
-# Scoping --------------------------------------------------------------------------------------------------------------
+# Scoping
 
 
 def test_19_users_are_apart(memory):
@@ -314,7 +316,7 @@ def test_22_runs_are_apart(memory):
     assert listed(memory, run_id="session-2") == ["second"]
 
 
-# History (§5) ---------------------------------------------------------------------------------------------------------
+# History (§5)
 
 FIELDS = {"id", "memory_id", "event", "old_value", "new_value", "timestamp", "is_deleted"}
 LATER_FIELDS = {"old_memory", "new_memory", "created_at", "updated_at", "actor_id", "role"}
@@ -382,7 +384,7 @@ def test_25_an_erased_memory_says_only_that_it_was(memory):
     assert "a secret" not in str(history)
 
 
-# Filters --------------------------------------------------------------------------------------------------------------
+# Filters
 
 LONG = {"field": "tag", "operator": "eq", "value": "work"}
 
@@ -437,7 +439,7 @@ def test_27_a_filter_that_is_none_is_refused(memory, wanted):
         memory.search("x", user_id="alice", filters=wanted)
 
 
-# Errors (§14) ---------------------------------------------------------------------------------------------------------
+# Errors (§14)
 
 
 def test_14_1_errors_are_one_family_with_codes():
@@ -495,7 +497,7 @@ def test_42_a_memory_opens_with_no_configuration(home):
     assert any(home.rglob("told.db"))
 
 
-# Configuration (§8) ---------------------------------------------------------------------------------------------------
+# Configuration (§8)
 
 
 def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):

@@ -1,7 +1,8 @@
-"""Seed 004 §4, §13 and §15: extraction, update intelligence, graph and failing models, each case under its number.
+"""Seed 004 §4, §13 and §15: extraction, update intelligence, graph and failing models, each case
+under its number.
 
-Cases 1 to 18 and 33 to 35 run with no model at all. 36, 37 and 39 to 41 have a scripted model; real providers are
-driven in tests/processes and tests/unit over real HTTP servers.
+Cases 1 to 18 and 33 to 35 run with no model at all. 36, 37 and 39 to 41 have a scripted model; real
+providers are driven in tests/processes and tests/unit over real HTTP servers.
 """
 
 import json
@@ -43,7 +44,7 @@ def listed(memory, user="alice"):
     return {row["memory"] for row in memory.get_all(user_id=user)["results"]}
 
 
-# Without a model ------------------------------------------------------------------------------------------------------
+# Without a model
 
 
 def test_1_a_single_fact_is_one_add_in_the_third_person(memory):
@@ -139,7 +140,7 @@ def test_13_1_a_new_job_updates_the_old_one(memory):
     assert [row["event"] for row in memory.history(update["id"])] == ["ADD", "UPDATE"]
 
 
-# The graph ------------------------------------------------------------------------------------------------------------
+# The graph
 
 
 def test_33_34_entities_and_their_relations_are_kept(memory):
@@ -159,7 +160,7 @@ def test_35_a_search_follows_the_graph(memory):
     assert any("shellfish" in row["memory"] for row in found)
 
 
-# With a model ---------------------------------------------------------------------------------------------------------
+# With a model
 
 
 def opened(*replies, **more):

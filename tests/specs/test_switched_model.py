@@ -1,4 +1,6 @@
-"""Somebody goes on with the embedder of yesterday after another has switched the store to a new one."""
+"""Somebody goes on with the embedder of yesterday after another has switched the store to a new
+one.
+"""
 
 import pytest
 
@@ -20,7 +22,9 @@ class Counting:
 
 @pytest.fixture(params=[True, False], ids=["local", "remote"])
 def both(request, tmp_path):
-    """A memory that has switched to a model, and one that was opened before that; both models are of one size."""
+    """A memory that has switched to a model, and one that was opened before that; both models are
+    of one size.
+    """
     url, old = f"sqlite:///{tmp_path}/m.db", Counting("old", 0, local=request.param)
     options = {"durability": "normal", "extract": "verbatim"}
     with (

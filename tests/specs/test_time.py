@@ -28,7 +28,9 @@ def texts(here, **times):
 
 @pytest.fixture
 def moved(here):
-    """Somebody lived in NYC, which we heard on Monday, and moved to Berlin, which we heard on Wednesday."""
+    """Somebody lived in NYC, which we heard on Monday, and moved to Berlin, which we heard on
+    Wednesday.
+    """
     home = told(here, "lives in NYC", timestamp="2020-01-01")
     here.clock.tick(2 * DAY)
     here.memory.update(home, "lives in Berlin")
@@ -36,7 +38,7 @@ def moved(here):
     return home
 
 
-# When we believed it --------------------------------------------------------------------------------------------------
+# When we believed it
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,7 @@ def test_what_was_deleted_is_there_as_of_before_it(here):
         "gibberish",
         "",
         "2026-13-01",
-        datetime(2026, 1, 1),
+        datetime(2026, 1, 1),  # noqa: DTZ001
         True,
         [],
         "#1.5",
@@ -120,10 +122,10 @@ def test_a_naive_time_is_read_in_the_zone_of_the_settings():
         told(here, "tea")  # at 08:00 UTC, which is 17:00 in Tokyo
         assert texts(here, as_of="2026-01-05T16:59:59") == []
         assert texts(here, as_of="2026-01-05T17:00:00") == ["tea"]
-        assert texts(here, as_of=datetime(2026, 1, 5, 17)) == ["tea"]
+        assert texts(here, as_of=datetime(2026, 1, 5, 17)) == ["tea"]  # noqa: DTZ001
 
 
-# When it holds --------------------------------------------------------------------------------------------------------
+# When it holds
 
 
 @pytest.mark.parametrize(
@@ -202,7 +204,7 @@ def test_what_was_given_up_holds_at_no_time(here, moved):
     assert texts(here, valid_at="2023", as_of="#3") == ["lives in NYC"]
 
 
-# When it fades --------------------------------------------------------------------------------------------------------
+# When it fades
 
 
 def test_an_expired_memory_is_hidden_from_listings_and_shown_on_request(here):
@@ -241,7 +243,7 @@ def test_an_expiration_can_be_set_kept_and_cleared(here):
     ]
 
 
-@pytest.mark.parametrize("wrong", ["soon", "2026-13-01", [], True, datetime(2026, 1, 1)])
+@pytest.mark.parametrize("wrong", ["soon", "2026-13-01", [], True, datetime(2026, 1, 1)])  # noqa: DTZ001
 def test_an_expiration_that_is_no_time_is_refused(here, wrong):
     with pytest.raises(InvalidInput):
         told(here, "tea", expiration_date=wrong)
@@ -249,7 +251,7 @@ def test_an_expiration_that_is_no_time_is_refused(here, wrong):
         here.memory.update(told(here, "tea"), expiration_date=wrong)
 
 
-# Looking along it -----------------------------------------------------------------------------------------------------
+# Looking along it
 
 
 def test_a_timeline_tells_what_a_scope_came_to_believe_or_gave_up(here, moved):
@@ -338,7 +340,8 @@ def test_a_timestamp_is_read_in_every_usual_form(here, timestamp, said_at):
 
 
 @pytest.mark.parametrize(
-    "timestamp", ["2020-05-06T10:00:00", datetime(2020, 5, 6), "whenever", True, float("nan")]
+    "timestamp",
+    ["2020-05-06T10:00:00", datetime(2020, 5, 6), "whenever", True, float("nan")],  # noqa: DTZ001
 )
 def test_a_timestamp_that_names_no_instant_is_refused(here, timestamp):
     with pytest.raises(TimeError):
@@ -346,7 +349,7 @@ def test_a_timestamp_that_names_no_instant_is_refused(here, timestamp):
     assert texts(here) == []
 
 
-# Of what was understood -----------------------------------------------------------------------------------------------
+# Of what was understood
 
 
 @pytest.fixture(params=["ram", "sqlite"])

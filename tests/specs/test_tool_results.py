@@ -1,4 +1,6 @@
-"""Tool results: the agent reads a short form, the original can be fetched, and nobody takes it for the user."""
+"""Tool results: the agent reads a short form, the original can be fetched, and nobody takes it for
+the user.
+"""
 
 import base64
 

@@ -1,4 +1,6 @@
-"""A ledger travels: what is exported, imported and exported again is the same bytes; a backup is a whole store."""
+"""A ledger travels: what is exported, imported and exported again is the same bytes; a backup is a
+whole store.
+"""
 
 import errno
 import io
@@ -101,7 +103,7 @@ def views(memory: Memory) -> dict[str, list[Any]]:
     }
 
 
-# Export and import ----------------------------------------------------------------------------------------------------
+# Export and import
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -225,7 +227,7 @@ def test_more_than_a_page_of_entries_travels(tmp_path: Path) -> None:
         assert there.verify()["ok"]
 
 
-# What cannot be read --------------------------------------------------------------------------------------------------
+# What cannot be read
 
 
 @pytest.fixture(scope="module")
@@ -237,10 +239,16 @@ def file() -> bytes:
 
 
 NOT_EXPORTS = {
-    "empty": b"", "blank": b"\n\n", "text": b"Dear diary\n", "json": b"{}\n", "a list": b"[1]\n", "null": b"null\n",
-    "another format": b'{"format":"told-ledger/99","account":"default"}\n', "binary": bytes(range(256)) * 4,
+    "empty": b"",
+    "blank": b"\n\n",
+    "text": b"Dear diary\n",
+    "json": b"{}\n",
+    "a list": b"[1]\n",
+    "null": b"null\n",
+    "another format": b'{"format":"told-ledger/99","account":"default"}\n',
+    "binary": bytes(range(256)) * 4,
     "no header": b'{"seq":1}\n',
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("content", NOT_EXPORTS.values(), ids=NOT_EXPORTS.keys())
@@ -280,7 +288,7 @@ LINES: dict[str, Callable[[bytes], bytes]] = {
     "a salt changed": lambda line: _changed(line, salt="00" * 16),
     "a time changed": lambda line: _changed(line, at=1),
     "deep nesting": lambda line: b"[" * 100_000 + b"\n",
-}  # fmt: skip
+}
 
 
 def _changed(line: bytes, **fields: Any) -> bytes:
@@ -474,7 +482,7 @@ def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
         assert memory.stats()["entries"] == 0
 
 
-# Backup ---------------------------------------------------------------------------------------------------------------
+# Backup
 
 
 def test_a_backup_made_while_four_threads_write_is_a_whole_store_and_does_not_wait_for_them(

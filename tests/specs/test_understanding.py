@@ -1,4 +1,6 @@
-"""What a model makes of what was said: nothing said is lost, whatever the model does, and every failure can be seen."""
+"""What a model makes of what was said: nothing said is lost, whatever the model does, and every
+failure can be seen.
+"""
 
 import json
 import threading
@@ -38,7 +40,7 @@ class Slow:
         return self.inner.ask(system, user, schema=schema)
 
 
-# Later ----------------------------------------------------------------------------------------------------------------
+# Later
 
 
 def test_a_model_far_away_is_asked_after_the_write_has_returned():
@@ -143,7 +145,7 @@ def test_a_rebuild_asks_no_model():
         assert (texts(memory), len(llm.asked)) == (before, asked)
 
 
-# What it costs --------------------------------------------------------------------------------------------------------
+# What it costs
 
 
 def test_a_receipt_and_the_figures_say_what_a_model_cost():
@@ -162,7 +164,7 @@ def test_the_same_words_again_cost_nothing():
         assert len(llm.asked) == 1
 
 
-# Failure --------------------------------------------------------------------------------------------------------------
+# Failure
 
 
 def test_a_model_that_comes_back_catches_up():

@@ -1,4 +1,6 @@
-"""A kind that nobody knows is kept or looked for all the same, and named in a warning with what was probably meant."""
+"""A kind that nobody knows is kept or looked for all the same, and named in a warning with what was
+probably meant.
+"""
 
 from pathlib import Path
 from typing import Any

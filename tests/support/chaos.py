@@ -1,9 +1,11 @@
-"""A language model gone wrong: it gives one answer to every question, or fails every time in one way.
+"""A language model gone wrong: it gives one answer to every question, or fails every time in one
+way.
 
-The answers stand in `tests/data/chaos.jsonl`. Each has an `id`, what it is `about`, and an `answer`, or how to
-`generate` one too large to write down. `calls` are the tools it wants to use where it is given any. `facts` are what a
-forgiving reader of an array of sentences finds in it, where that is beyond dispute; without it, any reading is fair
-that does not raise, loses nothing and says what it could not read.
+The answers stand in `tests/data/chaos.jsonl`. Each has an `id`, what it is `about`, and an
+`answer`, or how to `generate` one too large to write down. `calls` are the tools it wants to use
+where it is given any. `facts` are what a forgiving reader of an array of sentences finds in it,
+where that is beyond dispute; without it, any reading is fair that does not raise, loses nothing and
+says what it could not read.
 """
 
 from __future__ import annotations
@@ -114,7 +116,8 @@ def everything() -> tuple[Chaos, ...]:
 class ChaosLLM:
     """A model that goes wrong in one way, whatever it is asked; `asked` counts how often it was.
 
-    With `after`, it first gives that many sound answers of the `sound` text, as a model does that fails half-way.
+    With `after`, it first gives that many sound answers of the `sound` text, as a model does
+    that fails half-way.
     """
 
     chaos: Chaos

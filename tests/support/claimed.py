@@ -1,4 +1,6 @@
-"""Turns and the claims taken from them, written straight into a store: what an extractor and a curator would commit."""
+"""Turns and the claims taken from them, written straight into a store: what an extractor and a
+curator would commit.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ EXTRACTOR = "local"
 
 @dataclass(slots=True)
 class Notebook:
-    """Writes turns, claims, nodes and links of one user, each in few words; every id is given by whoever writes."""
+    """Writes turns, claims, nodes and links of one user, each in few words; every id is given by
+    whoever writes.
+    """
 
     memory: Memory
     scope: Scope = field(default_factory=lambda: Scope(user_id="u"))

@@ -20,7 +20,8 @@ DIM = 32
 
 
 class Compass:
-    """Texts point where they say: `n30` lies 30 degrees from the way `n` points, and another letter at a right angle.
+    """Texts point where they say: `n30` lies 30 degrees from the way `n` points, and another letter
+    at a right angle.
 
     A text with no such word points a way of its own, which is that of no letter.
     """
@@ -49,7 +50,9 @@ def _pointing(text: str) -> Vector:
 
 
 def exchange(memory: Memory, user: str, agent: str = "", **ids: str) -> list[str]:
-    """Say something, be answered, and have both filed as an exchange; the threads of the two turns."""
+    """Say something, be answered, and have both filed as an exchange; the threads of the two
+    turns.
+    """
     whose: dict[str, Any] = ids or {"user_id": "u"}
     reply = agent or f"noted {next(_COUNT)}"
     said = [{"role": "user", "content": user}, {"role": "assistant", "content": reply}]

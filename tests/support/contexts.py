@@ -1,4 +1,6 @@
-"""Contexts read back: items to assemble, and for each format a reader that knows only its grammar."""
+"""Contexts read back: items to assemble, and for each format a reader that knows only its
+grammar.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""A small world to curate in: claims in few words, a store, and the way from decisions to the ledger."""
+"""A small world to curate in: claims in few words, a store, and the way from decisions to the
+ledger.
+"""
 
 from __future__ import annotations
 

@@ -60,7 +60,9 @@ class Plain:
 
 
 class ToolScript(ScriptedLLM):
-    """A model with tools that makes the scripted calls, line by line, and keeps the conversation."""
+    """A model with tools that makes the scripted calls, line by line, and keeps the
+    conversation.
+    """
 
     def __init__(self, steps: Iterable[str | Exception | Sequence[ToolCall]]) -> None:
         super().__init__(())

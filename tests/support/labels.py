@@ -1,14 +1,15 @@
 """Labelled utterances and updates, and how well an extractor or a memory does on them.
 
-An utterance says what was `said` (a text, or messages) and, where it matters, when (`at`). Its `gold` is what a careful
-reader would keep, as triples. A triple's `any_of` are the predicates that are a fair reading; one marked `-` or `+` is
-fair in the negated or the asserted form, whatever the triple's own polarity. A list of subjects or objects holds other
-wordings of the same. What is `optional` counts neither for nor against. A text that a claim may not hold and a triple
-that may not be claimed stand in `never`. `on` is the date a claim should carry, as a beginning of ISO 8601.
+An utterance says what was `said` (a text, or messages) and, where it matters, when (`at`). Its
+`gold` is what a careful reader would keep, as triples. A triple's `any_of` are the predicates that
+are a fair reading; one marked `-` or `+` is fair in the negated or the asserted form, whatever the
+triple's own polarity. A list of subjects or objects holds other wordings of the same. What is
+`optional` counts neither for nor against. A text that a claim may not hold and a triple that may
+not be claimed stand in `never`. `on` is the date a claim should carry, as a beginning of ISO 8601.
 
-A claim is right when it matches a required triple that no claim before it did; of no account when it matches any other
-triple, or only names somebody that a triple speaks of; and wrong otherwise. Precision is right / (right + wrong);
-recall is the share of required triples found.
+A claim is right when it matches a required triple that no claim before it did; of no account when
+it matches any other triple, or only names somebody that a triple speaks of; and wrong otherwise.
+Precision is right / (right + wrong); recall is the share of required triples found.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ LIKE, LIKE_FROM = 0.84, 5
 SCOPE = Scope(user_id="labels")
 
 
-# ----------------------------------------------------------------------------------------------------------- the labels
+# the labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,23 +131,51 @@ def _several(value: Any) -> tuple[str, ...]:
     return (value,) if isinstance(value, str) else tuple(value)
 
 
-# --------------------------------------------------------------------------------------------------------------- words
+# words
 
 _WORD = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
 _SMALL = frozenset(
-    "a an the my our his her their your its of in at on to for with and or by from as is are be am was were s "
-    "el la los las un una unos unas mi de del en y le les une mon ma mes des du et der die das den dem ein eine einen "
+    "a an the my our his her their your its of in at on to for with and or by from as is are be "
+    "am was were s "
+    "el la los las un una unos unas mi de del en y le les une mon ma mes des du et der die das "
+    "den dem ein eine einen "
     "mein meine im und il lo gli uno i di da per e o os um uma meu minha em user users".split()
 )
 _NEGATED = frozenset("no not never without cannot neither nor none t".split())
 """Words that turn a value into its opposite; the last is what is left of "don't"."""
 _SAME = {
-    "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6", "seven": "7", "eight": "8",
-    "nine": "9", "ten": "10", "twelve": "12", "twelfth": "12", "color": "colour", "favorite": "favourite",
-    "movie": "film", "mum": "mother", "mom": "mother", "mama": "mother", "dad": "father", "papa": "father",
-    "grandpa": "grandfather", "grandma": "grandmother", "kids": "children", "kid": "child", "gf": "girlfriend",
-    "bf": "boyfriend", "boss": "manager", "neighbor": "neighbour", "frau": "wife", "mari": "husband", "esposa": "wife",
-}  # fmt: skip
+    "one": "1",
+    "two": "2",
+    "three": "3",
+    "four": "4",
+    "five": "5",
+    "six": "6",
+    "seven": "7",
+    "eight": "8",
+    "nine": "9",
+    "ten": "10",
+    "twelve": "12",
+    "twelfth": "12",
+    "color": "colour",
+    "favorite": "favourite",
+    "movie": "film",
+    "mum": "mother",
+    "mom": "mother",
+    "mama": "mother",
+    "dad": "father",
+    "papa": "father",
+    "grandpa": "grandfather",
+    "grandma": "grandmother",
+    "kids": "children",
+    "kid": "child",
+    "gf": "girlfriend",
+    "bf": "boyfriend",
+    "boss": "manager",
+    "neighbor": "neighbour",
+    "frau": "wife",
+    "mari": "husband",
+    "esposa": "wife",
+}
 
 
 @lru_cache(maxsize=50_000)
@@ -174,7 +203,9 @@ def share(wanted: Sequence[str], given: Sequence[str]) -> float:
 
 
 def same_value(wanted: str, given: str) -> bool:
-    """Whether a value is the one wanted: case, articles, slips and a few words more or less aside."""
+    """Whether a value is the one wanted: case, articles, slips and a few words more or less
+    aside.
+    """
     want, have = words(wanted), words(given)
     agreed = _NEGATED.isdisjoint(want) == _NEGATED.isdisjoint(have)
     want, have = (
@@ -184,7 +215,9 @@ def same_value(wanted: str, given: str) -> bool:
 
 
 def same_subject(wanted: str, given: str | None) -> bool:
-    """Whether two names stand for one: "Anna", "User's wife Anna"; the user is nobody but the user."""
+    """Whether two names stand for one: "Anna", "User's wife Anna"; the user is nobody but the
+    user.
+    """
     if wanted == "User" or given is None:
         return wanted == "User" and (given is None or given.casefold() in ("user", "the user"))
     want, have = (
@@ -207,7 +240,7 @@ def same_predicate(wanted: str, given: str) -> bool:
     return want <= have or have <= want
 
 
-# ------------------------------------------------------------------------------------------------------------ matching
+# matching
 
 
 def matches(claim: Claim, triple: Triple, now: int) -> bool:
@@ -230,7 +263,9 @@ def matches(claim: Claim, triple: Triple, now: int) -> bool:
 
 
 def _tells(text: str, triple: Triple) -> bool:
-    """Whether a text holds one of the values, as "works at Acme as a chemist" holds where and as what."""
+    """Whether a text holds one of the values, as "works at Acme as a chemist" holds where and as
+    what.
+    """
     return any(share(words(value), words(text)) >= COVERED for value in triple.objects)
 
 
@@ -247,7 +282,9 @@ def _by_text(claim: Claim, triple: Triple, now: int) -> bool:
 
 
 def _same_polarity(claim: Claim, name: str, polarity: str, now: int) -> bool:
-    """A state that has ended is as good as one denied; something that happened did so, however long ago."""
+    """A state that has ended is as good as one denied; something that happened did so, however long
+    ago.
+    """
     ended = (
         claim.valid.end is not None
         and claim.valid.end <= now
@@ -257,12 +294,16 @@ def _same_polarity(claim: Claim, name: str, polarity: str, now: int) -> bool:
 
 
 def fair(claim: Claim, gold: Sequence[Triple], now: int) -> bool:
-    """Whether a claim counts neither for nor against: it is optional, said before, or goes without saying."""
+    """Whether a claim counts neither for nor against: it is optional, said before, or goes without
+    saying.
+    """
     return implied(claim, gold) or any(matches(claim, one, now) for one in gold)
 
 
 def implied(claim: Claim, gold: Iterable[Triple]) -> bool:
-    """Whether a claim only names somebody the labels speak of, or says that the user has them; that is fair."""
+    """Whether a claim only names somebody the labels speak of, or says that the user has them; that
+    is fair.
+    """
     if claim.polarity == "negated" or claim.predicate is None:
         return False
     named, value = claim.predicate in ("name", "nickname"), claim.object or ""
@@ -292,7 +333,7 @@ def forbidden(claim: Claim, utterance: Utterance, now: int) -> bool:
     )
 
 
-# --------------------------------------------------------------------------------------------------------------- scores
+# scores
 
 
 @dataclass(slots=True)
@@ -340,7 +381,9 @@ class Judged:
 
 
 def judge(utterance: Utterance, extractor: Extractor) -> Judged:
-    """Run an extractor on an utterance and hold its claims against the labels; what is in quarantine is not claimed."""
+    """Run an extractor on an utterance and hold its claims against the labels; what is in
+    quarantine is not claimed.
+    """
     heard = utterance.heard()
     claims = [
         one.claim
@@ -392,10 +435,10 @@ def by_style(judged: Iterable[Judged]) -> dict[str, Score]:
     return dict(sorted(found.items()))
 
 
-# -------------------------------------------------------------------------------------------------------------- updates
+# updates
 
 _DENIES = re.compile(
-    r"\b(no longer|not|never|stopped|quit|used to|former(ly)?|any ?more|gave up|sold|cancelled|died|keine?|was|had)\b"
+    r"\b(no longer|not|never|stopped|quit|used to|former(ly)?|any ?more|gave up|sold|cancelled|died|keine?|was|had)\b"  # noqa: E501
     r"|n['’]t",
     re.IGNORECASE,
 )
@@ -473,7 +516,9 @@ def _faults(update: Update, events: Sequence[str], held: Sequence[str]) -> Itera
 
 
 def _holds(held: Iterable[str], text: str) -> Iterator[bool]:
-    """Whether each memory tells a text, or one of its wordings; one about the user is told of the user alone."""
+    """Whether each memory tells a text, or one of its wordings; one about the user is told of the
+    user alone.
+    """
     for wording in text.split("~"):
         first = wording.split()[0]
         alone = first in ("User", "User's")

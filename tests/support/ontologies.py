@@ -1,4 +1,6 @@
-"""Ontologies that tests speak of, and stores over them: in this process, and over the memories of two backends."""
+"""Ontologies that tests speak of, and stores over them: in this process, and over the memories of
+two backends.
+"""
 
 from __future__ import annotations
 
@@ -13,14 +15,18 @@ from told.testing import ManualClock, seeded_mint
 KEEPERS = ("inside", "ram", "sqlite")
 
 STYLE = "ArtInterest.Style"
-SEED: dict[str, Any] = {"concepts": {STYLE: {
-    "label": "Art style or medium",
-    "examples": ["I love X", "I'm into X"],
-    "persistence_class": "long_term",
-    "salience_weight": 0.7,
-    "cardinality": "unlimited",
-    "eviction": "salience",
-}}}  # fmt: skip
+SEED: dict[str, Any] = {
+    "concepts": {
+        STYLE: {
+            "label": "Art style or medium",
+            "examples": ["I love X", "I'm into X"],
+            "persistence_class": "long_term",
+            "salience_weight": 0.7,
+            "cardinality": "unlimited",
+            "eviction": "salience",
+        }
+    }
+}
 
 SPOKEN = (
     ("photography", "I really love photography, especially mid-century stuff."),
@@ -53,14 +59,30 @@ def concept(
     }
 
 
-MUSEUM: dict[str, Any] = {"version": "0.2", "description": "A museum", "concepts": {
-    "SpecialNeed.Hearing": concept("permanent", 1.0, 1, "recency", "Hearing impairment", ("I'm deaf",)),
-    "SpecialNeed.Mobility": concept("permanent", 1.0, 1, "recency", "Mobility need", ("I use a wheelchair",)),
-    STYLE: concept("long_term", 0.7, 8, "salience", "Art style or medium", ("I love X", "I'm into X")),
-    "Position.CurrentArea": concept("session", 0.6, 1, "recency", "Where the visitor is", ("I'm in the X",)),
-    "VisitPlan.TimeBudget": concept("session", 0.8, 1, "recency", "Time available", ("I only have X",)),
-    "ImmediateNeed.Refreshment": concept("ephemeral", 0.9, 3, "recency", "Wants", ("I could use X",)),
-}}  # fmt: skip
+MUSEUM: dict[str, Any] = {
+    "version": "0.2",
+    "description": "A museum",
+    "concepts": {
+        "SpecialNeed.Hearing": concept(
+            "permanent", 1.0, 1, "recency", "Hearing impairment", ("I'm deaf",)
+        ),
+        "SpecialNeed.Mobility": concept(
+            "permanent", 1.0, 1, "recency", "Mobility need", ("I use a wheelchair",)
+        ),
+        STYLE: concept(
+            "long_term", 0.7, 8, "salience", "Art style or medium", ("I love X", "I'm into X")
+        ),
+        "Position.CurrentArea": concept(
+            "session", 0.6, 1, "recency", "Where the visitor is", ("I'm in the X",)
+        ),
+        "VisitPlan.TimeBudget": concept(
+            "session", 0.8, 1, "recency", "Time available", ("I only have X",)
+        ),
+        "ImmediateNeed.Refreshment": concept(
+            "ephemeral", 0.9, 3, "recency", "Wants", ("I could use X",)
+        ),
+    },
+}
 
 
 def tiers(weight: float = 1.0) -> dict[str, Any]:
@@ -99,10 +121,13 @@ def values(store: MemoryStore, prefix: str = "") -> list[str]:
     return [fact.value for fact in held if fact.concept.startswith(prefix)]
 
 
-FULL: dict[str, Any] = {"concepts": {
-    "Likes": concept("permanent", 0.5, 5), "Where": concept("session", 0.5, 1, "recency"),
-    "Drinks": concept("permanent", 0.5),
-}}  # fmt: skip
+FULL: dict[str, Any] = {
+    "concepts": {
+        "Likes": concept("permanent", 0.5, 5),
+        "Where": concept("session", 0.5, 1, "recency"),
+        "Drinks": concept("permanent", 0.5),
+    }
+}
 
 
 def chatter(store: MemoryStore, name: str, rounds: int) -> None:

@@ -1,8 +1,8 @@
 """Markdown pages as tests see them: the blocks to execute, the headings and the links.
 
-A ```python block is executed; the blocks of one page share their names. In a ```console block each line that starts
-with `$ ` is a command; those of `NOT_RUN` set up a machine and are left to the reader, the rest must succeed. The word
-`notest` after the language leaves a block out.
+A ```python block is executed; the blocks of one page share their names. In a ```console block each
+line that starts with `$ ` is a command; those of `NOT_RUN` set up a machine and are left to the
+reader, the rest must succeed. The word `notest` after the language leaves a block out.
 """
 
 import ast
@@ -42,7 +42,9 @@ class Link:
 
 
 def pages(root: Path) -> list[Path]:
-    """The README, the guide for contributors, every page of the documentation and those of the examples."""
+    """The README, the guide for contributors, every page of the documentation and those of the
+    examples.
+    """
     top = [root / "README.md", root / "CONTRIBUTING.md"]
     below = [*sorted(root.glob("docs/**/*.md")), *sorted(root.glob("examples/*/README.md"))]
     return [*(page for page in top if page.exists()), *below]
@@ -67,7 +69,9 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[str]:
-    """The commands of a console block that are run, continuation lines joined; what is not after a `$ ` is output."""
+    """The commands of a console block that are run, continuation lines joined; what is not after a
+    `$ ` is output.
+    """
     joined = block.text.replace("\\\n", " ")
     asked = [
         line.removeprefix("$ ").strip() for line in joined.splitlines() if line.startswith("$ ")
@@ -100,7 +104,9 @@ def shell(script: str, folder: Path, environment: dict[str, str]) -> None:
 
 
 def execute(page: Path, folder: Path, environment: dict[str, str]) -> dict[str, object]:
-    """Run every block of a page in order, as a reader would; return the names it left behind, closed."""
+    """Run every block of a page in order, as a reader would; return the names it left behind,
+    closed.
+    """
     names: dict[str, object] = {"__name__": "__main__", "__file__": str(page)}
     with asyncio.Runner() as runner:
         try:

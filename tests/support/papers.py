@@ -1,4 +1,6 @@
-"""Pictures and documents made by hand, so that no test needs a library to make what told has to read."""
+"""Pictures and documents made by hand, so that no test needs a library to make what told has to
+read.
+"""
 
 import zipfile
 import zlib
@@ -100,7 +102,10 @@ def paragraph(text: str, style: str = "") -> str:
 def docx(body: str | bytes, title: str = "", **members: bytes) -> bytes:
     """A Word document of this body, or of a member written out in full."""
     if isinstance(body, str):
-        body = f'<?xml version="1.0"?><w:document xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'.encode()
+        body = (
+            '<?xml version="1.0"?><w:document '
+            f'xmlns:w="{WORD}"><w:body>{body}</w:body></w:document>'
+        ).encode()
     file = BytesIO()
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("[Content_Types].xml", "<Types/>")
@@ -127,7 +132,7 @@ def pdf(*pages: str, title: str = "") -> bytes:
         stream = f"BT /F1 12 Tf 72 720 Td ({page}) Tj ET".encode("latin-1")
         kids.append(len(objects) + 1)
         objects.append(
-            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "
+            b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 3 0 R >> >> "  # noqa: E501
             b"/Contents %d 0 R >>" % (len(objects) + 2)
         )
         objects.append(b"<< /Length %d >>\nstream\n%s\nendstream" % (len(stream), stream))

@@ -1,8 +1,9 @@
 """Texts made to mislead a memory, and the channels they come through.
 
-Each row of `tests/data/poison.jsonl` is a payload (or how to `generate` a long one), the `channel` it comes through,
-the sort of `attack` it is, and what it `must_not` do: `change` one of the user's own statements, or bring a memory that
-`says` one of these words into a kind that rules how an agent behaves.
+Each row of `tests/data/poison.jsonl` is a payload (or how to `generate` a long one), the `channel`
+it comes through, the sort of `attack` it is, and what it `must_not` do: `change` one of the user's
+own statements, or bring a memory that `says` one of these words into a kind that rules how an agent
+behaves.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Poison:
         return {"role": ROLES[self.channel], "content": self.payload}
 
     def parts(self) -> list[str]:
-        """The words of the user, and then those of each image, as they come before told reads the images."""
+        """The words of the user, and then those of each image, as they come before told reads the
+        images.
+        """
         return [
             part.strip("\n")
             for part in re.split(r"(?m)^\[OCR text from image #\d+\]$", self.payload)

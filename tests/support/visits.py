@@ -1,4 +1,6 @@
-"""A visit to fade by: a small ontology of every tier and clock, and a visitor who says what it speaks of."""
+"""A visit to fade by: a small ontology of every tier and clock, and a visitor who says what it
+speaks of.
+"""
 
 from __future__ import annotations
 

@@ -129,7 +129,10 @@ def reading(memory: Memory) -> str:
         "plan my weekend", user_id="alice", format="messages", reference_date=datetime.now(UTC)
     )
     assert_type(talk.messages, tuple[Mapping[str, str], ...])
-    return f"{bundle}: {[hit.fact.text for hit in bundle.hits]} {bundle.trace.as_dict()} {bundle.warnings}"
+    return (
+        f"{bundle}: {[hit.fact.text for hit in bundle.hits]} {bundle.trace.as_dict()} "
+        f"{bundle.warnings}"
+    )
 
 
 def caring(memory: Memory, folder: Path) -> None:

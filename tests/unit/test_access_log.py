@@ -1,4 +1,6 @@
-"""The overlay of a process: what is hot, what is counted, what is written down and what is forgotten."""
+"""The overlay of a process: what is hot, what is counted, what is written down and what is
+forgotten.
+"""
 
 import gc
 import math
@@ -50,7 +52,7 @@ def store_of(*threads: str) -> InMemoryStore:
     return store
 
 
-# Hotness --------------------------------------------------------------------------------------------------------------
+# Hotness
 
 
 @each_row(
@@ -87,7 +89,7 @@ def test_another_half_life_halves_after_that_time():
     assert math.isfinite(compute_hotness(1, 0, 10**18, half_life_days=0.01))
 
 
-# The hot buffer -------------------------------------------------------------------------------------------------------
+# The hot buffer
 
 
 def test_the_newest_read_is_the_hottest_and_its_best_hit_comes_first():
@@ -143,7 +145,7 @@ def test_the_scope_that_was_idle_longest_loses_its_buffer():
     ]
 
 
-# Counting -------------------------------------------------------------------------------------------------------------
+# Counting
 
 
 def test_recalls_of_a_thread_add_up_with_the_largest_instant():
@@ -191,7 +193,7 @@ def test_eight_threads_lose_no_count():
     assert len(overlay.get_hot_seqs(ALICE)) == 4
 
 
-# Writing down ---------------------------------------------------------------------------------------------------------
+# Writing down
 
 
 class FullStore(InMemoryStore):
@@ -276,7 +278,7 @@ def test_what_is_pending_counts_as_recalled():
     assert found == {"t1": AccessCount(5, 20), "t2": AccessCount(1, 99), "t3": AccessCount(1, 20)}
 
 
-# Forgetting -----------------------------------------------------------------------------------------------------------
+# Forgetting
 
 
 def test_dropped_threads_are_neither_hot_nor_counted():

@@ -1,4 +1,6 @@
-"""The disks of the benchmarks: on a slow one every sync of either SQLite is counted, so every one is slow."""
+"""The disks of the benchmarks: on a slow one every sync of either SQLite is counted, so every one
+is slow.
+"""
 
 import importlib.util
 import json

@@ -1,4 +1,6 @@
-"""Long input in parts: nothing lost, nothing twice, cut where it may be cut, and every span leads back."""
+"""Long input in parts: nothing lost, nothing twice, cut where it may be cut, and every span leads
+back.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""The write policies of kinds: which thread a document goes on, and who leaves when a kind is full."""
+"""The write policies of kinds: which thread a document goes on, and who leaves when a kind is
+full.
+"""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ def intervals(draw: st.DrawFn) -> Interval:
     return Interval(start, end, draw(st.sampled_from(PRECISIONS)))
 
 
-# ------------------------------------------------------------------------------------------------------------- instants
+# instants
 
 
 @given(instants, instants)
@@ -125,7 +125,8 @@ def test_what_is_no_instant_is_refused(value: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "value", ["2026-03-01T09:00", "2026-03-01 09:00:00", datetime(2026, 3, 1, 9)]
+    "value",
+    ["2026-03-01T09:00", "2026-03-01 09:00:00", datetime(2026, 3, 1, 9)],  # noqa: DTZ001
 )
 def test_a_time_without_zone_is_refused_and_told_how_to_get_one(value: str | datetime) -> None:
     with pytest.raises(TimeError) as refusal:
@@ -166,7 +167,7 @@ def test_any_value_is_read_or_refused_as_a_time(value: str | float | None) -> No
     )
 
 
-# ------------------------------------------------------------------------------------------------------------ intervals
+# intervals
 
 
 @each_row(
@@ -281,7 +282,7 @@ def test_a_badly_formed_interval_is_refused(text: str) -> None:
         parse_interval(text, now=NOW)
 
 
-# ------------------------------------------------------------------------------------------------------- times in words
+# times in words
 
 
 @each_row(
@@ -465,9 +466,9 @@ def test_an_impossible_iso_date_is_refused_with_its_reason() -> None:
 
 def test_now_must_know_its_zone() -> None:
     with pytest.raises(TimeError, match="now"):
-        parse_moment("yesterday", now=datetime(2026, 3, 18))
+        parse_moment("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
     with pytest.raises(TimeError, match="now"):
-        parse_relative("yesterday", now=datetime(2026, 3, 18))
+        parse_relative("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
 
 
 def test_words_need_now_to_be_an_instant() -> None:

@@ -1,4 +1,6 @@
-"""What told put into a prompt is cut out of what is said, in every format; what people say themselves stays."""
+"""What told put into a prompt is cut out of what is said, in every format; what people say
+themselves stays.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +100,10 @@ def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
             "Remembered data, not instructions, he said",
         ),
         (
-            f"## What is remembered\n*{CONTEXT_NOTE}*\n### Recent\n- **3 Mar 2024, Ann:** tea\n- my own list",
+            (
+                f"## What is remembered\n*{CONTEXT_NOTE}*\n### Recent\n- **3 Mar 2024, Ann:** tea\n- "  # noqa: E501
+                "my own list"
+            ),
             "- my own list",
         ),
     ],

@@ -1,4 +1,6 @@
-"""What an embedder answers is taken only if it is vectors of finite numbers, in whatever form they come."""
+"""What an embedder answers is taken only if it is vectors of finite numbers, in whatever form they
+come.
+"""
 
 from __future__ import annotations
 
@@ -19,9 +21,12 @@ LARGEST = 3.4028234663852886e38
 """The largest number that a float of four bytes can be."""
 
 FORMS: dict[str, Callable[[Sequence[float]], Any]] = {
-    "list": list, "tuple": tuple, "floats": lambda row: array("f", row), "doubles": lambda row: array("d", row),
+    "list": list,
+    "tuple": tuple,
+    "floats": lambda row: array("f", row),
+    "doubles": lambda row: array("d", row),
     "numpy": lambda row: np.asarray(row, dtype=np.float32),
-}  # fmt: skip
+}
 EMBEDDER: Any = SimpleNamespace(model="a model", dim=4)
 
 

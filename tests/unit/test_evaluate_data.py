@@ -126,21 +126,43 @@ MISTAKES = {
     "no id": ([{"turns": [], "questions": []}], "chats.json: 0.id: missing"),
     "the same conversation twice": ([conversation(), conversation()], "1.id: found 'c1'"),
     "an unknown key": ([conversation(turn=[])], "Did you mean 'turns'?"),
-    "turns of another type": ([{**conversation(), "turns": {}}], "conversation 'c1'.turns: found {}"),
-    "a turn without a text": (turns(without(TURN, "text")), "conversation 'c1'.turns.0.text: missing"),
-    "a turn without a word": (turns({**TURN, "text": " "}), "turns.0.text: found ' '; allowed: a text that"),
+    "turns of another type": (
+        [{**conversation(), "turns": {}}],
+        "conversation 'c1'.turns: found {}",
+    ),
+    "a turn without a text": (
+        turns(without(TURN, "text")),
+        "conversation 'c1'.turns.0.text: missing",
+    ),
+    "a turn without a word": (
+        turns({**TURN, "text": " "}),
+        "turns.0.text: found ' '; allowed: a text that",
+    ),
     "a number as an id": (turns({**TURN, "id": 1}), "turns.0.id: found 1"),
-    "a turn twice": (turns(TURN, TURN), "conversation 'c1'.turns.1.id: found 't1'; allowed: an id no other turn"),
-    "a time nobody can read": (turns({**TURN, "date": "soon"}), "turns.0.date: found 'soon'; allowed: a date"),
+    "a turn twice": (
+        turns(TURN, TURN),
+        "conversation 'c1'.turns.1.id: found 't1'; allowed: an id no other turn",
+    ),
+    "a time nobody can read": (
+        turns({**TURN, "date": "soon"}),
+        "turns.0.date: found 'soon'; allowed: a date",
+    ),
     "evidence that is not there": (
-        questions({**ASKED, "evidence": ["t12"]}), "conversation 'c1'.questions.0.evidence.0: found 't12'"
+        questions({**ASKED, "evidence": ["t12"]}),
+        "conversation 'c1'.questions.0.evidence.0: found 't12'",
     ),
     "evidence misspelled": (questions({**ASKED, "evidence": ["T1"]}), "Did you mean 't1'?"),
     "no evidence": (questions(without(ASKED, "evidence")), "or `answerable: false`"),
     "a question without a text": (questions(without(ASKED, "text")), "questions.0.text: missing"),
-    "two questions of one id": (questions({**ASKED, "id": "q"}, {**ASKED, "id": "q"}), "questions.1.id: found 'q'"),
-    "neither true nor false": (questions({**ASKED, "answerable": "no"}), "questions.0.answerable: found 'no'"),
-}  # fmt: skip
+    "two questions of one id": (
+        questions({**ASKED, "id": "q"}, {**ASKED, "id": "q"}),
+        "questions.1.id: found 'q'",
+    ),
+    "neither true nor false": (
+        questions({**ASKED, "answerable": "no"}),
+        "questions.0.answerable: found 'no'",
+    ),
+}
 
 
 @pytest.mark.parametrize(("body", "says"), MISTAKES.values(), ids=MISTAKES.keys())

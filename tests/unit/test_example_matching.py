@@ -5,8 +5,19 @@ import pytest
 from tables import each_row
 from told.extraction.example_matching import match_confirmed, match_examples
 
-EXAMPLES = ("I love X", "I'm into X", "I have X", "I have X left", "I could use X", "I'm deaf", "I use a wheelchair",
-            "I can't climb stairs", "X is incredible", "I'm with X", "My guide is X")  # fmt: skip
+EXAMPLES = (
+    "I love X",
+    "I'm into X",
+    "I have X",
+    "I have X left",
+    "I could use X",
+    "I'm deaf",
+    "I use a wheelchair",
+    "I can't climb stairs",
+    "X is incredible",
+    "I'm with X",
+    "My guide is X",
+)
 
 
 def found(text, **options):

@@ -1,4 +1,6 @@
-"""Apertures: typed triples by one look, by five side by side, or by several passes, each statement once."""
+"""Apertures: typed triples by one look, by five side by side, or by several passes, each statement
+once.
+"""
 
 import hashlib
 import json

@@ -1,4 +1,6 @@
-"""Every extractor meets every garbage answer: only a dead model raises, and nothing is lost in silence."""
+"""Every extractor meets every garbage answer: only a dead model raises, and nothing is lost in
+silence.
+"""
 
 import json
 
@@ -85,7 +87,7 @@ def test_a_dead_model_is_an_error_of_the_model(chaos: Chaos, maker):
 
 KEYS = st.sampled_from(
     """facts entities relations subject predicate object_lit object_iri concept value polarity evidence text name type
-    source relation target confidence modality v arguments""".split()
+    source relation target confidence modality v arguments""".split()  # noqa: E501
 )
 VALUES = st.recursive(
     st.none()

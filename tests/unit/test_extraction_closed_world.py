@@ -1,4 +1,6 @@
-"""The closed world: what the ontology has no concept for is not remembered, and evidence must have been said."""
+"""The closed world: what the ontology has no concept for is not remembered, and evidence must have
+been said.
+"""
 
 import json
 
@@ -28,18 +30,29 @@ MUSEUM = {
     "description": "A museum",
     "concepts": {
         "ArtInterest.Style": {
-            "label": "Art style or medium", "examples": ["I love X", "I'm into X"], "persistence_class": "long_term",
-            "salience_weight": 0.7, "cardinality": 8, "eviction": "salience",
+            "label": "Art style or medium",
+            "examples": ["I love X", "I'm into X"],
+            "persistence_class": "long_term",
+            "salience_weight": 0.7,
+            "cardinality": 8,
+            "eviction": "salience",
         },
         "SpecialNeed.Hearing": {
-            "label": "Hearing impairment", "examples": ["I'm deaf", "I can't hear well"],
-            "persistence_class": "permanent", "salience_weight": 1.0, "cardinality": 1, "eviction": "recency",
+            "label": "Hearing impairment",
+            "examples": ["I'm deaf", "I can't hear well"],
+            "persistence_class": "permanent",
+            "salience_weight": 1.0,
+            "cardinality": 1,
+            "eviction": "recency",
         },
         "Diet.Allergy": {
-            "label": "Food allergy", "examples": [], "persistence_class": "permanent", "salience_weight": 1.0,
+            "label": "Food allergy",
+            "examples": [],
+            "persistence_class": "permanent",
+            "salience_weight": 1.0,
         },
     },
-}  # fmt: skip
+}
 ONTOLOGY = load_ontology(MUSEUM)
 TEXT = "I should mention I'm deaf. I really love photography, not sculpture any more."
 

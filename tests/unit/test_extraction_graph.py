@@ -1,4 +1,6 @@
-"""The graph of a conversation: who and what was named, and how they belong together; nothing else."""
+"""The graph of a conversation: who and what was named, and how they belong together; nothing
+else.
+"""
 
 import json
 
@@ -25,8 +27,10 @@ ENTITIES = [
 ]
 WORKS = {"source": "Alice", "relation": "works_at", "target": "Google"}
 EXPECTED = (
-    Entity("Alice", "person", "works at Google"), Entity("Google", "organization"), Entity("Zurich", "place"),
-)  # fmt: skip
+    Entity("Alice", "person", "works at Google"),
+    Entity("Google", "organization"),
+    Entity("Zurich", "place"),
+)
 
 
 def test_a_model_with_tools_is_given_two():

@@ -1,4 +1,6 @@
-"""A claim is held against what was said: numbers exactly, names but for a letter, other words in any form."""
+"""A claim is held against what was said: numbers exactly, names but for a letter, other words in
+any form.
+"""
 
 import pytest
 from hypothesis import given

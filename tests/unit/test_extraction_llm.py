@@ -1,4 +1,6 @@
-"""Facts as sentences: the question, the answer in any shape, and claims that point at the words they rest on."""
+"""Facts as sentences: the question, the answer in any shape, and claims that point at the words
+they rest on.
+"""
 
 import asyncio
 import json

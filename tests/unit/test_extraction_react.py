@@ -1,4 +1,6 @@
-"""Extraction in steps: a model looks at what is held and writes down what is new, and cannot do anything else."""
+"""Extraction in steps: a model looks at what is held and writes down what is new, and cannot do
+anything else.
+"""
 
 import json
 

@@ -23,10 +23,16 @@ class Local:
 
 LOCAL = Local()
 AUTHORS = {
-    "verbatim": "verbatim", "local": "local", "facts": "facts:scripted", "closed": "closed:scripted",
-    "apertures": "apertures:scripted", "exhaustive": "exhaustive:scripted", "deep": "deep:scripted",
-    "react": "react:scripted", "graph": "graph:scripted",
-}  # fmt: skip
+    "verbatim": "verbatim",
+    "local": "local",
+    "facts": "facts:scripted",
+    "closed": "closed:scripted",
+    "apertures": "apertures:scripted",
+    "exhaustive": "exhaustive:scripted",
+    "deep": "deep:scripted",
+    "react": "react:scripted",
+    "graph": "graph:scripted",
+}
 
 
 def chosen(name, llm=None, ontology=None, **settings) -> Extractor:

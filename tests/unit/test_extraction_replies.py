@@ -1,4 +1,6 @@
-"""Whatever a model answers, what can be read of it is read, and the rest is said to be unreadable."""
+"""Whatever a model answers, what can be read of it is read, and the rest is said to be
+unreadable.
+"""
 
 import json
 

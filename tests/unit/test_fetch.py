@@ -1,4 +1,6 @@
-"""Nothing in a message leads told into the network it stands in: not by address, by name or by redirect."""
+"""Nothing in a message leads told into the network it stands in: not by address, by name or by
+redirect.
+"""
 
 import socket
 import threading
@@ -25,20 +27,74 @@ class Canary:
 
 
 INSIDE = [
-    "http://127.0.0.1/", "http://127.1/", "http://2130706433/", "http://0x7f.1/", "http://0x7f000001/", "http://0177.0.0.1/",
-    "http://0/", "http://0.0.0.0/", "http://localhost/", "http://localhost./", "http://LOCALHOST/", "http://10.0.0.1/",
-    "http://172.16.0.1/", "http://172.31.255.255/", "http://192.168.1.1/", "http://100.64.0.1/", "http://100.100.100.200/",
-    "http://169.254.169.254/latest/meta-data/", "http://169.254.169.254./", "http://168.63.129.16/", "http://192.0.0.8/",
-    "http://192.0.0.192/", "http://198.18.0.1/", "http://224.0.0.1/", "http://255.255.255.255/", "http://240.0.0.1/",
-    "http://[::1]/", "http://[::]/", "http://[::ffff:127.0.0.1]/", "http://[::ffff:7f00:1]/", "http://[64:ff9b::7f00:1]/",
-    "http://[64:ff9b:1::1]/", "http://[2002:7f00:1::]/", "http://[2001::1]/", "http://[fe80::1]/", "http://[fe80::1%25eth0]/",
-    "http://[fd00:ec2::254]/", "http://[fc00::1]/", "http://[ff02::1]/", "http://[::127.0.0.1]/", "http://[2001:db8::1]/",
-    "http://①②⑦.⓪.⓪.①/", "http://127。0。0。1/", "http://x.org\\@127.0.0.1/", "http://x.org@127.0.0.1/",
-    "http://user:pass@x.org/", "http://x.org:8080/", "http://x.org:22/", "https://x.org:80/", "http://x.org:99999/",
-    "file:///etc/passwd", "ftp://x.org/", "gopher://x.org/", "dict://x.org/", "http:///a", "http://", "//x.org/",
-    "http://x.org/\r\nHost: inside", "http://x .org/", "http://-x.org/", "javascript:alert(1)", "http://x.org/\tb",
-    "http://" + "a" * 3000, "http://ex\u00e4mple.org/", "http://[::1", "http://1.2.3/", "http://1.2.3.4.5/",
-]  # fmt: skip
+    "http://127.0.0.1/",
+    "http://127.1/",
+    "http://2130706433/",
+    "http://0x7f.1/",
+    "http://0x7f000001/",
+    "http://0177.0.0.1/",
+    "http://0/",
+    "http://0.0.0.0/",
+    "http://localhost/",
+    "http://localhost./",
+    "http://LOCALHOST/",
+    "http://10.0.0.1/",
+    "http://172.16.0.1/",
+    "http://172.31.255.255/",
+    "http://192.168.1.1/",
+    "http://100.64.0.1/",
+    "http://100.100.100.200/",
+    "http://169.254.169.254/latest/meta-data/",
+    "http://169.254.169.254./",
+    "http://168.63.129.16/",
+    "http://192.0.0.8/",
+    "http://192.0.0.192/",
+    "http://198.18.0.1/",
+    "http://224.0.0.1/",
+    "http://255.255.255.255/",
+    "http://240.0.0.1/",
+    "http://[::1]/",
+    "http://[::]/",
+    "http://[::ffff:127.0.0.1]/",
+    "http://[::ffff:7f00:1]/",
+    "http://[64:ff9b::7f00:1]/",
+    "http://[64:ff9b:1::1]/",
+    "http://[2002:7f00:1::]/",
+    "http://[2001::1]/",
+    "http://[fe80::1]/",
+    "http://[fe80::1%25eth0]/",
+    "http://[fd00:ec2::254]/",
+    "http://[fc00::1]/",
+    "http://[ff02::1]/",
+    "http://[::127.0.0.1]/",
+    "http://[2001:db8::1]/",
+    "http://①②⑦.⓪.⓪.①/",
+    "http://127。0。0。1/",
+    "http://x.org\\@127.0.0.1/",
+    "http://x.org@127.0.0.1/",
+    "http://user:pass@x.org/",
+    "http://x.org:8080/",
+    "http://x.org:22/",
+    "https://x.org:80/",
+    "http://x.org:99999/",
+    "file:///etc/passwd",
+    "ftp://x.org/",
+    "gopher://x.org/",
+    "dict://x.org/",
+    "http:///a",
+    "http://",
+    "//x.org/",
+    "http://x.org/\r\nHost: inside",
+    "http://x .org/",
+    "http://-x.org/",
+    "javascript:alert(1)",
+    "http://x.org/\tb",
+    "http://" + "a" * 3000,
+    "http://ex\u00e4mple.org/",
+    "http://[::1",
+    "http://1.2.3/",
+    "http://1.2.3.4.5/",
+]
 
 
 @each_row("url", INSIDE)
@@ -94,7 +150,9 @@ def test_a_name_that_cannot_be_found_is_no_crash():
 
 @contextmanager
 def served(*replies: bytes, hold: threading.Event | None = None):
-    """A server that gives these replies, one for each connection; yields the fetcher's dialler and the requests."""
+    """A server that gives these replies, one for each connection; yields the fetcher's dialler and
+    the requests.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
     requests, dialled = [], []
 

@@ -53,7 +53,7 @@ def holds(expression: Any, **values: Any) -> bool:
 Compared = filters.Comparison
 
 
-# Reading --------------------------------------------------------------------------------------------------------------
+# Reading
 
 
 @pytest.mark.parametrize("expression", [None, {}, {"AND": []}, {"AND": [{}, {}]}])
@@ -160,7 +160,7 @@ def test_a_filter_keeps_what_it_was_given() -> None:
     assert not matches_filter(wanted, meta(tag="b", obj={"k": [1]}))
 
 
-# Refusals -------------------------------------------------------------------------------------------------------------
+# Refusals
 
 
 @each_row(
@@ -293,7 +293,7 @@ def test_an_expression_that_holds_itself_is_refused() -> None:
         parse_filter({"tag": ring})
 
 
-# Meaning --------------------------------------------------------------------------------------------------------------
+# Meaning
 
 
 @each_row("op", ["eq", "gt", "gte", "lt", "lte", "contains", "icontains"])
@@ -393,7 +393,7 @@ def test_no_part_of_an_empty_choice_can_hold() -> None:
     assert not holds({"NOT": {}})
 
 
-# The record -----------------------------------------------------------------------------------------------------------
+# The record
 
 
 def test_a_built_in_field_without_a_value_is_null() -> None:
@@ -432,7 +432,7 @@ def test_times_compare_as_instants_however_they_are_written() -> None:
     assert not matches_filter(parse_filter({"created_at": {"gt": "2026-03-01"}}), seen)
 
 
-# Scope ----------------------------------------------------------------------------------------------------------------
+# Scope
 
 
 def test_ids_are_taken_out_of_a_filter() -> None:

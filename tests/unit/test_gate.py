@@ -110,7 +110,10 @@ MEANINGFUL = [
     "File a complaint about the invoice",
     "Exit through the gift shop",
     "well-being matters",
-    "Thank you for telling me that your mother lives in Oslo and that you visit her every summer with the dog",
+    (
+        "Thank you for telling me that your mother lives in Oslo and that you visit her every summer "  # noqa: E501
+        "with the dog"
+    ),
 ]
 
 SKIPPED = {
@@ -203,9 +206,15 @@ SKIPPED = {
         "KeyError: 'a'",
         "java.lang.NullPointerException",
         "requests.exceptions.ReadTimeoutError: y",
-        'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f(x)\n    ~^^^\nValueError: bad',
+        (
+            'Traceback (most recent call last):\n  File "a.py", line 1, in <module>\n    f(x)\n    '
+            "~^^^\nValueError: bad"
+        ),
         "TypeError: x is undefined\n    at foo (/a/b.js:1:2)\n    at async bar (file:///c.mjs:3:4)",
-        "Exception: boom\n\tat com.x.Y.z(Y.java:12)\n\t... 12 more\nCaused by: io.IOException: no\n\tat a.b(C.java:1)",
+        (
+            "Exception: boom\n\tat com.x.Y.z(Y.java:12)\n\t... 12 more\nCaused by: io.IOException: "
+            "no\n\tat a.b(C.java:1)"
+        ),
         "Command completed successfully.",
         "Process exited with code 0",
         "exit code: 1",

@@ -34,7 +34,9 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
 
 
 def held_up(memory: Memory | AsyncMemory, until: int) -> Counter[str]:
-    """Count the steps of commits; the first transaction waits until this many writers are queued behind it."""
+    """Count the steps of commits; the first transaction waits until this many writers are queued
+    behind it.
+    """
     steps: Counter[str] = Counter()
     writer = memory.engine.store._write
 

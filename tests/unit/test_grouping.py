@@ -63,7 +63,7 @@ def ended(one: Fact, until: int, gone: int = NEVER) -> Fact:
     )
 
 
-# Kindred --------------------------------------------------------------------------------------------------------------
+# Kindred
 
 
 def test_a_turn_knows_what_is_held_of_it_and_what_replaced_the_rest() -> None:
@@ -105,7 +105,7 @@ def test_nodes_and_doubts_are_no_claims() -> None:
     )["e1"] == EvidenceGroup(TURN_1)
 
 
-# Stale ----------------------------------------------------------------------------------------------------------------
+# Stale
 
 KIN = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
 
@@ -167,7 +167,7 @@ def test_what_was_never_replaced_is_never_stale() -> None:
     )
 
 
-# Folding --------------------------------------------------------------------------------------------------------------
+# Folding
 
 
 def order(found: list[ScoredCandidate]) -> list[tuple[int, float]]:

@@ -1,4 +1,6 @@
-"""Images in messages: every shape they come in, what they claim to be, and what becomes of the turn they came with."""
+"""Images in messages: every shape they come in, what they claim to be, and what becomes of the turn
+they came with.
+"""
 
 import base64
 from pathlib import Path

@@ -25,7 +25,7 @@ def spans(text: str, now: datetime = NOW) -> list[str]:
     return [str(span) for span in analyse_query(text, now=now).spans]
 
 
-# ---------------------------------------------------------------------------------------------------------------- times
+# times
 
 
 @each_row(
@@ -199,7 +199,7 @@ def test_days_are_those_of_the_zone() -> None:
 
 def test_now_must_know_its_zone() -> None:
     with pytest.raises(TimeError, match="now"):
-        analyse_query("What did I do today?", now=datetime(2026, 3, 18))
+        analyse_query("What did I do today?", now=datetime(2026, 3, 18))  # noqa: DTZ001
 
 
 SAID = {
@@ -240,7 +240,7 @@ def test_a_month_without_a_year_is_the_latest_that_has_begun(today: date) -> Non
         assert timedelta(0) <= now - began < timedelta(days=367)
 
 
-# ---------------------------------------------------------------------------------------------------- what is asked for
+# what is asked for
 
 
 @each_row(
@@ -461,12 +461,12 @@ def test_a_question_may_ask_how_things_were(text: str, expected: bool) -> None:
     assert of(text).asks_past is expected
 
 
-# ------------------------------------------------------------------------------------------------------------- any text
+# any text
 
 PIECES = st.sampled_from(
     """in on since before after the May march 2023 8th Sunday last next two weeks ago end of summer between and to first
     hace vor dans 三 天 前 去年 夏 5 月 日 から 9999-12-31 2023-02-30 31 February
-    " ' « 《 ß İ ﬁ é ١٢ \x00 \ud800""".split()
+    " ' « 《 ß İ ﬁ é ١٢ \x00 \ud800""".split()  # noqa: E501
 )
 
 

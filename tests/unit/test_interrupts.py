@@ -1,4 +1,6 @@
-"""Ctrl-C at any moment leaves a store that works: no lock taken, no old snapshot, no half-made partition."""
+"""Ctrl-C at any moment leaves a store that works: no lock taken, no old snapshot, no half-made
+partition.
+"""
 
 import dis
 import sys
@@ -126,7 +128,9 @@ def test_whatever_is_interrupted_leaves_a_store_that_works_and_sees_what_is_new(
 
 
 class Group:
-    """One who writes for three others: the first and the last of them do well, the one between them fails."""
+    """One who writes for three others: the first and the last of them do well, the one between them
+    fails.
+    """
 
     def __init__(self, path: Path) -> None:
         self.store = open_store(f"sqlite:///{path}", settings={"busy_timeout": 5.0})
@@ -137,7 +141,9 @@ class Group:
         self.fates: dict[str, str] = {}
 
     def run(self, moment: int, again: int | None) -> int:
-        """Have all of them write while the first is interrupted, perhaps twice; return how often it was."""
+        """Have all of them write while the first is interrupted, perhaps twice; return how often it
+        was.
+        """
         others = [
             threading.Thread(target=self.write, args=(who,), daemon=True)
             for who in ("good", "bad", "late")

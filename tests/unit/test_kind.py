@@ -32,8 +32,13 @@ from told.model.scope import Scope
 
 ALICE = Scope.create(user_id="alice", agent_id="coder", run_id="r1")
 VALUES = {
-    "slug": "Code Style", "name": "Met Bob", "skill_name": "release", "tool_name": "bash", "ts": "20260301", "id": "x1",
-}  # fmt: skip
+    "slug": "Code Style",
+    "name": "Met Bob",
+    "skill_name": "release",
+    "tool_name": "bash",
+    "ts": "20260301",
+    "id": "x1",
+}
 
 
 @pytest.fixture

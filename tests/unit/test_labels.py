@@ -35,10 +35,29 @@ from told.text.dates import ALWAYS, Interval, parse_instant
 
 NOW = parse_instant("2026-06-15T12:00:00Z")
 STYLES = {
-    "asking", "asking-with-facts", "assistant-tool", "change", "chit-chat", "code", "dates", "hedged", "hypothetical",
-    "list", "long", "lower", "multi", "named", "negated", "non-english", "plain", "reported", "sarcastic",
-    "third-party", "third-person", "typos",
-}  # fmt: skip
+    "asking",
+    "asking-with-facts",
+    "assistant-tool",
+    "change",
+    "chit-chat",
+    "code",
+    "dates",
+    "hedged",
+    "hypothetical",
+    "list",
+    "long",
+    "lower",
+    "multi",
+    "named",
+    "negated",
+    "non-english",
+    "plain",
+    "reported",
+    "sarcastic",
+    "third-party",
+    "third-person",
+    "typos",
+}
 
 
 def claim_of(triple: Triple) -> Claim:
@@ -77,7 +96,7 @@ class Oracle:
         return ExtractionResult(tuple(ExtractedClaim(claim, 0) for claim in claims))
 
 
-# The data -------------------------------------------------------------------------------------------------------------
+# The data
 
 
 def test_the_splits_are_halves_of_the_same_styles():
@@ -147,7 +166,7 @@ def test_the_updates_are_many_and_each_could_fail(split):
     assert all(len(one.expect) < 4 or one.now or one.gone or one.kept for one in found)
 
 
-# The scorer -----------------------------------------------------------------------------------------------------------
+# The scorer
 
 
 def test_a_claim_nobody_wants_costs_precision_and_not_recall():
@@ -312,7 +331,7 @@ def test_an_extractor_is_judged_on_what_it_is_given():
     assert judge(one, Oracle("dev")).missed == ()
 
 
-# Updates --------------------------------------------------------------------------------------------------------------
+# Updates
 
 STEPS = ("I'm Ida, I live in Bonn", "I live in Ulm")
 MOVED = Update("x", "functional", STEPS, ("UPDATE",), ("Ulm",), ("lives in Bonn",), ("Ida",))

@@ -1,4 +1,6 @@
-"""Local models: what is known, how one is installed, checked and removed, and what its vectors are like."""
+"""Local models: what is known, how one is installed, checked and removed, and what its vectors are
+like.
+"""
 
 import io
 import json

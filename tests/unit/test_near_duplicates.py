@@ -1,4 +1,6 @@
-"""A text that is held already in almost the same words is found, with vectors and without, and nothing else is."""
+"""A text that is held already in almost the same words is found, with vectors and without, and
+nothing else is.
+"""
 
 from __future__ import annotations
 

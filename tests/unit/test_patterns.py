@@ -35,7 +35,7 @@ from told.extraction.rules import lexicon
 for name in lexicon._load_pattern_flags():
     lexicon.get_pattern(name)
 print(repr([(pattern, flags) for pattern, flags in made]))
-"""
+"""  # noqa: E501
 ONE = {
     _constants.IN,
     _constants.LITERAL,
@@ -46,7 +46,9 @@ ONE = {
 
 
 def groups_kept(items: Any) -> list[Any]:
-    """The atomic groups of a parsed pattern, and what it repeats possessively that is more than a character."""
+    """The atomic groups of a parsed pattern, and what it repeats possessively that is more than a
+    character.
+    """
     found: list[Any] = []
     for op, value in items:
         if op is _constants.ATOMIC_GROUP:
@@ -71,9 +73,7 @@ def test_a_group_that_gives_nothing_back_is_seen(pattern: str) -> None:
     assert groups_kept(_parser.parse(pattern))
 
 
-def test_no_pattern_has_a_group_that_gives_nothing_back_for_pythons_before_3_11_5_lose_their_place_in_one() -> (
-    None
-):
+def test_no_pattern_has_a_possessive_group_which_python_before_3_11_5_misreads() -> None:
     ran = subprocess.run([sys.executable, "-c", SPY], capture_output=True, text=True, check=True)
     made: list[tuple[Any, int]] = literal_eval(ran.stdout)
     assert len(made) > 500

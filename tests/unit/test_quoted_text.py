@@ -1,4 +1,6 @@
-"""Words in a turn that its speaker did not say: where they stand, and that nobody hears them as the speaker's."""
+"""Words in a turn that its speaker did not say: where they stand, and that nobody hears them as the
+speaker's.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,7 @@ def spoken(verdict: GateDecision) -> list[tuple[str, str]]:
     return [(piece.turn.evidence.role, piece.turn.evidence.content.strip()) for piece in heard]
 
 
-# Where they stand -----------------------------------------------------------------------------------------------------
+# Where they stand
 
 
 @each_row(
@@ -102,7 +104,7 @@ def test_what_is_not_quoted_keeps_its_place(text):
     )
 
 
-# Nobody hears them ----------------------------------------------------------------------------------------------------
+# Nobody hears them
 
 
 def test_a_speaker_is_heard_without_the_words_of_an_image():
@@ -152,7 +154,7 @@ def test_rules_see_a_quotation_whole_however_long_it_is():
     assert run(extract_claims(LocalExtractor(), heard, Settings(chunk_tokens=200))).claims == ()
 
 
-# What is kept ---------------------------------------------------------------------------------------------------------
+# What is kept
 
 
 @pytest.mark.parametrize("kind", ["profile", "preference", "skill", "tool"])

@@ -60,7 +60,7 @@ def part(
     return [scored[each.seq].parts.get(name, 0.0) for each in marks]
 
 
-# -------------------------------------------------------------------------------------------------------------- fusing
+# fusing
 
 
 def test_the_weighted_way_counts_spreads_above_the_average_and_words_covered() -> None:
@@ -178,7 +178,7 @@ def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
     assert "time" not in outside.parts
 
 
-# ---------------------------------------------------------------------------------------------------------- the speaker
+# the speaker
 
 SPEAKERS = ("Caroline", "Melanie", "Howard Stern")
 
@@ -248,7 +248,7 @@ def test_nobody_is_lifted_unless_one_alone_is_named(people: tuple[str, ...]) -> 
     ]
 
 
-# ------------------------------------------------------------------------------------------------------------- the time
+# the time
 
 
 def asking_of(start: int | None, end: int | None) -> QueryIntent:
@@ -282,7 +282,9 @@ def asking_of(start: int | None, end: int | None) -> QueryIntent:
 def test_what_was_said_at_the_time_asked_about_is_lifted(
     days: int, said: float, worth: float
 ) -> None:
-    """A day, a week, a month, a season, a year, ten years, and said so many days after its beginning."""
+    """A day, a week, a month, a season, a year, ten years, and said so many days after its
+    beginning.
+    """
     asks = asking_of(NOON, NOON + days * DAY)
     assert part("time", mark(said_at=NOON + round(said * DAY)), asks=asks) == [
         pytest.approx(2.5 * worth)
@@ -304,7 +306,8 @@ def test_a_time_that_is_open_on_a_side_lifts_nothing(start: int | None, end: int
     assert part("time", mark(said_at=NOON), asks=asking_of(start, end)) == [0.0]
 
 
-# --------------------------------------------------------------------------------------- the role, the talk, the when
+# --------------------------------------------------------------------------------------- the
+# role, the talk, the when
 
 
 def test_an_assistant_is_set_back_unless_it_is_asked_what_it_said() -> None:
@@ -402,7 +405,7 @@ def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
     assert with_fact(fact(text="Ann was here"), asks, rank_entity=1.0) == {"entity": 0.5}
 
 
-# --------------------------------------------------------------------------------------------------------- newest first
+# newest first
 
 SAME, OTHER = quantise([1.0, 0.0, 0.0]), quantise([0.0, 1.0, 0.0])
 
@@ -476,7 +479,7 @@ def test_alike_is_what_two_share_beside_what_all_share() -> None:
     assert ranking.measure_similarity(a, mark(3), mean) == 0.0
 
 
-# ------------------------------------------------------------------------------------------------------------ diversity
+# diversity
 
 
 def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> None:
@@ -510,7 +513,7 @@ def test_diversity_loses_nothing_and_never_lifts(
     assert found[:1] == scored[:1]
 
 
-# ------------------------------------------------------------------------------------------------------------- how sure
+# how sure
 
 weights = st.floats(0.0, 12.0)
 
@@ -569,7 +572,7 @@ def test_a_shown_score_is_a_share_that_grows_with_the_score(
     assert all(0.0 <= score <= 1.0 for score in shown)
 
 
-# --------------------------------------------------------------------------------------------- what parts add up to
+# what parts add up to
 
 
 @given(

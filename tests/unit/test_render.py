@@ -115,7 +115,7 @@ def test_xml_has_an_element_for_each_memory():
 <recent>
 <memory id="m5" date="2024-06-11" speaker="user" trust="stated">I am off now</memory>
 </recent>
-</memories>"""
+</memories>"""  # noqa: E501
     )
 
 
@@ -161,7 +161,7 @@ def test_the_frame_is_cheap(encoding):
     )
 
 
-# Forms, places and times ----------------------------------------------------------------------------------------------
+# Forms, places and times
 
 LONG = item(1, "a very long story " * 40, "a long story in short " * 4, "a story")
 
@@ -275,7 +275,7 @@ def test_what_is_not_known_is_refused():
         made("text", zone="Europe/Atlantis")
 
 
-# Who, and what may be shown -------------------------------------------------------------------------------------------
+# Who, and what may be shown
 
 
 @each_row(

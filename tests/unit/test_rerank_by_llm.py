@@ -1,4 +1,6 @@
-"""A language model as the judge of the first hits: its numbers decide, and whatever else it says changes nothing."""
+"""A language model as the judge of the first hits: its numbers decide, and whatever else it says
+changes nothing.
+"""
 
 import pytest
 

@@ -1,30 +1,45 @@
-"""Clauses that go on of the same subject, people spoken of over several sentences, and lists of what somebody is."""
+"""Clauses that go on of the same subject, people spoken of over several sentences, and lists of
+what somebody is.
+"""
 
 from listening import texts
 from tables import each_row
 
 GOING_ON = {
     "I used to live in Oslo but moved to Rome": ["User used to live in Oslo", "User lives in Rome"],
-    "I'm 61 and still working two days a week in a bakery": ["User is 61 years old", "User works at a bakery"],
+    "I'm 61 and still working two days a week in a bakery": [
+        "User is 61 years old",
+        "User works at a bakery",
+    ],
     "im from dundee but living in york": ["User comes from dundee", "User lives in york"],
-    "My son is 7 and obsessed with trains": ["User's son is 7 years old", "User's son likes trains"],
+    "My son is 7 and obsessed with trains": [
+        "User's son is 7 years old",
+        "User's son likes trains",
+    ],
     "My dad's retired and collects stamps": ["User's dad is retired", "User's dad collects stamps"],
     "I sold my car and bought a tandem": ["User no longer owns a car", "User bought a tandem"],
     "I'm a Leo, left-handed, and terrible with names": [
-        "User is a Leo", "User is left-handed", "User is terrible with names",
+        "User is a Leo",
+        "User is left-handed",
+        "User is terrible with names",
     ],
     "Left-handed, asthmatic and hopeless at chess, that's me": [
-        "User is Left-handed", "User is asthmatic", "User is hopeless at chess",
+        "User is Left-handed",
+        "User is asthmatic",
+        "User is hopeless at chess",
     ],
     "On Mondays I sing in a choir and on Thursdays I run a chess club": [
-        "User sings in a choir", "User runs a chess club",
+        "User sings in a choir",
+        "User runs a chess club",
     ],
     "I ended up teaching maths": ["User teaches maths"],
     "I like walks and runs": ["User likes walks", "User likes runs"],
     "I love hiking and working with wood": ["User likes hiking"],
-    "I want to live in Oslo and work at Equinor": ["User wants to live in Oslo and work at Equinor"],
+    "I want to live in Oslo and work at Equinor": [
+        "User wants to live in Oslo and work at Equinor"
+    ],
     "In 2019, my parents moved to Spain": ["User's parents live in Spain"],
-}  # fmt: skip
+}
 
 
 @each_row(("said", "wanted"), GOING_ON.items(), ids=GOING_ON.keys())
@@ -34,16 +49,21 @@ def test_a_clause_goes_on_of_the_one_before(said, wanted):
 
 PEOPLE = {
     "It's me, my wife Ines and her mother Rosa. Rosa uses a wheelchair. Ines doesn't eat fish.": [
-        "User's wife is Ines", "Rosa uses a wheelchair", "Ines avoids fish",
+        "User's wife is Ines",
+        "Rosa uses a wheelchair",
+        "Ines avoids fish",
     ],
-    "I've one brother, Lorcan, who's a priest": ["User has a brother named Lorcan", "Lorcan works as a priest"],
+    "I've one brother, Lorcan, who's a priest": [
+        "User has a brother named Lorcan",
+        "Lorcan works as a priest",
+    ],
     "My gran's got dementia": ["User's gran has dementia"],
     "My brother's just bought a kayak": ["User's brother bought a kayak"],
     "My eldest is at Leeds studying medicine": ["User's eldest studies medicine at Leeds"],
     "My nephew's getting married in May": ["User's nephew plans to get married in 2026-05"],
     "My wife's turning 40 next month, any ideas?": ["User's wife is turning 40 in 2026-04"],
     "We have three girls": ["User has three girls"],
-}  # fmt: skip
+}
 
 
 @each_row(("said", "wanted"), PEOPLE.items(), ids=PEOPLE.keys())

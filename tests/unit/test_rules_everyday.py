@@ -7,22 +7,40 @@ from tables import each_row
 
 SAID = {
     "We're on Rails 7 with MySQL 8, deploys run through CircleCI to Heroku.": [
-        "User uses Rails 7", "User uses MySQL 8", "User's project uses CircleCI", "User's project uses Heroku",
+        "User uses Rails 7",
+        "User uses MySQL 8",
+        "User's project uses CircleCI",
+        "User's project uses Heroku",
     ],
     "I write mostly Go at work but Ruby for side projects.": ["User uses Go", "User uses Ruby"],
     "I use Helix on NixOS.": ["User uses Helix", "User uses NixOS"],
     "Stack is Remix 2, Prisma and Postgres.": [
-        "User's project uses Remix 2", "User's project uses Prisma", "User's project uses Postgres",
+        "User's project uses Remix 2",
+        "User's project uses Prisma",
+        "User's project uses Postgres",
     ],
     "Need SSO before the demo on 3 April.": ["User needs an SSO", "User has a demo on 2026-04-03"],
-    "Goals this year\n- run a 10k\n- pay off my card": ["User wants to run a 10k", "User wants to pay off their card"],
-    "My meds\n* lisinopril 10mg\n* metformin": ["User takes lisinopril 10mg", "User takes metformin"],
-    "Trip notes:\n- staying with aunt Clara in Trastevere\n- budget ~600 EUR": [
-        "User plans staying with aunt Clara in Trastevere", "User has a budget of 600 EUR",
+    "Goals this year\n- run a 10k\n- pay off my card": [
+        "User wants to run a 10k",
+        "User wants to pay off their card",
     ],
-    "As a vegan with a soy allergy, what should I order?": ["User is vegan", "User is allergic to soy"],
+    "My meds\n* lisinopril 10mg\n* metformin": [
+        "User takes lisinopril 10mg",
+        "User takes metformin",
+    ],
+    "Trip notes:\n- staying with aunt Clara in Trastevere\n- budget ~600 EUR": [
+        "User plans staying with aunt Clara in Trastevere",
+        "User has a budget of 600 EUR",
+    ],
+    "As a vegan with a soy allergy, what should I order?": [
+        "User is vegan",
+        "User is allergic to soy",
+    ],
     "As a diabetic who hates fish, what can I have?": ["User is diabetic", "User dislikes fish"],
-    "Since I work late shifts at the bakery, when should I eat?": ["User works at bakery", "User works late shifts"],
+    "Since I work late shifts at the bakery, when should I eat?": [
+        "User works at bakery",
+        "User works late shifts",
+    ],
     "Should I take my levothyroxine before breakfast?": ["User takes levothyroxine"],
     "I've got a Toyota Yaris from 2012 - when is it too old?": ["User has a Toyota Yaris"],
     "I have a Kindle and an old iPad.": ["User has a Kindle", "User has an old iPad"],
@@ -30,24 +48,34 @@ SAID = {
     "Job interview at Bosch on 2 April": ["User has a job interview at Bosch on 2026-04-02"],
     "Aisle seat always, I hate queues.": ["User prefers Aisle seat", "User dislikes queues"],
     "Tea over coffee any day.": ["User prefers Tea over coffee"],
-    "I'm in my third year of a degree in architecture at Leeds.": ["User studies architecture at Leeds"],
+    "I'm in my third year of a degree in architecture at Leeds.": [
+        "User studies architecture at Leeds"
+    ],
     "I graduated from Oxford in 2018, been at Shell ever since as a geologist.": [
-        "User graduated from Oxford", "User works at Shell as a geologist",
+        "User graduated from Oxford",
+        "User works at Shell as a geologist",
     ],
     "I have gout so no red meat for me.": ["User has gout", "User avoids red meat"],
-    "I'm not vegan anymore, I eat eggs and cheese now.": ["User is no longer vegan", "User eats eggs and cheese"],
+    "I'm not vegan anymore, I eat eggs and cheese now.": [
+        "User is no longer vegan",
+        "User eats eggs and cheese",
+    ],
     "My sister lives in Lyon with her wife Claire.": [
-        "User's sister lives in Lyon", "User's sister's wife is Claire",
+        "User's sister lives in Lyon",
+        "User's sister's wife is Claire",
     ],
     "On 28 March I'm helping my sister move into her new flat.": [
         "User plans to help their sister move into her new flat on 2026-03-28",
     ],
-    "my cats name is Tiger hes a maine coon": ["User has a cat named Tiger", "Tiger is a maine coon"],
+    "my cats name is Tiger hes a maine coon": [
+        "User has a cat named Tiger",
+        "Tiger is a maine coon",
+    ],
     "my wifes brithday is 3 may": ["User's wife's birthday is 3 may"],
     "We try to keep rent under 900 a month.": ["User has a budget of 900 a month"],
     "oh I just LOVE when my neighbour practises the tuba": ["User's neighbour plays tuba"],
     "I'm a great cook.": ["User is a great cook"],
-}  # fmt: skip
+}
 
 UNSAID = [
     "The dentist on Monday was rude.",

@@ -52,7 +52,7 @@ def test_it_asks_nothing_of_the_outside_world():
     assert done.value.value == ExtractionResult()
 
 
-# --------------------------------------------------------------------------------------------------------- always holds
+# always holds
 
 PHRASES = """
     I | I'm | my | we | our | my wife | my dog Rex | live in | work at | as a nurse | love | don't like | used
@@ -60,7 +60,7 @@ PHRASES = """
     , | . | ? | if | moved | from | to | my name is | favourite food is | allergic to | no longer | might |
     going to | years old | 34 | called | because | please answer | in German | ich wohne in | me llamo |
     j'habite à | it's | not | every day | at
-""".replace("\n", " ").split(" | ")
+""".replace("\n", " ").split(" | ")  # noqa: E501
 anything = st.text(max_size=200) | st.lists(st.sampled_from(PHRASES), max_size=25).map(" ".join)
 
 
@@ -99,7 +99,7 @@ def test_a_text_of_any_length_is_read_in_bounded_time():
     assert claims("my " * 30_000) == []
 
 
-# ------------------------------------------------------------------------------------------------------------ the graph
+# the graph
 
 
 def drawn(*turns):
@@ -138,7 +138,7 @@ def test_what_holds_no_longer_is_not_drawn():
     assert drawn("I no longer work at Acme") == (set(), set())
 
 
-# ----------------------------------------------------------------------------------------------------------- the tables
+# the tables
 
 
 def test_every_rule_is_a_pattern_and_names_a_known_predicate():

@@ -7,33 +7,43 @@ from tables import each_row
 
 LISTS = {
     "Who does what:\n- Anna: design\n- Bo: QA\n- me: product manager": {
-        ("Anna", "works_as", "design"), ("Bo", "works_as", "QA"), ("User", "works_as", "product manager"),
+        ("Anna", "works_as", "design"),
+        ("Bo", "works_as", "QA"),
+        ("User", "works_as", "product manager"),
     },
     "Coming up:\n- 3 July: dentist\n- 9 August: camping in Wales": {
-        ("User", "plans", "dentist"), ("User", "plans", "camping in Wales"),
+        ("User", "plans", "dentist"),
+        ("User", "plans", "camping in Wales"),
     },
     "What happened:\n- 3 January: knee operation\n- 9 February: Ed's funeral": {
-        ("User", "did", "knee operation"), ("User", "did", "Ed's funeral"),
+        ("User", "did", "knee operation"),
+        ("User", "did", "Ed's funeral"),
     },
     "My favourites:\nfilm - Alien\nbook - Dune": {
-        ("User", "favourite_film", "Alien"), ("User", "favourite_book", "Dune"),
+        ("User", "favourite_film", "Alien"),
+        ("User", "favourite_book", "Dune"),
     },
     "Family: mum Carol (nurse), brother Ash (lives in Bonn)": {
-        ("User", "has_parent", "Carol"), ("Carol", "works_as", "nurse"),
-        ("User", "has_sibling", "Ash"), ("Ash", "lives_in", "Bonn"),
+        ("User", "has_parent", "Carol"),
+        ("Carol", "works_as", "nurse"),
+        ("User", "has_sibling", "Ash"),
+        ("Ash", "lives_in", "Bonn"),
     },
     "Current meds: metformin 500 mg, mornings": {("User", "takes", "metformin 500 mg")},
     "What I want from you: short answers, no tables": {
-        ("User", "prefers", "short answers"), ("User", "prefers", "no tables"),
+        ("User", "prefers", "short answers"),
+        ("User", "prefers", "no tables"),
     },
     "Backend in Kotlin, frontend is Vue, hosted on Azure.": {
-        ("User", "project_uses", "Kotlin"), ("User", "project_uses", "Vue"), ("User", "project_uses", "Azure"),
+        ("User", "project_uses", "Kotlin"),
+        ("User", "project_uses", "Vue"),
+        ("User", "project_uses", "Azure"),
     },
     "The app is called Tidepool": {("User", "works_on", "Tidepool")},
     "No pork, no alcohol please": {("User", "avoids", "pork"), ("User", "avoids", "alcohol")},
     "Budget is 2k": {("User", "budget", "2k")},
     "need a bike, budget 600 quid": {("User", "budget", "600 quid")},
-}  # fmt: skip
+}
 
 
 @each_row(("said", "wanted"), LISTS.items(), ids=LISTS.keys())

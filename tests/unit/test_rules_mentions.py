@@ -31,12 +31,17 @@ PASSING = {
     "We keep bees up here in the Vosges": ["User keeps bees", "User lives in Vosges"],
     "My four-year-old has eczema": ["User's four-year-old has eczema"],
     "My two are Ilse and Koen": ["User has a child named Ilse", "User has a child named Koen"],
-    "our daughters Mila and Ronja swim": ["User has a daughter named Mila", "User has a daughter named Ronja"],
+    "our daughters Mila and Ronja swim": [
+        "User has a daughter named Mila",
+        "User has a daughter named Ronja",
+    ],
     "Swahili at home and English at work": ["User speaks Swahili", "User speaks English"],
     "My mum lives in Swansea, is diabetic and has two cats": [
-        "User's mum lives in Swansea", "User's mum is diabetic", "User's mum has two cats",
+        "User's mum lives in Swansea",
+        "User's mum is diabetic",
+        "User's mum has two cats",
     ],
-}  # fmt: skip
+}
 
 
 @each_row(("said", "wanted"), PASSING.items(), ids=PASSING.keys())

@@ -5,16 +5,24 @@ from tables import each_row
 
 NOTES = {
     "Likes: tea, old maps, and also long walks. Dislikes: queues": {
-        ("likes", "tea"), ("likes", "old maps"), ("likes", "long walks"), ("dislikes", "queues"),
+        ("likes", "tea"),
+        ("likes", "old maps"),
+        ("likes", "long walks"),
+        ("dislikes", "queues"),
     },
     "- Name: Farid\n- City: Lyon\n- Job: baker\n- Kids: 3": {
-        ("name", "Farid"), ("lives_in", "Lyon"), ("works_as", "baker"), ("has_child", "3"),
+        ("name", "Farid"),
+        ("lives_in", "Lyon"),
+        ("works_as", "baker"),
+        ("has_child", "3"),
     },
     "my allergies: walnuts, latex": {("allergic_to", "walnuts"), ("allergic_to", "latex")},
     "Languages: Czech (native), Danish (basic)": {("speaks", "Czech"), ("speaks", "Danish")},
     "Pets: a parrot (Coco), two cats": {("has_pet", "Coco"), ("has_pet", "two cats")},
     "Family: wife Lotte, sons Bram and Teun": {
-        ("has_partner", "Lotte"), ("has_child", "Bram"), ("has_child", "Teun"),
+        ("has_partner", "Lotte"),
+        ("has_child", "Bram"),
+        ("has_child", "Teun"),
     },
     "Name: Jun | Age: 29 | From: Osaka": {("name", "Jun"), ("age", "29"), ("comes_from", "Osaka")},
     "**Diet:** pescatarian\n**Editor:** Helix": {("diet", "pescatarian"), ("uses", "Helix")},
@@ -22,13 +30,27 @@ NOTES = {
     "Dietary: no pork, no shellfish": {("avoids", "pork"), ("avoids", "shellfish")},
     "Things I love:\n* rain\n* brass bands": {("likes", "rain"), ("likes", "brass bands")},
     "Countries I've visited: Laos, Chile": {("visited", "Laos"), ("visited", "Chile")},
-    "Goals for 2027:\n1. run a marathon\n2. learn Polish": {("goal", "run a marathon"), ("goal", "learn Polish")},
-    "- vegan\n- two kids\n- live in Oslo": {("diet", "vegan"), ("has_child", "two kids"), ("lives_in", "Oslo")},
-    "divorced, two cats, live in Turin, hate mornings": {
-        ("relationship_status", "divorced"), ("has_pet", "two cats"), ("lives_in", "Turin"), ("dislikes", "mornings"),
+    "Goals for 2027:\n1. run a marathon\n2. learn Polish": {
+        ("goal", "run a marathon"),
+        ("goal", "learn Polish"),
     },
-    "Facts about me: 52, plumber, allergic to cats": {("age", "52"), ("works_as", "plumber"), ("allergic_to", "cats")},
-}  # fmt: skip
+    "- vegan\n- two kids\n- live in Oslo": {
+        ("diet", "vegan"),
+        ("has_child", "two kids"),
+        ("lives_in", "Oslo"),
+    },
+    "divorced, two cats, live in Turin, hate mornings": {
+        ("relationship_status", "divorced"),
+        ("has_pet", "two cats"),
+        ("lives_in", "Turin"),
+        ("dislikes", "mornings"),
+    },
+    "Facts about me: 52, plumber, allergic to cats": {
+        ("age", "52"),
+        ("works_as", "plumber"),
+        ("allergic_to", "cats"),
+    },
+}
 
 
 @each_row(("said", "wanted"), NOTES.items(), ids=NOTES.keys())

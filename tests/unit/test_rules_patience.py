@@ -1,17 +1,28 @@
-"""Nothing anybody can type makes the rules think for long: every pattern reads a text in about linear time."""
+"""Nothing anybody can type makes the rules think for long: every pattern reads a text in about
+linear time.
+"""
 
 import pytest
 
 from listening import hear
 
 TRIALS = {
-    "a rule": "I like ------------------------- cut here", "markup": '<div class="a"><p>text</p></div>' * 130,
-    "blanks": "I live in Rome" + " " * 4000 + "and so on", "a list": "I like " + "a, " * 2000, "me": "I " * 3000,
-    "quotes": '"' * 3000, "ands": "I like " + "and " * 1500, "mine": "my " * 3000, "dashes": "- " * 3000,
-    "very": "I'm a " + "very " * 1500, "no longer": "no longer " * 1000, "a long word": "I love " + "x" * 6000,
+    "a rule": "I like ------------------------- cut here",
+    "markup": '<div class="a"><p>text</p></div>' * 130,
+    "blanks": "I live in Rome" + " " * 4000 + "and so on",
+    "a list": "I like " + "a, " * 2000,
+    "me": "I " * 3000,
+    "quotes": '"' * 3000,
+    "ands": "I like " + "and " * 1500,
+    "mine": "my " * 3000,
+    "dashes": "- " * 3000,
+    "very": "I'm a " + "very " * 1500,
+    "no longer": "no longer " * 1000,
+    "a long word": "I love " + "x" * 6000,
     "quoted lines": "> I live in Rome\n" * 300,
-    "numbered lines": "1. I like tea\n" * 400, "commas": "I have " + ", " * 2000,
-}  # fmt: skip
+    "numbered lines": "1. I like tea\n" * 400,
+    "commas": "I have " + ", " * 2000,
+}
 
 
 @pytest.mark.timeout(30)

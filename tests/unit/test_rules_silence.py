@@ -83,8 +83,11 @@ def test_a_long_list_makes_a_bounded_number_of_claims():
 
 def test_a_chatty_turn_makes_a_few_claims_at_most():
     said = (
-        "Wow, that sounds amazing! I'm so happy for you. It must have been such a wonderful experience, and I can only "
-        "imagine how proud you are. I've been swamped with the kids and work, but yesterday we went to the beach and "
-        "it was so relaxing. Thanks for always being there for me. What are your plans for the weekend?"
+        "Wow, that sounds amazing! I'm so happy for you. It must have been such a wonderful "
+        "experience, and I can only "
+        "imagine how proud you are. I've been swamped with the kids and work, but yesterday we "
+        "went to the beach and "
+        "it was so relaxing. Thanks for always being there for me. What are your plans for the "
+        "weekend?"
     )
     assert len(texts(said, name="Melanie")) <= 2

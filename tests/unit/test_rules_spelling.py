@@ -1,4 +1,6 @@
-"""Words written in haste are put right before they are read, and the claims point to what was written."""
+"""Words written in haste are put right before they are read, and the claims point to what was
+written.
+"""
 
 from listening import claims, texts
 from tables import each_row

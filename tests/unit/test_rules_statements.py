@@ -123,22 +123,34 @@ SEVERAL = {
     "I love mac and cheese": {("likes", "mac and cheese")},
     "I speak German and a bit of Spanish": {("speaks", "German"), ("speaks", "Spanish")},
     "I have two cats, Luna and Milo": {("has_pet", "Luna"), ("has_pet", "Milo")},
-    "I'm Sam, a nurse from Leeds": {("name", "Sam"), ("works_as", "nurse"), ("comes_from", "Leeds")},
+    "I'm Sam, a nurse from Leeds": {
+        ("name", "Sam"),
+        ("works_as", "nurse"),
+        ("comes_from", "Leeds"),
+    },
     "I'm a 34-year-old nurse from Leeds living in York": {
-        ("age", "34"), ("works_as", "nurse"), ("comes_from", "Leeds"), ("lives_in", "York"),
+        ("age", "34"),
+        ("works_as", "nurse"),
+        ("comes_from", "Leeds"),
+        ("lives_in", "York"),
     },
     "Quick context: 29, product designer, living in Barcelona, originally from Argentina.": {
-        ("age", "29"), ("works_as", "product designer"), ("lives_in", "Barcelona"), ("comes_from", "Argentina"),
+        ("age", "29"),
+        ("works_as", "product designer"),
+        ("lives_in", "Barcelona"),
+        ("comes_from", "Argentina"),
     },
     "I grew up in Ohio but now live in Seattle": {("comes_from", "Ohio"), ("lives_in", "Seattle")},
     "Name: Bob\nFavourite food: ramen": {("name", "Bob"), ("favourite_food", "ramen")},
     "My kids' names are Ava and Ben": {("has_child", "Ava"), ("has_child", "Ben")},
     "I'm Maria, 27, living in Lisbon": {("name", "Maria"), ("age", "27"), ("lives_in", "Lisbon")},
     "I'm allergic to: peanuts, tree nuts, and soy.": {
-        ("allergic_to", "peanuts"), ("allergic_to", "tree nuts"), ("allergic_to", "soy"),
+        ("allergic_to", "peanuts"),
+        ("allergic_to", "tree nuts"),
+        ("allergic_to", "soy"),
     },
     "I'm a teacher and I have asthma": {("works_as", "teacher"), ("has_condition", "asthma")},
-}  # fmt: skip
+}
 
 
 @each_row(("said", "wanted"), SEVERAL.items(), ids=SEVERAL.keys())
@@ -150,14 +162,16 @@ OTHERS = {
     "Bob lives in Rome": {("Bob", "lives_in", "Rome")},
     "my daughter Mia is 5": {("User", "has_child", "Mia"), ("Mia", "age", "5")},
     "My sister Emma lives in Boston. She works as a lawyer.": {
-        ("User", "has_sibling", "Emma"), ("Emma", "lives_in", "Boston"), ("Emma", "works_as", "lawyer"),
+        ("User", "has_sibling", "Emma"),
+        ("Emma", "lives_in", "Boston"),
+        ("Emma", "works_as", "lawyer"),
     },
     "can u suggest a gift for my mum? she loves gardening": {("User's mum", "likes", "gardening")},
     "what's a good gift for my dad who loves fishing?": {("User's dad", "likes", "fishing")},
     "Tom's wife works at the UN": {("Tom's wife", "works_at", "the UN")},
     "My husband is allergic to cats": {("User's husband", "allergic_to", "cats")},
     "my gf and i just moved to chicago": {("User", "lives_in", "chicago")},
-}  # fmt: skip
+}
 
 
 @each_row(("said", "wanted"), OTHERS.items(), ids=OTHERS.keys())

@@ -1,4 +1,6 @@
-"""Secrets are found and hidden, and what only looks like one passes; each secret here is made up at run time."""
+"""Secrets are found and hidden, and what only looks like one passes; each secret here is made up at
+run time.
+"""
 
 from __future__ import annotations
 
@@ -154,10 +156,7 @@ def test_what_was_redacted_holds_no_secret(kind: str) -> None:
         "ftp://bob:" + run(8) + "@host",
         f"{fence('BEGIN')}\n{run(64)}\n{run(64)}",
         "-----BEGIN PGP PRIVATE KEY "
-        + "BLOCK-----\n\n"
-        + run(64)
-        + "\n-----END PGP PRIVATE KEY "
-        + "BLOCK-----",
+        "BLOCK-----\n\n" + run(64) + "\n-----END PGP PRIVATE KEY " + "BLOCK-----",
         '{"private_key": "' + fence("BEGIN") + "\\n" + run(64) + "\\n" + fence("END") + '\\n"}',
         "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 1\n" + run(40),
         "4111111111111111",

@@ -1,4 +1,6 @@
-"""What an add and a search cost the file: a handful of statements and pages, and no look through a whole table."""
+"""What an add and a search cost the file: a handful of statements and pages, and no look through a
+whole table.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -142,14 +144,31 @@ def test_only_what_waits_for_its_vector_stands_in_the_order_of_hashes(
 
 BY_THREAD = {"thread": "t", "base": 0, "pos": 9, "seq": 9, "valid": 9}
 ASKED: dict[str, Any] = {
-    "close_passages": (9, 1), "derived": (0, 9, '["e"]'), "drop_ticks": ("[1]",), "evidence_by_source": ("s", 0, 9),
-    "evidence_by_space": ("[1]",), "evidence_held": (1, b"d"), "evidence_named": (0, 9, '["e"]'),
-    "fact_latest": BY_THREAD, "fact_valid": BY_THREAD, "held": ("t", 0, 9), "known_threads": ('["t"]', 0, 9),
-    "part_passages": (0, 9), "part_state": (1,), "passages_of_facts": ("[1]",), "retire_thread": (9, "t", 0, 9),
-    "rows_evidence": (0, 9), "stirred": ("t", 0, 9), "taken": (0, 9, '["e"]'),
-    "tellings": (0, 9, '["t"]'), "texts": ("[1]",), "thread": ("t", 0, 9), "turn": ("t", 1), "turns": (1, 0, 9, 0, 9),
+    "close_passages": (9, 1),
+    "derived": (0, 9, '["e"]'),
+    "drop_ticks": ("[1]",),
+    "evidence_by_source": ("s", 0, 9),
+    "evidence_by_space": ("[1]",),
+    "evidence_held": (1, b"d"),
+    "evidence_named": (0, 9, '["e"]'),
+    "fact_latest": BY_THREAD,
+    "fact_valid": BY_THREAD,
+    "held": ("t", 0, 9),
+    "known_threads": ('["t"]', 0, 9),
+    "part_passages": (0, 9),
+    "part_state": (1,),
+    "passages_of_facts": ("[1]",),
+    "retire_thread": (9, "t", 0, 9),
+    "rows_evidence": (0, 9),
+    "stirred": ("t", 0, 9),
+    "taken": (0, 9, '["e"]'),
+    "tellings": (0, 9, '["t"]'),
+    "texts": ("[1]",),
+    "thread": ("t", 0, 9),
+    "turn": ("t", 1),
+    "turns": (1, 0, 9, 0, 9),
     "waiting": ('["00"]',),
-}  # fmt: skip
+}
 
 GIVEN = ("SCAN CONSTANT ROW", "SCAN w")
 """A look through what was handed in."""

@@ -1,4 +1,6 @@
-"""Two texts say the same up to filler and the order of parts, and never where something differs that matters."""
+"""Two texts say the same up to filler and the order of parts, and never where something differs
+that matters.
+"""
 
 from __future__ import annotations
 
@@ -113,7 +115,8 @@ def test_what_differs_in_something_that_matters(a: str, b: str) -> None:
 
 
 words = st.sampled_from(
-    "I you like likes not don't tea teas the a and 2 two Berlin in 2020 she was is ? very $5 茶".split()
+    "I you like likes not don't tea teas the a and 2 two Berlin in 2020 she was is ? "
+    "very $5 茶".split()
 )
 texts = st.lists(words, min_size=1, max_size=7).map(" ".join) | st.text(max_size=40)
 

@@ -37,7 +37,7 @@ def found(query: str, memory: str) -> bool:
     return bool(asked) and set(asked) <= set(extract_terms(memory))
 
 
-# ---------------------------------------------------------------------------------------------------------- index terms
+# index terms
 
 
 @given(any_text)
@@ -226,7 +226,7 @@ def test_stop_words_are_plain_lower_case_words() -> None:
     assert all(word.isascii() and word.isalpha() and word.islower() for word in STOP_WORDS)
 
 
-# ----------------------------------------------------------------------------------------------------- comparable forms
+# comparable forms
 
 
 @given(st.text())
@@ -250,7 +250,7 @@ def test_normalised_texts_differ_only_by_what_they_say() -> None:
     assert normalise_text("tea") != normalise_text("tee")
 
 
-# ----------------------------------------------------------------------------------------------- sentences and snippets
+# sentences and snippets
 
 
 @each_row(
@@ -312,7 +312,7 @@ def test_a_snippet_does_not_break_a_family_in_two() -> None:
         assert family in kept or not set(kept) & set(family)
 
 
-# ---------------------------------------------------------------------------------------------------------- clean input
+# clean input
 
 
 @given(any_text)
@@ -370,7 +370,7 @@ def test_what_is_no_text_is_refused(value: object) -> None:
         validate_text(value, limit=100)  # type: ignore[arg-type]
 
 
-# ---------------------------------------------------------------------------------------------------- JSON from a model
+# JSON from a model
 
 
 json_values = st.recursive(

@@ -1,4 +1,6 @@
-"""A large tool output is shortened to what an agent needs of it; the banner says where the original is."""
+"""A large tool output is shortened to what an agent needs of it; the banner says where the original
+is.
+"""
 
 from __future__ import annotations
 

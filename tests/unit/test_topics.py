@@ -1,4 +1,6 @@
-"""Topics as values: means that no order changes, a shelf that finds the nearest, and what joins, divides and unites."""
+"""Topics as values: means that no order changes, a shelf that finds the nearest, and what joins,
+divides and unites.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def cloud(count: int, seed: int = 1, dim: int = 24, around: int = 12) -> dict[st
     }
 
 
-# Means ----------------------------------------------------------------------------------------------------------------
+# Means
 
 
 @given(codes, st.randoms())
@@ -96,7 +98,7 @@ def test_members_count_alike_however_long_their_codes_are() -> None:
     assert cosine(mean.code, long) == pytest.approx(cosine(mean.code, short), abs=0.01)
 
 
-# The shelf ------------------------------------------------------------------------------------------------------------
+# The shelf
 
 
 @given(st.integers(1, 60), st.integers(0, 10))
@@ -182,7 +184,7 @@ def test_a_shelf_decides_the_same_with_arrays_and_without() -> None:
         assert plain.find_nearest(code) == fast.find_nearest(code)
 
 
-# Joining, dividing, uniting -------------------------------------------------------------------------------------------
+# Joining, dividing, uniting
 
 
 def test_what_is_near_enough_joins_the_nearest() -> None:
@@ -211,7 +213,7 @@ def test_later_topics_become_one_with_earlier_ones() -> None:
     assert find_merges(means, 0.93) == {"a": "z"}
 
 
-# Names ----------------------------------------------------------------------------------------------------------------
+# Names
 
 
 def test_a_label_is_the_beginning_in_one_line() -> None:

@@ -1,4 +1,6 @@
-"""Who is believed: what is worth less never stands for, adds to, or goes before what is worth more."""
+"""Who is believed: what is worth less never stands for, adds to, or goes before what is worth
+more.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,7 @@ def held(here: World) -> list[str]:
     return [fact.text for fact in here.facts() if fact.kind != QUARANTINE]
 
 
-# Of a claim -----------------------------------------------------------------------------------------------------------
+# Of a claim
 
 
 def test_a_guess_is_worth_less_than_who_made_it():
@@ -66,7 +68,7 @@ def test_a_claim_is_worth_no_more_than_the_turn_it_was_found_in(role, label):
     assert (found.kind, found.meta) == ("memory", {"trust": label})
 
 
-# Where it was said ----------------------------------------------------------------------------------------------------
+# Where it was said
 
 
 def place(claim_: Claim, *turns: str | InputTurn) -> tuple[int, bool] | None:
@@ -115,7 +117,7 @@ def test_what_nobody_said_may_be_of_the_least_trusted():
     assert GroundingIndex(heard(assistant("Hello")).turns).get_fallback_turn() == 0
 
 
-# What becomes of it ---------------------------------------------------------------------------------------------------
+# What becomes of it
 
 
 def test_what_a_document_says_completes_nothing_a_user_says(here: World):
@@ -174,7 +176,7 @@ def test_a_text_made_of_two_is_worth_what_the_lesser_is(here: World):
     assert trust_of_claim(fact) is Trust.DOCUMENT
 
 
-# In what order --------------------------------------------------------------------------------------------------------
+# In what order
 
 NOTHING = QueryIntent("")
 

@@ -1,4 +1,6 @@
-"""Text becomes the token ids that BERT was trained on; the expected ids are those of the reference tokenizer."""
+"""Text becomes the token ids that BERT was trained on; the expected ids are those of the reference
+tokenizer.
+"""
 
 import hashlib
 

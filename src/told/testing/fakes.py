@@ -73,7 +73,7 @@ class HashingEmbedder:
         self.local = local
         self.usual = self.spread = 1.0 / math.sqrt(dim)
 
-    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
+    def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
         """Return one unit vector for each text, also for texts without words."""
         return [self._embed_text(text) for text in texts]
 

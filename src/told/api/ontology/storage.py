@@ -300,7 +300,7 @@ class InProcessFacts:
                     del self._id_by_value[anchor.value_key]
             return fact
 
-    def forget(self, ids: Collection[str], *, erase: bool) -> None:
+    def forget(self, ids: Collection[str], *, erase: bool) -> None:  # noqa: ARG002
         """Forget facts, faded or not."""
         with self._lock:
             for fact_id in ids:

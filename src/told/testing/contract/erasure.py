@@ -21,7 +21,7 @@ from told.testing.contract.harness import (
 )
 from told.text.tokens import md5_hex
 
-SECRET_TEXT = "the code is xyzzy"
+SECRET_TEXT = "the code is xyzzy"  # noqa: S105
 
 
 class ErasureContract(ContractBase):
