@@ -106,19 +106,23 @@ def positional(name: str, help: str, type: str = "str", default: Any = REQUIRED)
 
 # Parameters that several verbs share
 
-USER_ID = option("user_id", "The user of the scope.")
-AGENT_ID = option("agent_id", "The agent of the scope.")
-RUN_ID = option("run_id", "The run of the scope.")
+USER_ID = option("user_id", "The user.")
+AGENT_ID = option("agent_id", "The agent.")
+RUN_ID = option("run_id", "The run or conversation.")
 SCOPE = (USER_ID, AGENT_ID, RUN_ID)
 SCOPE_NAMES = tuple(param.name for param in SCOPE)
 MEMORY_ID = positional("memory_id", "The id of a memory.")
 OPTIONAL_MEMORY_ID = replace(MEMORY_ID, type="str | None", default=None)
 QUERY = positional("query", "The text to search for.")
-METADATA = option("metadata", "A JSON object kept with the memory.", "Mapping[str, Any] | None")
+METADATA = option("metadata", "Metadata as a JSON object.", "Mapping[str, Any] | None")
 TIMESTAMP = option("timestamp", "The time the content was said.", "Any")
 EXPIRATION = option("expiration_date", "The time from which it is no longer recalled.", "Any")
 SOURCE = option("source", "The origin of the content, at most 1024 characters.")
-AS_OF = option("as_of", "Read what was believed then: a time or a ledger position.", "Any")
+AS_OF = option(
+    "as_of",
+    'Read as of this time: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
+    "Any",
+)
 VALID_AT = option("valid_at", "Read what held in the world at this time.", "Any")
 TIMES = (AS_OF, VALID_AT)
 FILTERS = option("filters", "A filter on fields of memories.", "Any")
@@ -130,8 +134,12 @@ THRESHOLD = option("threshold", "Another name of `min_score`.", "float | None")
 MIN_SCORE = option("min_score", "Leave out results with a lower score, 0 to 1.", "float | None")
 RERANK = flag("rerank", "Let the reranker score the best results.")
 REFERENCE_DATE = option("reference_date", 'The time that "last week" is relative to.', "Any")
-BELIEF = option("belief", "The side of a contradiction: latest, majority, trusted or all.")
-LENS = option("lens", "Treat linked names as one: strict, likely or exploratory.")
+BELIEF = option(
+    "belief", "The side of a contradiction: latest, all, majority (best supported) or trusted."
+)
+LENS = option(
+    "lens", "Expand to identical entities: strict (0.98), likely (0.85), exploratory (0.60)."
+)
 FAULT_IDS = positional("ids", "The numbers of faults; all by default.", "Any", None)
 PAGE = (FILTERS, KINDS, LIMIT, TOP_K, SHOW_EXPIRED, *TIMES)
 SCORES = (THRESHOLD, MIN_SCORE)

@@ -1,4 +1,4 @@
-"""Shared command options: their flags and parsers."""
+"""Shared command options: their flags and parsers; help texts come from the verb spec."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Annotated, Any, TypeAlias, TypedDict
 
 import typer
 
+from told.api import verb
 from told.cli.shell import read_stdin
 from told.errors import InvalidInput
 
@@ -59,7 +60,7 @@ User: TypeAlias = Annotated[
         "--user",
         "-u",
         "--user-id",
-        about="The user.",
+        about=verb.USER_ID.help,
         panel=SCOPE_PANEL,
         envvar="TOLD_USER",
         metavar="ID",
@@ -71,20 +72,20 @@ NamedUser: TypeAlias = Annotated[
         "--user",
         "-u",
         "--user-id",
-        about="The user; TOLD_USER is not read.",
+        about=f"{verb.USER_ID.help} TOLD_USER is not read.",
         panel=SCOPE_PANEL,
         metavar="ID",
     ),
 ]
 Agent: TypeAlias = Annotated[
     str | None,
-    option("--agent", "-a", "--agent-id", about="The agent.", panel=SCOPE_PANEL, metavar="ID"),
+    option(
+        "--agent", "-a", "--agent-id", about=verb.AGENT_ID.help, panel=SCOPE_PANEL, metavar="ID"
+    ),
 ]
 Run: TypeAlias = Annotated[
     str | None,
-    option(
-        "--run", "-r", "--run-id", about="The run or conversation.", panel=SCOPE_PANEL, metavar="ID"
-    ),
+    option("--run", "-r", "--run-id", about=verb.RUN_ID.help, panel=SCOPE_PANEL, metavar="ID"),
 ]
 
 # Time
@@ -95,20 +96,18 @@ AsOf: TypeAlias = Annotated[
         "--as-of",
         panel=TIME_PANEL,
         metavar="TIME",
-        about='Read as of this time: 2026-03-01, "last Tuesday", or a ledger position such as #12.',
+        about=verb.AS_OF.help,
     ),
 ]
 ValidAt: TypeAlias = Annotated[
     str | None,
-    option(
-        "--valid-at", about="Facts that were valid at this time.", panel=TIME_PANEL, metavar="TIME"
-    ),
+    option("--valid-at", about=verb.VALID_AT.help, panel=TIME_PANEL, metavar="TIME"),
 ]
 ReferenceDate: TypeAlias = Annotated[
     str | None,
     option(
         "--reference-date",
-        about='Reference time for phrases such as "last week".',
+        about=verb.REFERENCE_DATE.help,
         panel=TIME_PANEL,
         metavar="TIME",
     ),
@@ -136,17 +135,17 @@ Where: TypeAlias = Annotated[
     ),
 ]
 Limit: TypeAlias = Annotated[
-    int | None, option("--limit", "-k", about="At most this many.", panel=FILTER_PANEL, metavar="N")
+    int | None, option("--limit", "-k", about=verb.LIMIT.help, panel=FILTER_PANEL, metavar="N")
 ]
 ShowExpired: TypeAlias = Annotated[
-    bool, option("--show-expired", about="Include memories past their expiry.", panel=FILTER_PANEL)
+    bool, option("--show-expired", about=verb.SHOW_EXPIRED.help, panel=FILTER_PANEL)
 ]
 MinScore: TypeAlias = Annotated[
     float | None,
     option(
         "--min-score",
         "--threshold",
-        about="Minimum score, 0 to 1.",
+        about=verb.MIN_SCORE.help,
         panel=FILTER_PANEL,
         metavar="SCORE",
     ),
@@ -164,7 +163,7 @@ Rerank: TypeAlias = Annotated[
     bool,
     option(
         "--rerank",
-        about="Rerank the best hits, if a reranker is configured.",
+        about=verb.RERANK.help,
         panel=FILTER_PANEL,
     ),
 ]
@@ -175,7 +174,7 @@ Belief: TypeAlias = Annotated[
         "--belief",
         panel=FILTER_PANEL,
         metavar="SIDE",
-        about="Which side of a contradiction: latest, all, majority (best supported) or trusted.",
+        about=verb.BELIEF.help,
     ),
 ]
 Lens: TypeAlias = Annotated[
@@ -184,7 +183,7 @@ Lens: TypeAlias = Annotated[
         "--lens",
         panel=FILTER_PANEL,
         metavar="LENS",
-        about="Expand to identical entities: strict (0.98), likely (0.85), exploratory (0.60).",
+        about=verb.LENS.help,
     ),
 ]
 
@@ -195,13 +194,13 @@ Metadata: TypeAlias = Annotated[
     option(
         "--metadata",
         "-m",
-        about="Metadata as a JSON object.",
+        about=verb.METADATA.help,
         metavar="JSON",
         parser=parse_json_object,
     ),
 ]
 Expires: TypeAlias = Annotated[
-    str | None, option("--expires", about="Expiry time; not recalled afterwards.", metavar="TIME")
+    str | None, option("--expires", about=verb.EXPIRATION.help, metavar="TIME")
 ]
 Why: TypeAlias = Annotated[str, option("--why", about="The reason to record.", metavar="TEXT")]
 Yes: TypeAlias = Annotated[bool, option("--yes", "-y", about="Do not ask for confirmation.")]
