@@ -1,6 +1,4 @@
-"""A turn and the claims taken from it: one answer, the newest first, nothing lost; and what
-contradicts what.
-"""
+"""Grouping of turns and claims in results, superseded turns, contradictions and the graph."""
 
 from __future__ import annotations
 
@@ -29,7 +27,7 @@ def book(kind: str = "ram", **knobs: Any) -> Iterator[Notebook]:
 
 @pytest.fixture(params=KINDS)
 def mover(request: pytest.FixtureRequest) -> Iterator[Notebook]:
-    """Somebody who lived in NYC, works at Acme, and moved to San Francisco."""
+    """Notebook of a user who lived in NYC, works at Acme and moved to San Francisco."""
     with book(request.param) as notes:
         notes.said(
             "t1",
@@ -48,18 +46,18 @@ def mover(request: pytest.FixtureRequest) -> Iterator[Notebook]:
         yield notes
 
 
-def found(notes: Notebook, query: str, **options: Any) -> list[str]:
+def search_texts(notes: Notebook, query: str, **options: Any) -> list[str]:
     return texts(notes.memory.search(query, **U, **options)["results"])
 
 
-def told(notes: Notebook, query: str, **options: Any) -> str:
+def context_text(notes: Notebook, query: str, **options: Any) -> str:
     return notes.memory.context(query, **U, **{"budget": 300, **options}).text
 
 
-# What listings leave out
+# Listings
 
 
-def test_a_listing_shows_memories_and_not_what_stands_behind_them(mover: Notebook) -> None:
+def test_listing_omits_turns_nodes_and_quarantine(mover: Notebook) -> None:
     mover.node("acme", "Acme (organization)")
     mover.doubt("doubt", "User is a spy", "t1.said")
     memory = mover.memory
@@ -82,7 +80,7 @@ def test_a_listing_shows_memories_and_not_what_stands_behind_them(mover: Noteboo
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_pages_of_a_listing_have_no_holes(kind: str) -> None:
+def test_listing_pages_are_contiguous(kind: str) -> None:
     with book(kind) as notes:
         for number in range(9):
             made = claim(f"c{number}", f"User likes thing{number}", f"t{number}")
@@ -97,7 +95,7 @@ def test_pages_of_a_listing_have_no_holes(kind: str) -> None:
     ]
 
 
-def test_forgetting_a_scope_takes_what_no_listing_shows(mover: Notebook) -> None:
+def test_delete_all_includes_unlisted_kinds(mover: Notebook) -> None:
     mover.node("acme", "Acme (organization)")
     mover.doubt("doubt", "User is a spy", "t1.said")
     gone = mover.memory.delete_all(**U)["results"]
@@ -109,13 +107,13 @@ def test_forgetting_a_scope_takes_what_no_listing_shows(mover: Notebook) -> None
     assert mover.memory.verify()["ok"]
 
 
-def test_what_is_in_quarantine_is_nowhere_but_in_its_own_list(mover: Notebook) -> None:
+def test_quarantined_claim_appears_only_in_quarantine(mover: Notebook) -> None:
     mover.doubt("doubt", "User lives on the moon", "t1.said")
     memory = mover.memory
     shown = [
         memory.search("lives moon", **U),
         memory.explain("lives moon", **U),
-        told(mover, "lives moon", tail=9),
+        context_text(mover, "lives moon", tail=9),
     ]
     assert "the moon" not in repr(shown)
     assert "the moon" not in memory.context(None, **U, budget=500).text
@@ -124,10 +122,10 @@ def test_what_is_in_quarantine_is_nowhere_but_in_its_own_list(mover: Notebook) -
     assert memory.verify()["ok"]
 
 
-# One answer
+# Grouping turns and claims
 
 
-def test_a_search_shows_the_claim_and_names_the_turn_behind_it(mover: Notebook) -> None:
+def test_search_returns_claim_and_names_its_turn(mover: Notebook) -> None:
     first = mover.memory.search("Where does the user work, at Acme?", **U)["results"][0]
     assert (first["memory"], first["also"]) == ("User works at Acme", ["t1"])
     rows = {row["id"]: row for row in mover.memory.explain("work at Acme", **U)["candidates"]}
@@ -140,7 +138,7 @@ def test_a_search_shows_the_claim_and_names_the_turn_behind_it(mover: Notebook) 
     assert (missing["found"], missing["reason"]) == (False, "folded into job")
 
 
-def test_the_claim_takes_the_better_score_of_the_two() -> None:
+def test_claim_takes_the_better_score_of_claim_and_turn() -> None:
     with book(embedder=None) as notes:
         notes.said(
             "t", "my green violin tea garden", claim("c", "User likes gardens and green", "t")
@@ -151,52 +149,54 @@ def test_the_claim_takes_the_better_score_of_the_two() -> None:
     assert first["score_details"]["turn"] > 0
 
 
-def test_a_turn_whose_claims_are_no_candidates_is_itself_the_hit() -> None:
+def test_turn_is_returned_if_none_of_its_claims_match() -> None:
     with book(embedder=None) as notes:
         notes.said(
             "t",
             "I bought a red canoe, it hangs in the boathouse",
             claim("c", "User owns something", "t"),
         )
-        assert found(notes, "boathouse") == ["I bought a red canoe, it hangs in the boathouse"]
+        assert search_texts(notes, "boathouse") == [
+            "I bought a red canoe, it hangs in the boathouse"
+        ]
 
 
-def test_a_context_prints_the_words_once_with_their_claims_folded_in(mover: Notebook) -> None:
-    text = told(mover, "What is the job at Acme?", limit=2).split("Recalled:")[1]
+def test_context_prints_turn_once_and_folds_its_claims(mover: Notebook) -> None:
+    text = context_text(mover, "What is the job at Acme?", limit=2).split("Recalled:")[1]
     assert text.count("Acme") == 1
     assert "11 Apr user: I live in NYC and I work at Acme" in text
     bundle = mover.memory.context("job at Acme", **U, budget=300)
     assert next(hit for hit in bundle.hits if hit.fact.id == "t1").also == ("job",)
 
 
-def test_a_claim_leads_to_words_that_no_search_would_find() -> None:
+def test_matching_claim_brings_its_turn_into_context() -> None:
     with book(embedder=None) as notes:
         notes.said(
             "t",
             "so I said, why not move up north",
             claim("c", "User lives in Tromsø", "t", "likes"),
         )
-        assert "so I said, why not move up north" in told(notes, "Tromsø")
-        assert "Tromsø" not in told(notes, "Tromsø")
-        assert found(notes, "Tromsø") == ["User lives in Tromsø"]
+        assert "so I said, why not move up north" in context_text(notes, "Tromsø")
+        assert "Tromsø" not in context_text(notes, "Tromsø")
+        assert search_texts(notes, "Tromsø") == ["User lives in Tromsø"]
 
 
-def test_a_context_of_claims_alone_prints_claims(mover: Notebook) -> None:
-    text = told(mover, "What is the job at Acme?", kinds=["profile"])
+def test_context_limited_to_claims_prints_claims(mover: Notebook) -> None:
+    text = context_text(mover, "What is the job at Acme?", kinds=["profile"])
     assert "User works at Acme" in text
     assert NYC not in text
 
 
-def test_asking_for_turns_gives_turns(mover: Notebook) -> None:
-    assert found(mover, "work at Acme", kinds=["turn"])[0] == NYC
+def test_search_for_turns_returns_turns(mover: Notebook) -> None:
+    assert search_texts(mover, "work at Acme", kinds=["turn"])[0] == NYC
 
 
-def test_the_last_turns_are_printed_as_they_were_said(mover: Notebook) -> None:
+def test_tail_returns_latest_turns_verbatim(mover: Notebook) -> None:
     bundle = mover.memory.context("zebra", **U, budget=300, tail=2, kinds=None, min_score=1.0)
     assert [hit.fact.id for hit in bundle.hits if hit.fact.kind == "turn"][:2] == ["t3", "t2"]
 
 
-def test_a_guard_that_hides_the_turn_hides_that_there_is_one() -> None:
+def test_guarded_turn_is_not_mentioned_by_its_claim() -> None:
     with book(guard=lambda row: "I live" not in row["memory"]) as notes:
         notes.said(
             "t1",
@@ -206,17 +206,17 @@ def test_a_guard_that_hides_the_turn_hides_that_there_is_one() -> None:
         seen = [
             notes.memory.search("NYC", **U),
             notes.memory.explain("NYC", **U),
-            told(notes, "NYC"),
+            context_text(notes, "NYC"),
         ]
     assert "parrot" not in repr(seen)
     assert "t1" not in repr(seen[0]["results"][0].get("also"))
     assert texts(seen[0]["results"]) == ["User lives in NYC"]
 
 
-# What no longer holds
+# Superseded turns
 
 
-def test_what_was_said_since_goes_before_what_was_said_then(mover: Notebook) -> None:
+def test_current_claim_ranks_above_superseded_turn(mover: Notebook) -> None:
     query = "Where does the user live?"
     rows = mover.memory.search(query, **U)["results"]
     assert rows[0]["memory"] == "User lives in San Francisco"
@@ -228,7 +228,7 @@ def test_what_was_said_since_goes_before_what_was_said_then(mover: Notebook) -> 
     assert {hit.fact.id: hit.superseded for hit in bundle.hits}["t1"] == "home"
 
 
-def test_a_stale_turn_says_what_it_was_superseded_by(mover: Notebook) -> None:
+def test_stale_turn_names_the_superseding_claim(mover: Notebook) -> None:
     rows = {
         row["id"]: row
         for row in mover.memory.explain("Where does the user live?", **U)["candidates"]
@@ -240,36 +240,36 @@ def test_a_stale_turn_says_what_it_was_superseded_by(mover: Notebook) -> None:
     )
 
 
-def test_what_still_holds_of_a_turn_is_not_stale(mover: Notebook) -> None:
-    assert found(mover, "Does the user work at Acme?")[0] == "User works at Acme"
-    assert CHANGED_SUFFIX not in told(mover, "Does the user work at Acme?")
+def test_claim_that_still_holds_is_not_marked_stale(mover: Notebook) -> None:
+    assert search_texts(mover, "Does the user work at Acme?")[0] == "User works at Acme"
+    assert CHANGED_SUFFIX not in context_text(mover, "Does the user work at Acme?")
 
 
 @pytest.mark.parametrize(
     "query", ["Where did the user live before San Francisco?", "Where did I live previously?"]
 )
-def test_who_asks_for_the_past_gets_it(mover: Notebook, query: str) -> None:
+def test_query_about_the_past_returns_superseded_turn(mover: Notebook, query: str) -> None:
     row = next(row for row in mover.memory.search(query, **U)["results"] if row["id"] == "t1")
     assert (row["memory"], row["superseded_by"]) == (NYC, "home")
-    assert NYC in told(mover, query)
+    assert NYC in context_text(mover, query)
 
 
-def test_the_past_is_what_it_was(mover: Notebook) -> None:
-    assert found(mover, "Where does the user live?", as_of="#4")[0] == "User lives in NYC"
+def test_as_of_returns_the_earlier_state(mover: Notebook) -> None:
+    assert search_texts(mover, "Where does the user live?", as_of="#4")[0] == "User lives in NYC"
     assert [row["new_memory"] for row in mover.memory.history("home")] == [
         "User lives in NYC",
         "User lives in San Francisco",
     ]
-    assert f"{NYC}\n" in told(mover, "Where does the user live?", as_of="#4")
+    assert f"{NYC}\n" in context_text(mover, "Where does the user live?", as_of="#4")
 
 
-def test_all_sides_are_shown_if_all_are_asked_for(mover: Notebook) -> None:
+def test_belief_all_includes_superseded_turns(mover: Notebook) -> None:
     rows = mover.memory.search("Where does the user live?", **U, belief="all")["results"]
     assert {row["id"]: row.get("superseded_by") for row in rows}["t1"] == "home"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_given_up_is_not_recalled_by_the_words_it_was_taken_from(kind: str) -> None:
+def test_deleted_claim_is_not_recalled_through_its_turn(kind: str) -> None:
     with book(kind) as notes:
         notes.said(
             "t",
@@ -277,25 +277,27 @@ def test_what_was_given_up_is_not_recalled_by_the_words_it_was_taken_from(kind: 
             claim("diet", "User is vegetarian", "t", "diet"),
         )
         notes.memory.delete("diet")
-        assert found(notes, "Is the user vegetarian?") == []
-        assert "vegetarian" not in told(notes, "Is the user vegetarian?")
+        assert search_texts(notes, "Is the user vegetarian?") == []
+        assert "vegetarian" not in context_text(notes, "Is the user vegetarian?")
         reason = notes.memory.why_not("Is the user vegetarian?", "t", **U)
         assert (reason["found"], reason["reason"]) == (False, "what was taken from it was given up")
-        assert found(notes, "Who plays the violin?") == ["I'm vegetarian and I play the violin"]
-        assert found(notes, "Was the user vegetarian before?") == [
+        assert search_texts(notes, "Who plays the violin?") == [
+            "I'm vegetarian and I play the violin"
+        ]
+        assert search_texts(notes, "Was the user vegetarian before?") == [
             "I'm vegetarian and I play the violin"
         ]
 
 
-def test_new_metadata_makes_no_turn_stale(mover: Notebook) -> None:
+def test_metadata_update_does_not_make_turn_stale(mover: Notebook) -> None:
     mover.memory.update("job", metadata={"checked": True})
-    assert CHANGED_SUFFIX not in told(mover, "Does the user work at Acme?")
-    assert found(mover, "Does the user work at Acme?")[0] == "User works at Acme"
+    assert CHANGED_SUFFIX not in context_text(mover, "Does the user work at Acme?")
+    assert search_texts(mover, "Does the user work at Acme?")[0] == "User works at Acme"
 
 
-def test_a_corrected_claim_goes_before_its_turn(mover: Notebook) -> None:
+def test_corrected_claim_ranks_above_its_turn(mover: Notebook) -> None:
     mover.memory.update("job", text="User works at Initech")
-    assert found(mover, "Where does the user work?")[0] == "User works at Initech"
+    assert search_texts(mover, "Where does the user work?")[0] == "User works at Initech"
 
 
 # Contradictions
@@ -303,9 +305,7 @@ def test_a_corrected_claim_goes_before_its_turn(mover: Notebook) -> None:
 
 @pytest.fixture(params=KINDS)
 def born(request: pytest.FixtureRequest) -> Iterator[Notebook]:
-    """Somebody who was born twice: the user said Rome, twice; a tool said Oslo later; an assistant
-    guessed Bern.
-    """
+    """Notebook with two birthplaces: the user said Rome twice, a tool said Oslo later."""
     with book(request.param) as notes:
 
         def at(thread: str, town: str, turn: str, day: int, role: str = "user") -> Any:
@@ -332,7 +332,7 @@ def born(request: pytest.FixtureRequest) -> Iterator[Notebook]:
         ("all", ["Oslo", "Rome"]),
     ],
 )
-def test_one_side_of_a_contradiction_is_believed(
+def test_belief_option_selects_side_of_contradiction(
     born: Notebook, belief: str | None, towns: list[str]
 ) -> None:
     query = "Where was the user born?"
@@ -340,14 +340,14 @@ def test_one_side_of_a_contradiction_is_believed(
     assert sorted(row["memory"].split()[-1] for row in rows) == towns
     other = {"rome": ["oslo"], "oslo": ["rome"]}
     assert all(row["conflicts"] == other[row["id"]] for row in rows)
-    text = told(born, query, kinds=["profile"], belief=belief)
+    text = context_text(born, query, kinds=["profile"], belief=belief)
     assert [town for town in ("Oslo", "Rome") if town in text] == towns
     if belief:
         listed = born.memory.get_all(**U, belief=belief)["results"]
         assert sorted(row["memory"].split()[-1] for row in listed) == towns
 
 
-def test_the_side_that_is_not_believed_says_who_contradicts_it(born: Notebook) -> None:
+def test_rejected_side_names_the_contradicting_claim(born: Notebook) -> None:
     rows = {
         row["id"]: row for row in born.memory.explain("Where was the user born?", **U)["candidates"]
     }
@@ -358,11 +358,11 @@ def test_the_side_that_is_not_believed_says_who_contradicts_it(born: Notebook) -
     )
 
 
-def test_a_listing_that_is_asked_for_no_belief_lists_both(born: Notebook) -> None:
+def test_listing_without_belief_includes_both_sides(born: Notebook) -> None:
     assert len(born.memory.get_all(**U)["results"]) == 2
 
 
-def test_what_contradicts_unfound_things_stands_and_says_so() -> None:
+def test_contradicted_hit_is_kept_if_other_side_does_not_match() -> None:
     with book(embedder=None) as notes:
         notes.said("t1", "aaa", claim("one", "User likes canoes", "t1"), said_at=DAY)
         notes.said("t2", "bbb", claim("two", "User hates rowing", "t2"), said_at=2 * DAY)
@@ -374,14 +374,14 @@ def test_what_contradicts_unfound_things_stands_and_says_so() -> None:
 @pytest.mark.parametrize(
     ("option", "value"), [("belief", "mine"), ("belief", 3), ("lens", "sharp"), ("lens", 0.9)]
 )
-def test_options_nobody_knows_are_refused(mover: Notebook, option: str, value: Any) -> None:
+def test_unknown_option_values_are_rejected(mover: Notebook, option: str, value: Any) -> None:
     with pytest.raises(InvalidInput):
         mover.memory.search("live", **U, **{option: value})
     with pytest.raises(InvalidInput):
         mover.memory.context("live", **U, **{option: value})
 
 
-def test_options_that_need_a_query_are_refused_without_one(mover: Notebook) -> None:
+def test_query_options_are_rejected_without_a_query(mover: Notebook) -> None:
     every: tuple[dict[str, Any], ...] = ({"belief": "all"}, {"lens": "likely"})
     for options in every:
         with pytest.raises(InvalidInput):
@@ -393,7 +393,7 @@ def test_options_that_need_a_query_are_refused_without_one(mover: Notebook) -> N
 
 @pytest.fixture(params=KINDS)
 def graph(request: pytest.FixtureRequest) -> Iterator[Notebook]:
-    """Alice works at Google; what is said of her names neither."""
+    """Notebook in which Alice works at Google; one claim about her names neither."""
     with book(request.param, embedder=None) as notes:
         notes.node("google", "Google (organization)")
         notes.node("alice", "Alice (person)")
@@ -411,24 +411,30 @@ def graph(request: pytest.FixtureRequest) -> Iterator[Notebook]:
         yield notes
 
 
-def test_a_node_leads_to_memories_of_connected_entities(graph: Notebook) -> None:
-    assert found(graph, "Google") == ["Alice works at Google", "Her openings win every tournament"]
+def test_matching_node_expands_to_connected_entities(graph: Notebook) -> None:
+    assert search_texts(graph, "Google") == [
+        "Alice works at Google",
+        "Her openings win every tournament",
+    ]
     rows = {row["id"]: row for row in graph.memory.explain("Google", **U)["candidates"]}
     assert "graph" in rows["chess"]["sources"]
     assert (rows["google"]["kept"], rows["google"]["stage"]) == (False, "expand")
 
 
-def test_nodes_are_results_only_where_they_are_asked_for(graph: Notebook) -> None:
-    assert found(graph, "Google", kinds=["node"]) == ["Google (organization)", "Alice (person)"]
-    assert "(organization)" not in told(graph, "Google")
+def test_nodes_are_returned_only_on_request(graph: Notebook) -> None:
+    assert search_texts(graph, "Google", kinds=["node"]) == [
+        "Google (organization)",
+        "Alice (person)",
+    ]
+    assert "(organization)" not in context_text(graph, "Google")
     assert "(organization)" not in graph.memory.context(None, **U, budget=300).text
 
 
-def test_a_memory_does_not_lead_to_everything_that_mentions_the_same(graph: Notebook) -> None:
-    assert found(graph, "works") == ["Alice works at Google"]
+def test_memory_does_not_expand_to_all_shared_mentions(graph: Notebook) -> None:
+    assert search_texts(graph, "works") == ["Alice works at Google"]
 
 
-def test_a_node_that_everything_mentions_leads_nowhere() -> None:
+def test_node_wider_than_expand_width_is_not_expanded() -> None:
     with book(embedder=None, expand_width=3) as notes:
         notes.node("bob", "Bob (person)")
         for number in range(5):
@@ -436,14 +442,14 @@ def test_a_node_that_everything_mentions_leads_nowhere() -> None:
                 f"t{number}", "hm", claim(f"c{number}", f"He likes thing{number}", f"t{number}")
             )
             notes.link(f"c{number}", "mentions", "bob")
-        assert found(notes, "Bob") == []
+        assert search_texts(notes, "Bob") == []
 
 
 @pytest.mark.parametrize(
     ("lens", "titles"),
     [("strict", []), ("likely", ["He sails"]), ("exploratory", ["He sails", "His knee hurts"])],
 )
-def test_a_lens_decides_which_names_are_one(lens: str, titles: list[str]) -> None:
+def test_lens_decides_which_names_are_merged(lens: str, titles: list[str]) -> None:
     with book(embedder=None) as notes:
         for name, text, said in (
             ("bob", "Robert Smith (person)", ""),
@@ -456,14 +462,14 @@ def test_a_lens_decides_which_names_are_one(lens: str, titles: list[str]) -> Non
                 notes.link(f"c-{name}", "mentions", name)
         notes.link("bob", "same_as", "rob", 0.9)
         notes.link("rob", "same_as", "rs", 0.7)
-        assert sorted(found(notes, "Robert Smith", lens=lens)) == titles
+        assert sorted(search_texts(notes, "Robert Smith", lens=lens)) == titles
 
 
 # Contexts
 
 
-def test_what_a_context_printed_is_known_when_it_comes_back(mover: Notebook) -> None:
-    text = told(mover, "Where does the user live?")
+def test_context_line_is_recognised_as_echo(mover: Notebook) -> None:
+    text = context_text(mover, "Where does the user live?")
     line = next(line for line in text.splitlines() if "San Francisco" in line)
     assert mover.memory.engine.extraction.echoes.extract_own_text("default", line).text == ""
     assert (
@@ -472,7 +478,7 @@ def test_what_a_context_printed_is_known_when_it_comes_back(mover: Notebook) -> 
     )
 
 
-def test_only_what_lasts_and_is_about_the_user_stands_in_every_context() -> None:
+def test_only_lasting_facts_about_the_user_are_pinned() -> None:
     with book() as notes:
         notes.said(
             "t",
@@ -487,7 +493,7 @@ def test_only_what_lasts_and_is_about_the_user_stands_in_every_context() -> None
     assert "Bonn" not in always
 
 
-def test_the_index_holds_no_passage_of_what_is_in_quarantine(mover: Notebook) -> None:
+def test_quarantined_claim_is_not_indexed(mover: Notebook) -> None:
     mover.doubt("doubt", "User is a spy", "t1.said")
     store = mover.memory.engine.store
     fact = store.get_fact("default", "doubt")
@@ -495,7 +501,7 @@ def test_the_index_holds_no_passage_of_what_is_in_quarantine(mover: Notebook) ->
     assert store.pending_texts(None, "another model", account="default", seqs=[fact.seq]) == {}
 
 
-def test_what_can_hurt_the_user_stands_in_every_context():
+def test_allergies_are_in_every_context():
     with Memory("ram://", embedder="none") as memory:
         memory.add("I'm allergic to peanuts and I own a bike", user_id="ann")
         told = memory.context("what should I cook?", user_id="ann").text
@@ -504,7 +510,7 @@ def test_what_can_hurt_the_user_stands_in_every_context():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_turns_answer_each_other_over_the_claims_taken_from_them(kind: str) -> None:
+def test_reply_is_threaded_to_previous_turn_across_claims(kind: str) -> None:
     with book(kind) as notes:
         for minute, (name, text) in enumerate(
             (("Ann", "I live in Oslo with my dog"), ("Bob", "Which breed?"))

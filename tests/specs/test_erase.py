@@ -1,6 +1,4 @@
-"""Erasing is for good: no byte of any file of the store says what was erased, and nothing brings it
-back.
-"""
+"""Erasure is permanent: no file of the store keeps a trace, and nothing restores the content."""
 
 import base64
 import io
@@ -26,7 +24,7 @@ from told.testing import hashing_embedder
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder with nothing in it but the store."""
+    """Folder that contains only the store."""
     return tmp_path / "store"
 
 
@@ -35,10 +33,8 @@ def open_memory(folder: Path) -> Iterator[Callable[..., Memory]]:
     opened: list[Memory] = []
 
     def open_memory(**options: Any) -> Memory:
-        options = {
-            "expand_hot": 0.0,
-            **options,
-        }  # that others looked at something moves it, and is no trace of it
+        # Access counts change scores and are no trace of erased content.
+        options = {"expand_hot": 0.0, **options}
         opened.append(Memory(f"sqlite:///{folder}/m.db", embedder=hashing_embedder(), **options))
         return opened[-1]
 
@@ -52,13 +48,11 @@ def memory(open_memory: Callable[..., Memory]) -> Memory:
     return open_memory()
 
 
-# Looking for canaries
+# Finding canaries
 
 
-def disguises(canary: str) -> Iterator[bytes]:
-    """Every form in which a text may lie in a file: plain, in JSON, in hexadecimal, in base64 at
-    any offset.
-    """
+def encodings(canary: str) -> Iterator[bytes]:
+    """Yield the encodings of a text to look for: plain, JSON, hex, base64 at any offset."""
     plain = canary.encode()
     yield from (plain, plain.lower(), canary.encode("utf-16-le"), json.dumps(canary)[1:-1].encode())
     yield from (plain.hex().encode(), plain.hex().upper().encode())
@@ -68,32 +62,32 @@ def disguises(canary: str) -> Iterator[bytes]:
             yield middle
 
 
-def traces(folder: Path, canaries: Iterable[str]) -> list[str]:
-    """Which canaries are anywhere in any file of a folder, and where."""
+def find_traces(folder: Path, canaries: Iterable[str]) -> list[str]:
+    """List the canaries found in any file of a folder, with the file name."""
     files = {path.name: path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
-    forms = {canary: list(disguises(canary)) for canary in canaries}
+    forms = {canary: list(encodings(canary)) for canary in canaries}
     return [
         f"{canary} in {name}"
         for name, content in files.items()
-        for canary, disguised in forms.items()
-        if any(form in content for form in disguised)
+        for canary, encoded in forms.items()
+        if any(form in content for form in encoded)
     ]
 
 
 def assert_clean(memory: Memory, folder: Path, canaries: Iterable[str]) -> None:
-    """Nothing is left in any file, open or closed, and the ledger still verifies."""
+    """Assert that no file has a trace, open or closed, and that the store verifies."""
     canaries = list(canaries)
-    assert traces(folder, canaries) == []
+    assert find_traces(folder, canaries) == []
     verdict = memory.verify()
     assert verdict["ok"], verdict
     rows = {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS}
     memory.rebuild()
     assert {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS} == rows
     memory.close()
-    assert traces(folder, canaries) == []
+    assert find_traces(folder, canaries) == []
 
 
-# Planting them
+# Planting canaries
 
 CANARIES = {
     "text": "Xanthippe1text",
@@ -122,10 +116,8 @@ CANARIES = {
 C = CANARIES
 
 
-def plant(memory: Memory) -> dict[str, str]:
-    """Every place text can be, for one user in several spaces; the id of each memory by what is in
-    it.
-    """
+def plant_canaries(memory: Memory) -> dict[str, str]:
+    """Put a canary wherever a user's text can be stored; return memory ids by label."""
     who = {"user_id": C["user"]}
     whole = {**who, "agent_id": C["agent"], "run_id": C["run"]}
     ids: dict[str, str] = {}
@@ -161,7 +153,7 @@ def plant(memory: Memory) -> dict[str, str]:
     memory.add({"role": "assistant", "content": f"said {C['said again']}"}, **who)
     memory.add(f"said {C['said again']}", **who, idempotency_key=f"again {C['ticket']}")
     memory.link(ids["text"], C["rel"], ids["big"], metadata={C["link"]: C["link"]}, **who)
-    derive(
+    add_derived(
         memory,
         "derived-thread",
         f"we think {C['derived']}",
@@ -171,8 +163,8 @@ def plant(memory: Memory) -> dict[str, str]:
     return {**ids, "derived": "derived-thread"}
 
 
-def derive(memory: Memory, thread: str, text: str, sources: list[str], scope: Scope) -> str:
-    """A claim some model made of other memories, with the links that say so."""
+def add_derived(memory: Memory, thread: str, text: str, sources: list[str], scope: Scope) -> str:
+    """Add a model's claim with `derived_from` links to its sources."""
     drafts = [Draft(Asserted(thread, Claim(text)), scope, author="model")]
     drafts += [
         Draft(Linked(thread, "derived_from", source), scope, author="model") for source in sources
@@ -181,8 +173,8 @@ def derive(memory: Memory, thread: str, text: str, sources: list[str], scope: Sc
     return thread
 
 
-def bystanders(memory: Memory) -> None:
-    """Other people's memories, some in the same words."""
+def add_other_users(memory: Memory) -> None:
+    """Add memories of other users, some with the same words."""
     for number in range(30):
         memory.add(
             f"my code is {number}, a version with metadata", user_id="bob", metadata={"n": number}
@@ -196,7 +188,7 @@ def bystanders(memory: Memory) -> None:
 
 
 def answers(memory: Memory) -> str:
-    """Everything the others can see, scores included."""
+    """Serialise everything other users can read, scores included."""
     seen: list[Any] = []
     for who in ({"user_id": "bob"}, {"user_id": "carol"}, {"agent_id": "other agent"}):
         queries = ("my code", "version metadata", "東京", "green tea note")
@@ -206,23 +198,23 @@ def answers(memory: Memory) -> str:
     return json.dumps(seen, ensure_ascii=False, sort_keys=True)
 
 
-# The three ways to erase, and reset
+# Erase by user, memory or source, and reset
 
 
-def test_the_canaries_would_be_found(memory: Memory, folder: Path) -> None:
-    plant(memory)
-    found = {line.split(" in ")[0] for line in traces(folder, CANARIES.values())}
+def test_planted_canaries_are_found_before_erasure(memory: Memory, folder: Path) -> None:
+    plant_canaries(memory)
+    found = {line.split(" in ")[0] for line in find_traces(folder, CANARIES.values())}
     assert found == set(CANARIES.values())
 
 
-def test_erasing_a_user_leaves_no_byte_and_no_other_answer_changes(
+def test_erasing_user_removes_all_traces_and_keeps_other_answers(
     memory: Memory, folder: Path
 ) -> None:
-    bystanders(memory)
+    add_other_users(memory)
     for row in memory.get_all(agent_id="other agent")["results"]:
         assert row.get("user_id") in (None, "carol")
     before = answers(memory)
-    ids = plant(memory)
+    ids = plant_canaries(memory)
     certificate = memory.erase(user_id=C["user"])
     assert set(certificate["memories"]) == set(ids.values())
     assert certificate["warnings"] == []
@@ -231,29 +223,29 @@ def test_erasing_a_user_leaves_no_byte_and_no_other_answer_changes(
     assert_clean(memory, folder, CANARIES.values())
 
 
-def test_resetting_leaves_no_byte(memory: Memory, folder: Path) -> None:
-    plant(memory)
+def test_reset_removes_all_traces(memory: Memory, folder: Path) -> None:
+    plant_canaries(memory)
     memory.reset()
     assert_clean(memory, folder, CANARIES.values())
 
 
-def test_erasing_everything_one_by_one_leaves_no_byte(memory: Memory, folder: Path) -> None:
-    bystanders(memory)
+def test_erasing_each_memory_removes_all_traces(memory: Memory, folder: Path) -> None:
+    add_other_users(memory)
     before = answers(memory)
-    for label, id_ in plant(memory).items():
-        if label != "derived":  # gone with what it was derived from
+    for label, id_ in plant_canaries(memory).items():
+        if label != "derived":  # erased with its sources
             memory.erase(id_)
     assert answers(memory) == before
     assert_clean(memory, folder, CANARIES.values())
 
 
-def test_erasing_a_memory_takes_its_versions_evidence_links_tickets_and_what_was_derived(
+def test_erasing_memory_removes_versions_evidence_links_tickets_and_derived(
     memory: Memory, folder: Path
 ) -> None:
-    ids = plant(memory)
+    ids = plant_canaries(memory)
     memory.erase(ids["text"])
     gone = ["text", "source", "link", "rel", "derived"]
-    assert traces(folder, [C[name] for name in gone]) == []
+    assert find_traces(folder, [C[name] for name in gone]) == []
     assert memory.get(ids["derived"]) is None
     assert memory.get(ids["cjk"])["memory"].endswith(C["emoji"])
     assert memory.get(ids["big"]) is not None
@@ -266,21 +258,19 @@ def test_erasing_a_memory_takes_its_versions_evidence_links_tickets_and_what_was
     )
 
 
-def test_not_even_a_hash_of_who_was_erased_is_left_to_guess_at(
-    memory: Memory, folder: Path
-) -> None:
+def test_erasing_user_removes_scope_digest(memory: Memory, folder: Path) -> None:
     memory.add(
         [f"turn {number} of a long talk" for number in range(30)], user_id="ann", infer=False
     )
     memory.add("I am Bob", user_id="bob")
     memory.consolidate(force=True)
     marks = [Scope(user_id="ann").digest(), json.dumps({"user_id": "ann"}, separators=(",", ":"))]
-    assert traces(folder, marks)
+    assert find_traces(folder, marks)
     memory.erase(user_id="ann")
     assert_clean(memory, folder, marks)
 
 
-def test_a_key_under_which_nothing_was_kept_goes_too(memory: Memory, folder: Path) -> None:
+def test_erasing_user_removes_unused_idempotency_keys(memory: Memory, folder: Path) -> None:
     memory.add("I am Ann", user_id="ann")
     memory.add("I am Bob", user_id="bob")
     memory.add(
@@ -288,15 +278,13 @@ def test_a_key_under_which_nothing_was_kept_goes_too(memory: Memory, folder: Pat
         user_id="ann",
         idempotency_key="ann@example.org-1",
     )
-    assert traces(folder, ["ann@example.org"])
+    assert find_traces(folder, ["ann@example.org"])
     memory.erase(user_id="ann")
     assert_clean(memory, folder, ["ann@example.org"])
 
 
-def test_erasing_a_source_takes_all_that_came_of_it_and_nothing_else(
-    memory: Memory, folder: Path
-) -> None:
-    bystanders(memory)
+def test_erasing_source_removes_only_its_memories_and_derived(memory: Memory, folder: Path) -> None:
+    add_other_users(memory)
     before = answers(memory)
     first = memory.add("the contract says Quokka1", user_id="alice", source="contract.pdf")[
         "results"
@@ -306,8 +294,8 @@ def test_erasing_a_source_takes_all_that_came_of_it_and_nothing_else(
         "page two says Quokka3", user_id="dave", source="contract.pdf", metadata={"Quokka4": 1}
     )
     kept = memory.add("my own opinion", user_id="alice", source="chat")["results"][0]["id"]
-    derive(memory, "summary", "in short Quokka5", [first], Scope(user_id="alice"))
-    derive(memory, "summary of it", "shorter Quokka6", ["summary"], Scope(user_id="erin"))
+    add_derived(memory, "summary", "in short Quokka5", [first], Scope(user_id="alice"))
+    add_derived(memory, "summary of it", "shorter Quokka6", ["summary"], Scope(user_id="erin"))
     certificate = memory.erase(source="contract.pdf")
     assert {"summary", "summary of it", first} <= set(certificate["memories"])
     assert memory.get(kept)["memory"] == "my own opinion"
@@ -317,12 +305,12 @@ def test_erasing_a_source_takes_all_that_came_of_it_and_nothing_else(
     )
 
 
-def test_a_run_or_an_agent_can_be_erased_alone(memory: Memory, folder: Path) -> None:
+def test_run_or_agent_can_be_erased_separately(memory: Memory, folder: Path) -> None:
     memory.add("Wombat1 in the run", user_id="alice", run_id="Wombat2run")
     memory.add("Wombat3 by the agent", agent_id="Wombat4agent", user_id="alice")
     memory.add("kept by alice", user_id="alice")
     memory.erase(run_id="Wombat2run")
-    assert traces(folder, ["Wombat1", "Wombat2run"]) == []
+    assert find_traces(folder, ["Wombat1", "Wombat2run"]) == []
     memory.erase(agent_id="Wombat4agent")
     assert [row["memory"] for row in memory.get_all(user_id="alice")["results"]] == [
         "kept by alice"
@@ -330,7 +318,7 @@ def test_a_run_or_an_agent_can_be_erased_alone(memory: Memory, folder: Path) -> 
     assert_clean(memory, folder, ["Wombat1", "Wombat2run", "Wombat3", "Wombat4agent"])
 
 
-def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it(
+def test_erasing_memory_removes_access_records_and_consumer_notes(
     memory: Memory, folder: Path
 ) -> None:
     first, second = (
@@ -353,7 +341,7 @@ def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it
         ),
     )
     store.update_consumer("default", "topics", notes={first: b"Numbat2note", second: b"kept"})
-    assert len(traces(folder, ["Numbat1query", "Numbat2note"])) >= 2
+    assert len(find_traces(folder, ["Numbat1query", "Numbat2note"])) >= 2
     memory.erase(first)
     assert [task.thread for task in store.list_tasks("default")] == [second]
     assert (
@@ -363,8 +351,8 @@ def test_erasing_a_memory_leaves_no_byte_of_what_reads_and_consumers_noted_of_it
     assert_clean(memory, folder, ["Numbat1query", "Numbat2note"])
 
 
-def test_the_erased_are_gone_from_every_read_at_every_time(memory: Memory) -> None:
-    ids = plant(memory)
+def test_erased_memories_are_absent_from_every_read_at_every_as_of(memory: Memory) -> None:
+    ids = plant_canaries(memory)
     positions = memory.stats()["entries"]
     memory.erase(user_id=C["user"])
     who = {"user_id": C["user"]}
@@ -384,13 +372,13 @@ def test_the_erased_are_gone_from_every_read_at_every_time(memory: Memory) -> No
     assert not [
         form
         for canary in CANARIES.values()
-        for form in disguises(canary)
+        for form in encodings(canary)
         if form in exported.getvalue()
     ]
 
 
-def test_an_error_after_the_erasure_tells_nothing_of_it(memory: Memory) -> None:
-    ids = plant(memory)
+def test_errors_after_erasure_do_not_leak_content(memory: Memory) -> None:
+    ids = plant_canaries(memory)
     memory.erase(user_id=C["user"])
     for attempt in (memory.delete, memory.update):
         with pytest.raises(NotFoundError) as refused:
@@ -398,10 +386,10 @@ def test_an_error_after_the_erasure_tells_nothing_of_it(memory: Memory) -> None:
         assert not [canary for canary in CANARIES.values() if canary in str(refused.value)]
 
 
-def test_what_was_derived_for_another_user_is_followed(memory: Memory, folder: Path) -> None:
+def test_erasure_follows_memories_derived_for_other_users(memory: Memory, folder: Path) -> None:
     id_ = memory.add("Numbat1 is my bank", user_id="alice")["results"][0]["id"]
-    derive(memory, "d1", "the household banks at Numbat2", [id_], Scope(user_id="bob"))
-    derive(memory, "d2", "they save money, says Numbat3", ["d1"], Scope(agent_id="planner"))
+    add_derived(memory, "d1", "the household banks at Numbat2", [id_], Scope(user_id="bob"))
+    add_derived(memory, "d2", "they save money, says Numbat3", ["d1"], Scope(agent_id="planner"))
     memory.engine.store.commit(
         Batch("default", [Draft(Linked("d1", "derived_from", "d2"), Scope(user_id="bob"))]),
         fold_all,
@@ -411,7 +399,7 @@ def test_what_was_derived_for_another_user_is_followed(memory: Memory, folder: P
     assert_clean(memory, folder, ["Numbat1", "Numbat2", "Numbat3"])
 
 
-def test_the_same_may_be_said_anew_and_erased_anew(memory: Memory, folder: Path) -> None:
+def test_same_text_can_be_added_and_erased_repeatedly(memory: Memory, folder: Path) -> None:
     for _ in range(3):
         memory.add("I am Bilby1", user_id="alice", idempotency_key="Bilby2")
         assert len(memory.search("Bilby1", user_id="alice")["results"]) == 1
@@ -419,7 +407,7 @@ def test_the_same_may_be_said_anew_and_erased_anew(memory: Memory, folder: Path)
     assert_clean(memory, folder, ["Bilby1", "Bilby2"])
 
 
-def test_there_is_nothing_to_erase_twice(memory: Memory) -> None:
+def test_erasing_twice_raises_not_found(memory: Memory) -> None:
     memory.add("tea", user_id="alice")
     memory.erase(user_id="alice")
     with pytest.raises(NotFoundError):
@@ -430,18 +418,18 @@ def test_there_is_nothing_to_erase_twice(memory: Memory) -> None:
         memory.erase(source="no such source")
 
 
-def test_without_a_vacuum_no_byte_is_left_either(
+def test_erasure_without_vacuum_removes_all_traces(
     open_memory: Callable[..., Memory], folder: Path
 ) -> None:
     memory = open_memory(erase_vacuum=False)
-    bystanders(memory)
-    plant(memory)
-    bystanders(memory)
+    add_other_users(memory)
+    plant_canaries(memory)
+    add_other_users(memory)
     memory.erase(user_id=C["user"])
     assert_clean(memory, folder, CANARIES.values())
 
 
-# Nothing brings it back
+# Import, export and backup
 
 
 def exported(memory: Memory) -> bytes:
@@ -450,11 +438,11 @@ def exported(memory: Memory) -> bytes:
     return file.getvalue()
 
 
-def test_an_older_export_does_not_resurrect(
+def test_importing_older_export_does_not_restore_erased_memories(
     open_memory: Callable[..., Memory], folder: Path
 ) -> None:
     memory = open_memory()
-    ids = plant(memory)
+    ids = plant_canaries(memory)
     memory.add("bob stays", user_id="bob")
     older = exported(memory)
     memory.erase(user_id=C["user"])
@@ -470,7 +458,7 @@ def test_an_older_export_does_not_resurrect(
     assert_clean(memory, folder, CANARIES.values())
 
 
-def test_a_newer_export_erases_what_an_older_one_brought(
+def test_importing_newer_export_erases_previously_imported_memories(
     open_memory: Callable[..., Memory], tmp_path: Path, folder: Path
 ) -> None:
     with Memory(f"sqlite:///{tmp_path}/origin.db", embedder=hashing_embedder()) as origin:
@@ -487,24 +475,22 @@ def test_a_newer_export_erases_what_an_older_one_brought(
     assert_clean(memory, folder, ["Dingo1"])
 
 
-def test_a_backup_made_after_is_clean(memory: Memory, folder: Path, tmp_path: Path) -> None:
-    plant(memory)
+def test_backup_after_erasure_has_no_traces(memory: Memory, folder: Path, tmp_path: Path) -> None:
+    plant_canaries(memory)
     memory.erase(user_id=C["user"])
     (tmp_path / "copies").mkdir()
     memory.backup(tmp_path / "copies" / "copy.db")
-    assert traces(tmp_path / "copies", CANARIES.values()) == []
+    assert find_traces(tmp_path / "copies", CANARIES.values()) == []
     with Memory(f"sqlite:///{tmp_path}/copies/copy.db", embedder=hashing_embedder()) as copy:
         assert_clean(copy, tmp_path / "copies", CANARIES.values())
 
 
-# With others around
+# Concurrency
 
 
-def test_a_search_in_another_thread_holds_nothing_up_and_finds_nothing_after(
-    memory: Memory, folder: Path
-) -> None:
-    bystanders(memory)
-    plant(memory)
+def test_concurrent_searches_do_not_block_erasure(memory: Memory, folder: Path) -> None:
+    add_other_users(memory)
+    plant_canaries(memory)
     stop, errors = threading.Event(), []
 
     def look() -> None:
@@ -526,28 +512,26 @@ def test_a_search_in_another_thread_holds_nothing_up_and_finds_nothing_after(
     assert errors == []
     assert memory.search("code version", user_id=C["user"])["results"] == []
     if not certificate["warnings"]:
-        assert traces(folder, CANARIES.values()) == []
+        assert find_traces(folder, CANARIES.values()) == []
     assert_clean(memory, folder, CANARIES.values())
 
 
-def erased_beside(memory: Memory, folder: Path) -> None:
-    """Erase while somebody reads: either no trace is left or the certificate says that one may
-    be.
-    """
+def erase_during_read(memory: Memory, folder: Path) -> None:
+    """Erase during an open read: no trace is left, or a warning reports it."""
     try:
         warnings = memory.erase(user_id=C["user"])["warnings"]
     except StoreBusy as error:
         warnings = [str(error)]
-    left = traces(folder, CANARIES.values())
+    left = find_traces(folder, CANARIES.values())
     assert warnings or left == []
     assert all("told verify" in warning or "Retry" in warning for warning in warnings)
 
 
-def test_an_open_read_in_another_thread_is_waited_for_or_told_of(
+def test_open_read_in_another_thread_is_awaited_or_reported(
     open_memory: Callable[..., Memory], folder: Path
 ) -> None:
     memory = open_memory(busy_timeout=0.2)
-    plant(memory)
+    plant_canaries(memory)
     reading, erased = threading.Event(), threading.Event()
 
     def hold() -> None:
@@ -560,7 +544,7 @@ def test_an_open_read_in_another_thread_is_waited_for_or_told_of(
     thread.start()
     reading.wait(30)
     try:
-        erased_beside(memory, folder)
+        erase_during_read(memory, folder)
     finally:
         erased.set()
         thread.join()
@@ -579,27 +563,27 @@ sys.stdin.read()
 """
 
 
-def test_an_open_read_in_another_process_is_waited_for_or_told_of(
+def test_open_read_in_another_process_is_awaited_or_reported(
     open_memory: Callable[..., Memory], folder: Path
 ) -> None:
     memory = open_memory(busy_timeout=0.2)
-    plant(memory)
+    plant_canaries(memory)
     command = [sys.executable, "-c", READER, str(folder / "m.db")]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as reader:
         assert reader.stdout.readline() == "reading\n"
-        erased_beside(memory, folder)
+        erase_during_read(memory, folder)
         reader.stdin.close()
     memory.verify()
     assert_clean(memory, folder, CANARIES.values())
 
 
-def test_another_store_object_on_the_same_file_forgets_too(
+def test_erasure_applies_to_other_store_objects_on_the_same_file(
     open_memory: Callable[..., Memory], folder: Path
 ) -> None:
     memory, other = open_memory(), open_memory()
-    plant(memory)
+    plant_canaries(memory)
     assert other.search("code", user_id=C["user"])["results"]
     memory.erase(user_id=C["user"])
     assert other.search("code", user_id=C["user"])["results"] == []
@@ -608,7 +592,7 @@ def test_another_store_object_on_the_same_file_forgets_too(
     assert_clean(memory, folder, CANARIES.values())
 
 
-def test_what_is_written_while_it_is_being_erased_does_not_escape(
+def test_version_written_during_erasure_is_erased_too(
     open_memory: Callable[..., Memory], folder: Path
 ) -> None:
     memory, other = open_memory(), open_memory()
@@ -616,12 +600,12 @@ def test_what_is_written_while_it_is_being_erased_does_not_escape(
     store = memory.engine.store
     erase = store.erase
 
-    def meddled(*arguments: Any) -> Any:
+    def update_then_erase(*arguments: Any) -> Any:
         store.erase = erase
         other.update(id_, "Potoroo2 still here")
         return erase(*arguments)
 
-    store.erase = meddled
+    store.erase = update_then_erase
     memory.erase(id_)
     assert memory.get(id_) is None
     assert {change["event"] for change in memory.history(id_)} == {"ERASE"}

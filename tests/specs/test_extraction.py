@@ -1,8 +1,6 @@
-"""What the local extractor finds in what people say, and what becomes of it: on utterances it was
-not made with.
+"""Precision and recall of the rule extractor and accuracy of updates on labelled utterances.
 
-`python bench/extraction.py` prints the figures style by style and lists what goes wrong on the dev
-split.
+`python bench/extraction.py` prints the scores by style and lists the errors on the dev split.
 """
 
 import pytest
@@ -12,7 +10,7 @@ from told import Memory
 
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 SILENT = ("asking", "chit-chat", "hypothetical", "sarcastic")
-"""Styles in which next to nothing is said that a memory should keep."""
+"""Styles that contain almost no facts."""
 
 LOCAL, CURATOR = "told.extraction.rules", "told.curation"
 
@@ -23,35 +21,34 @@ def judged(request):
     return measure(request.param, local.LocalExtractor())
 
 
-def test_what_is_claimed_was_said(judged):
+def test_precision_of_extracted_claims(judged):
     score = total(judged)
     wrong = [f"{one.utterance.id}: {claim.text}" for one in judged for claim in one.wrong]
     assert score.precision >= PRECISION, wrong
 
 
-def test_most_of_what_was_said_is_claimed(judged):
+def test_recall_of_extracted_claims(judged):
     assert total(judged).recall >= RECALL
 
 
-def test_little_is_claimed_of_what_says_nothing(judged):
-    """Every fourth such utterance may be misunderstood, no more."""
+def test_few_claims_from_utterances_without_facts(judged):
+    """Allow at most one wrong claim per four such utterances."""
     quiet = [one for one in judged if one.utterance.style in SILENT]
     wrong = [f"{one.utterance.text} → {claim.text}" for one in quiet for claim in one.wrong]
     assert len(wrong) <= len(quiet) / 4, wrong
 
 
-def test_no_style_is_left_out(judged):
-    """Each is understood in part, the strange ones too."""
-    unheard = [
+def test_every_style_has_minimum_recall(judged):
+    low_recall = [
         style
         for style, score in by_style(judged).items()
         if score.wanted > 4 and score.recall < 0.3
     ]
-    assert not unheard
+    assert not low_recall
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_updates_are_decided_well(split):
+def test_update_decisions_are_accurate(split):
     for name in (LOCAL, CURATOR):
         pytest.importorskip(name, reason=f"{name} is not in this version")
     outcomes = measure_updates(lambda: Memory("ram://", embedder="none"), split)

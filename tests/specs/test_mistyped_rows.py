@@ -1,6 +1,4 @@
-"""A file damaged by hand: cells of a type that no row of theirs can have are damage that is named,
-with the way out.
-"""
+"""Cells of the wrong type are reported as corruption, with the command that repairs them."""
 
 import asyncio
 
@@ -14,7 +12,7 @@ from told.errors import StoreCorrupt
 from told.tools import doctor
 
 BLOB = b"\xff\x00"
-ODD = [
+COLUMNS = [
     ("fact", "thread"),
     ("fact", "text"),
     ("fact", "created_at"),
@@ -37,7 +35,7 @@ def url(path):
     return f"sqlite:///{path}"
 
 
-def spoil(path, sql, *values):
+def execute_sql(path, sql, *values):
     db = apsw.Connection(str(path))
     db.execute(sql, values)
     db.close()
@@ -45,7 +43,7 @@ def spoil(path, sql, *values):
 
 @pytest.fixture
 def file(tmp_path):
-    """A store of two accounts that hold the same."""
+    """Path of a store with two accounts that hold the same memories."""
     path = tmp_path / "memory.db"
     for account in ("acme", "two words"):
         with Memory(url(path), embedder="none", account=account) as memory:
@@ -55,8 +53,8 @@ def file(tmp_path):
     return path
 
 
-def failures(path, account="acme"):
-    """What each read ends with, if not with an answer."""
+def read_errors(path, account="acme"):
+    """Return the StoreCorrupt errors raised by the reads; other errors propagate."""
     found = []
     with Memory(url(path), embedder="none", account=account) as memory:
         for read in READS.values():
@@ -67,34 +65,32 @@ def failures(path, account="acme"):
     return found
 
 
-@pytest.mark.parametrize(("table", "column"), ODD)
-def test_what_stumbles_over_a_cell_says_that_the_file_is_damaged(table, column, file):
-    spoil(
-        file, f"UPDATE {table} SET {column} = ?", BLOB
-    )  # no other error passes through failures()
-    assert failures(file)
-    for error in failures(file):
+@pytest.mark.parametrize(("table", "column"), COLUMNS)
+def test_reading_mistyped_cell_raises_store_corrupt(table, column, file):
+    execute_sql(file, f"UPDATE {table} SET {column} = ?", BLOB)
+    assert read_errors(file)
+    for error in read_errors(file):
         assert "told rebuild --account acme" in str(error)
         assert "told verify" in str(error)
 
 
-def test_metadata_that_is_no_object_is_damage(file):
-    spoil(file, "UPDATE fact SET meta = '7.5'")
-    assert failures(file)
+def test_non_object_metadata_raises_store_corrupt(file):
+    execute_sql(file, "UPDATE fact SET meta = '7.5'")
+    assert read_errors(file)
 
 
-def test_both_colours_say_so(file):
-    spoil(file, "UPDATE fact SET created_at = ?", BLOB)
+def test_async_client_raises_store_corrupt(file):
+    execute_sql(file, "UPDATE fact SET created_at = ?", BLOB)
 
-    async def listed():
+    async def list_memories():
         async with AsyncMemory(url(file), embedder="none", account="acme") as memory:
             await memory.get_all(user_id="alice")
 
     with pytest.raises(StoreCorrupt, match="told rebuild"):
-        asyncio.run(listed())
+        asyncio.run(list_memories())
 
 
-def test_a_fault_that_is_not_the_files_stays_what_it_is(file):
+def test_type_error_of_a_guard_is_not_reported_as_damage(file):
     def guard(_):
         raise TypeError("mine")
 
@@ -114,8 +110,8 @@ def test_a_fault_that_is_not_the_files_stays_what_it_is(file):
         "INSERT INTO cursor (account, consumer, seq) SELECT id, 'x', 99 FROM account",
     ],
 )
-def test_what_is_wrong_in_two_accounts_names_both_as_they_are_typed(sql, file):
-    spoil(file, sql)
+def test_damage_in_two_accounts_names_both_rebuild_commands(sql, file):
+    execute_sql(file, sql)
     with Memory(url(file), embedder="none", account="acme") as memory:
         advised = " ".join(memory.verify()["index_problems"])
     assert "`told rebuild --account acme`" in advised
@@ -129,8 +125,8 @@ def test_what_is_wrong_in_two_accounts_names_both_as_they_are_typed(sql, file):
             assert len(memory.get_all(user_id="alice")["results"]) == 2
 
 
-def test_one_accounts_rebuild_leaves_the_others_to_theirs(file):
-    spoil(file, "UPDATE fact SET created_at = ?", BLOB)
+def test_rebuild_repairs_only_its_account(file):
+    execute_sql(file, "UPDATE fact SET created_at = ?", BLOB)
     with Memory(url(file), embedder="none", account="acme") as memory:
         memory.rebuild()
         (problem,) = memory.verify()["index_problems"]
@@ -138,22 +134,22 @@ def test_one_accounts_rebuild_leaves_the_others_to_theirs(file):
     assert "`told rebuild --account 'two words'`" in problem
 
 
-def test_many_accounts_are_counted_and_a_few_named(tmp_path):
+def test_problem_names_three_accounts_and_counts_the_rest(tmp_path):
     path = tmp_path / "memory.db"
     for number in range(5):
         with Memory(url(path), embedder="none", account=f"a{number}") as memory:
             memory.add("I live in Lisbon", user_id="alice")
-    spoil(path, "UPDATE fact SET created_at = ?", BLOB)
+    execute_sql(path, "UPDATE fact SET created_at = ?", BLOB)
     with Memory(url(path), embedder="none", account="a0") as memory:
         (problem,) = memory.verify()["index_problems"]
     assert problem.count("--account") == 3
     assert problem.endswith("and the same for 2 more accounts")
 
 
-def test_an_account_whose_name_is_damaged_cannot_be_named(file):
-    spoil(file, "UPDATE fact SET created_at = ?", BLOB)
-    spoil(file, "UPDATE account SET name = ? WHERE name = 'acme'", BLOB)
-    spoil(file, "UPDATE ticket SET account = ? WHERE account = 1", BLOB)
+def test_account_with_damaged_name_is_not_named(file):
+    execute_sql(file, "UPDATE fact SET created_at = ?", BLOB)
+    execute_sql(file, "UPDATE account SET name = ? WHERE name = 'acme'", BLOB)
+    execute_sql(file, "UPDATE ticket SET account = ? WHERE account = 1", BLOB)
     with Memory(url(file), embedder="none", account="two words") as memory:
         found = {
             problem.partition(":")[0]: problem for problem in memory.engine.store.check_integrity()
@@ -163,8 +159,8 @@ def test_an_account_whose_name_is_damaged_cannot_be_named(file):
     assert found["ticket"].endswith("run `told rebuild`")
 
 
-def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
-    spoil(file, "UPDATE fact SET created_at = ? WHERE id >> 40 = 2", BLOB)
+def test_doctor_shows_the_rebuild_command(file):
+    execute_sql(file, "UPDATE fact SET created_at = ? WHERE id >> 40 = 2", BLOB)
     checks = doctor.run_checks(store=url(file), embedder="none", account="acme")
     (found,) = [check for check in checks if check.name == "index"]
     assert found.fix == "Run `told rebuild --account 'two words'`."
@@ -187,7 +183,7 @@ def test_the_doctor_gives_the_way_out_as_it_is_typed(file):
         ("file: page 3 is twice in use", "file: page 3 is twice in use", "Run `told rebuild`."),
     ],
 )
-def test_the_doctor_parts_what_is_wrong_from_the_way_out(problem, what, fix, file, monkeypatch):
+def test_doctor_separates_problem_from_fix(problem, what, fix, file, monkeypatch):
     monkeypatch.setattr(SqliteStore, "check_integrity", lambda _: [problem])
     checks = doctor.run_checks(store=url(file), embedder="none", account="acme")
     assert [(check.detail, check.fix) for check in checks if check.name == "index"] == [(what, fix)]
