@@ -1,6 +1,4 @@
-"""Memories fade by the clock of their kind, are hidden once they have, and are let go only when
-that is asked for.
-"""
+"""Decay: memories fade by the clock of their kind, are then hidden, and deleted only by forget."""
 
 from dataclasses import replace
 from itertools import accumulate
@@ -29,12 +27,12 @@ TICK = Evidence("", "user", sort="tick", meta={"turns": 1, "tokens": 0})
 
 @pytest.fixture(params=STORES)
 def here(request):
-    """A visit that begins now."""
+    """New museum visit on each backend."""
     with visit(request.param) as found:
         yield found
 
 
-def row(here, value, **options):
+def about_row(here, value, **options):
     rows = here.memory.about(**here.ids, **options)["results"]
     return next(each for each in rows if each["memory"].endswith(value))
 
@@ -45,11 +43,11 @@ def row(here, value, **options):
 @pytest.mark.parametrize(
     ("tier", "turns"), [("permanent", None), ("long_term", 230), ("session", 15), ("ephemeral", 4)]
 )
-def test_a_tier_lasts_as_many_turns_as_the_seed_says(tier, turns):
+def test_tier_fades_after_documented_number_of_turns(tier, turns):
     assert find_fade_time(Kind("k", tier=Tier(tier), weight=1.0).build_curve(), [0], 0) == turns
 
 
-def test_a_kind_fades_by_turns_unless_it_says_a_half_life_or_a_clock():
+def test_decay_clock_defaults_to_turns_without_half_life_or_clock():
     assert Kind("k").decay_clock is DecayClock.TURNS
     assert Kind("k", half_life_days=3).decay_clock is DecayClock.TIME
     assert Kind("k", half_life_days=3, clock=DecayClock.TOKENS).decay_clock is DecayClock.TOKENS
@@ -63,18 +61,18 @@ def test_a_kind_fades_by_turns_unless_it_says_a_half_life_or_a_clock():
     } == set(DecayClock)
 
 
-def test_a_clock_is_read_from_yaml_and_written_back(tmp_path):
+def test_clock_round_trips_through_yaml(tmp_path):
     (tmp_path / "mood.yaml").write_text("name: mood\ntier: session\nclock: tokens\n")
     kind = load_kind(tmp_path / "mood.yaml")
     assert (kind.clock, load_kind(kind.as_json())) == (DecayClock.TOKENS, kind)
 
 
-def test_a_clock_that_there_is_not_is_refused_by_name():
+def test_unknown_clock_is_rejected():
     with pytest.raises(Exception, match=r"clock.*found 'turn'.*turns"):
         load_kind({"name": "mood", "clock": "turn"})
 
 
-def test_a_kind_without_a_half_life_may_fade_by_the_time_of_its_tier():
+def test_time_clock_without_half_life_uses_tier_default():
     curve = Kind("k", tier=Tier.SESSION, clock=DecayClock.TIME, weight=0.8).build_curve(
         confidence=0.5
     )
@@ -84,7 +82,7 @@ def test_a_kind_without_a_half_life_may_fade_by_the_time_of_its_tier():
 # Settings
 
 
-def test_the_variable_that_others_know_the_threshold_by_is_honoured():
+def test_prune_threshold_variable_is_honoured_without_prefix():
     assert load_settings({}).settings.prune_threshold == 0.10
     plain = load_settings({"PRUNE_THRESHOLD": "0.3"})
     assert (plain.settings.prune_threshold, plain.origin["prune_threshold"]) == (
@@ -102,16 +100,16 @@ def test_the_variable_that_others_know_the_threshold_by_is_honoured():
     )
 
 
-def test_a_higher_threshold_forgets_earlier():
+def test_higher_prune_threshold_fades_earlier():
     with visit(prune_threshold=0.5) as here:
         here.says("Art.Style", "cubism")
         here.passes(33)
-        assert not row(here, "cubism")["faded"]
+        assert not about_row(here, "cubism")["faded"]
         here.passes(1)
-        assert row(here, "cubism")["faded"]
+        assert about_row(here, "cubism")["faded"]
 
 
-def test_several_messages_may_make_a_turn():
+def test_turn_events_sets_messages_per_turn():
     with visit(turn_events=4.0) as here:
         here.says("Need.Coffee", "tea")
         here.passes(4)
@@ -121,7 +119,7 @@ def test_several_messages_may_make_a_turn():
 # Clocks
 
 
-def test_each_memory_fades_by_the_clock_of_its_kind(here):
+def test_memory_fades_by_the_clock_of_its_kind(here):
     for kind, value in (
         ("Need.Coffee", "tea"),
         ("Mood.Day", "glad"),
@@ -140,7 +138,7 @@ def test_each_memory_fades_by_the_clock_of_its_kind(here):
     assert after["deaf"] == 1.0
 
 
-def test_a_user_s_conversations_share_the_user_s_clock_and_nobody_else_does(here):
+def test_clock_is_shared_by_runs_of_a_user_and_not_by_other_users(here):
     run = {"user_id": "ann", "run_id": "r1"}
     here.says("Need.Coffee", "tea", **run)
     here.says("Need.Coffee", "milk", user_id="bob")
@@ -151,7 +149,7 @@ def test_a_user_s_conversations_share_the_user_s_clock_and_nobody_else_does(here
     assert here.weights()["milk"] == pytest.approx(0.9)
 
 
-def test_one_read_of_several_homes_weighs_each_by_its_own_turns(here):
+def test_read_across_users_weighs_each_by_own_turns(here):
     here.says("Need.Coffee", "tea", user_id="ann", agent_id="guide")
     here.says("Need.Coffee", "milk", user_id="bob", agent_id="guide")
     here.passes(2)
@@ -159,7 +157,7 @@ def test_one_read_of_several_homes_weighs_each_by_its_own_turns(here):
     assert here.weights() == pytest.approx({"tea": 0.9 * 0.55**2, "milk": 0.9})
 
 
-def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
+def test_turns_are_counted_from_the_start_of_a_long_conversation(here):
     [deaf, *_] = here.says("Need.Deaf", "deaf")
     [style, *_] = here.says("Art.Style", "cubism")
     passed = [
@@ -177,10 +175,10 @@ def test_a_conversation_of_any_length_is_counted_from_its_beginning(here):
         194.0,
     )
     assert [point[0] for point in found["curve"]][::59] == [0.0, 4395.0]
-    assert row(here, "cubism")["fades_at"]["left"] == 194.0
+    assert about_row(here, "cubism")["fades_at"]["left"] == 194.0
 
 
-def test_the_day_on_which_something_fades_is_guessed_by_the_pace_of_late(here, monkeypatch):
+def test_fade_date_is_estimated_from_recent_pace(here, monkeypatch):
     monkeypatch.setattr(counting, "PACE_WINDOW", 4)
     here.says("Art.Style", "cubism")
     for days in (9.0, 9.0, 1.0, 1.0, 1.0):
@@ -189,7 +187,7 @@ def test_the_day_on_which_something_fades_is_guessed_by_the_pace_of_late(here, m
     assert (ends["left"], ends["time"][:10]) == (189.0, "2026-08-03")
 
 
-def test_an_id_tells_when_it_was_made_and_other_names_tell_nothing():
+def test_creation_time_is_read_from_uuid7_only():
     assert uuid7_created_at(uuid7(1_767_600_000_123, bytes(10))) == 1_767_600_000_123_000
     for name in (
         "",
@@ -200,10 +198,10 @@ def test_an_id_tells_when_it_was_made_and_other_names_tell_nothing():
         assert uuid7_created_at(name) is None
 
 
-# Saying it again
+# Repetition
 
 
-def test_to_be_said_again_adds_three_tenths_of_the_base_up_to_one(here):
+def test_repetition_adds_three_tenths_of_base_capped_at_one(here):
     here.says("Art.Style", "cubism")
     here.passes(9)
     here.says("Art.Style", "cubism")
@@ -211,27 +209,27 @@ def test_to_be_said_again_adds_three_tenths_of_the_base_up_to_one(here):
     for _ in range(3):
         here.says("Art.Style", "cubism")
     assert here.weights()["cubism"] == 1.0
-    assert row(here, "cubism")["said"] == 5
+    assert about_row(here, "cubism")["said"] == 5
 
 
-def test_what_had_faded_and_is_said_again_begins_anew(here):
+def test_repeating_faded_memory_resets_salience(here):
     here.says("Need.Coffee", "tea")
     here.passes(20)
     here.says("Need.Coffee", "tea")
     assert here.weights()["tea"] == pytest.approx(0.9)
 
 
-def test_a_version_that_says_the_same_neither_weakens_nor_freshens_a_memory(here):
+def test_version_with_same_statement_does_not_change_salience(here):
     [made, *_] = here.says("Art.Style", "cubism")
     for _ in range(3):
         here.passes(1)
         here.says("Art.Style", "cubism")
     here.passes(150, days=1)
-    before, said = here.weights()["cubism"], row(here, "cubism")["said"]
+    before, said = here.weights()["cubism"], about_row(here, "cubism")["said"]
     here.memory.update(made["id"], metadata={"value": "cubism", "tag": "x"})
     here.here.clock.tick()
     assert here.weights()["cubism"] == pytest.approx(before)
-    assert row(here, "cubism")["said"] == said == 4
+    assert about_row(here, "cubism")["said"] == said == 4
     here.memory.apply_delta(
         [{"op": "update_confidence", "id": made["id"], "confidence": 0.5, "lane": "machine"}]
     )
@@ -247,7 +245,7 @@ def test_a_version_that_says_the_same_neither_weakens_nor_freshens_a_memory(here
     assert here.weights()["cubism"] == pytest.approx(0.35)
 
 
-def test_a_memory_that_a_user_words_anew_begins_anew_and_what_it_was_is_as_strong_as_it_was(here):
+def test_rewording_resets_decay_and_keeps_past_salience(here):
     [made, *_] = here.says("Art.Style", "cubism")
     here.passes(1)
     here.says("Art.Style", "cubism")
@@ -264,7 +262,7 @@ def test_a_memory_that_a_user_words_anew_begins_anew_and_what_it_was_is_as_stron
 
 
 def versions(*changes):
-    """A thread of versions, a second and a position apart."""
+    """Return versions of one fact, one second and one sequence number apart."""
     first = Fact("t", 1, 1, Scope(user_id="ann"), "likes tea", "", role="user", evidence="e1")
     numbered = enumerate(
         accumulate(changes, lambda before, change: replace(before, **change), initial=first), 1
@@ -291,7 +289,7 @@ def versions(*changes):
         ([{"evidence": "e2", "role": "assistant"}], [1]),
     ],
 )
-def test_a_memory_is_said_where_a_user_changes_what_it_says_or_gives_it_new_evidence(changes, seqs):
+def test_mentions_are_user_changes_of_statement_or_evidence(changes, seqs):
     *before, fact = versions(*changes)
     assert [each.seq for each in list_mentions(fact, versions=[*before, fact])] == seqs
     link = Link(len(changes) + 1, uuid7(9_000, bytes(10)), "supports", "t", fact.scope)
@@ -301,7 +299,7 @@ def test_a_memory_is_said_where_a_user_changes_what_it_says_or_gives_it_new_evid
     ] == [*seqs, 99]
 
 
-def test_only_what_a_user_says_keeps_a_memory_alive():
+def test_only_user_repetitions_are_counted():
     scope = Scope(user_id="ann")
     mine = Link(3, "e1", "supports", "t", scope, meta={"said": "again"})
     tool = Link(4, "e2", "supports", "t", scope, meta={"said": "again", TRUST_KEY: "tool"})
@@ -309,7 +307,7 @@ def test_only_what_a_user_says_keeps_a_memory_alive():
     assert group_repetitions([mine, tool, other]) == {"t": [mine]}
 
 
-def test_the_oldest_by_when_it_was_last_said_makes_room(here):
+def test_recency_eviction_removes_least_recently_mentioned(here):
     for value in ("ink", "oil", "wool"):
         here.here.clock.tick()
         here.says("Art.Last", value)
@@ -320,7 +318,7 @@ def test_the_oldest_by_when_it_was_last_said_makes_room(here):
     assert here.held() == {"ink", "wool", "clay"}
 
 
-def test_the_weakest_by_now_makes_room(here):
+def test_salience_eviction_removes_currently_weakest(here):
     for value in ("ink", "oil", "wool"):
         here.says("Art.Few", value)
     here.passes(5)
@@ -332,7 +330,7 @@ def test_the_weakest_by_now_makes_room(here):
 # Reading
 
 
-def test_what_has_faded_is_not_shown_unasked_and_found_when_asked_for(here):
+def test_faded_memory_is_hidden_from_default_context_and_found_by_query(here):
     here.says("Need.Coffee", "coffee")
     here.says("Need.Deaf", "deaf")
     before = here.here.head
@@ -351,7 +349,7 @@ def test_what_has_faded_is_not_shown_unasked_and_found_when_asked_for(here):
     assert here.held() == {"coffee", "deaf"}
 
 
-def test_what_is_pinned_is_hidden_once_it_has_faded():
+def test_pinned_memory_is_hidden_once_faded():
     with visit(pinned_kinds="Need.Coffee Need.Deaf", sources="time") as here:
         for kind, value in (("Need.Coffee", "tea"), ("Need.Deaf", "deaf")):
             here.memory.add(f"All about {value}", **here.ids, kind=kind, metadata={"value": value})
@@ -362,7 +360,7 @@ def test_what_is_pinned_is_hidden_once_it_has_faded():
         assert "tea" not in text
 
 
-def test_a_context_is_filled_up_with_what_has_not_faded(here):
+def test_context_is_filled_with_unfaded_memories(here):
     here.says("Need.Deaf", "deaf")
     for number in range(30):
         here.says("Need.Coffee", f"thing number {number}")
@@ -372,7 +370,7 @@ def test_a_context_is_filled_up_with_what_has_not_faded(here):
     assert "thing" not in text
 
 
-def test_salience_is_worth_something_in_the_ranking_if_the_settings_say_so():
+def test_rank_salience_setting_adds_salience_to_score():
     with visit(rank_salience=1.0) as here:
         here.says("Need.Coffee", "green tea")
         here.passes(2)
@@ -385,7 +383,7 @@ def test_salience_is_worth_something_in_the_ranking_if_the_settings_say_so():
 # decay
 
 
-def test_decay_says_everything_there_is_to_draw(here):
+def test_decay_returns_the_curve_and_its_parameters(here):
     [made, *_] = here.says("Plan.Hours", "one hour")
     here.passes(2)
     here.says("Plan.Hours", "one hour")
@@ -414,7 +412,7 @@ def test_decay_says_everything_there_is_to_draw(here):
     assert weights[-1] < 0.1
 
 
-def test_decay_tells_the_day_by_wall_time_and_guesses_it_by_the_pace_of_turns(here):
+def test_decay_date_is_exact_for_time_and_estimated_for_turns(here):
     [mood, *_] = here.says("Mood.Day", "glad")
     here.passes(1, days=1)
     [style, *_] = here.says("Art.Style", "cubism")
@@ -430,7 +428,7 @@ def test_decay_tells_the_day_by_wall_time_and_guesses_it_by_the_pace_of_turns(he
     assert turns["time"] > day["time"]
 
 
-def test_what_is_permanent_never_fades_and_its_curve_is_drawn_a_while_on(here):
+def test_permanent_memory_never_fades_and_has_a_flat_curve(here):
     [made, *_] = here.says("Need.Deaf", "deaf")
     found = here.memory.decay(made["id"], points=3)
     assert (found["fades_at"], found["faded"]) == (None, False)
@@ -438,14 +436,14 @@ def test_what_is_permanent_never_fades_and_its_curve_is_drawn_a_while_on(here):
     assert found["curve"][-1][0] > 0
 
 
-def test_a_memory_of_a_kind_that_nobody_declared_does_not_fade(here):
+def test_memory_of_undeclared_kind_does_not_fade(here):
     [made] = here.memory.add("x marks the spot", **here.ids, kind="odd", infer=False)["results"]
     here.passes(500, days=5000)
     found = here.memory.decay(made["id"])
     assert (found["tier"], found["fades_at"], found["faded"]) == (None, None, False)
 
 
-def test_decay_can_be_drawn_by_another_clock_and_as_of_a_moment(here):
+def test_decay_accepts_clock_and_as_of(here):
     [made, *_] = here.says("Need.Coffee", "tea")
     moment = here.here.head
     here.passes(3, days=1)
@@ -455,7 +453,7 @@ def test_decay_can_be_drawn_by_another_clock_and_as_of_a_moment(here):
     assert here.memory.decay(made["id"], as_of=f"#{moment}")["salience"] == 0.9
 
 
-def test_decay_refuses_what_it_cannot_draw(here):
+def test_decay_rejects_invalid_arguments(here):
     [made, *_] = here.says("Need.Coffee", "tea")
     with pytest.raises(NotFoundError, match="nothing"):
         here.memory.decay("nothing")
@@ -470,7 +468,7 @@ def test_decay_refuses_what_it_cannot_draw(here):
 # about
 
 
-def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here):
+def test_about_lists_memories_with_origin_strongest_first(here):
     here.says("Need.Coffee", "tea")
     here.says("Art.Style", "cubism")
     here.says("Art.Style", "fauvism")
@@ -497,7 +495,7 @@ def test_about_tells_everything_that_is_remembered_and_where_it_comes_from(here)
     assert tea["faded"] is True
 
 
-def test_about_quotes_the_sentence_of_a_long_text_and_not_all_of_it(here):
+def test_about_quotes_only_the_matching_sentence(here):
     said = (
         f"{'The halls are bright and wide. ' * 20}I say I love cubism. "
         f"{'It rains outside today. ' * 20}"
@@ -509,10 +507,10 @@ def test_about_quotes_the_sentence_of_a_long_text_and_not_all_of_it(here):
         "evidence": "I love cubism",
     }
     here.memory.add(said, **here.ids, facts=[fact])
-    assert row(here, "cubism")["words"] == "I say I love cubism."
+    assert about_row(here, "cubism")["words"] == "I say I love cubism."
 
 
-def test_about_leaves_out_what_is_no_memory_and_what_others_said(here):
+def test_about_omits_turns_and_other_users(here):
     here.says("Need.Coffee", "tea", user_id="bob")
     here.says("Need.Coffee", "milk")
     rows = here.memory.about(**here.ids)["results"]
@@ -521,14 +519,14 @@ def test_about_leaves_out_what_is_no_memory_and_what_others_said(here):
         here.memory.about()
 
 
-def test_about_pages_through_more_than_a_page(here, monkeypatch):
+def test_about_returns_more_than_one_page(here, monkeypatch):
     monkeypatch.setattr("told.retrieval.listing.PAGE_SIZE", 3)
     for number in range(8):
         here.says("Need.Deaf", f"need {number}")
     assert len(here.memory.about(**here.ids)["results"]) == 8
 
 
-def test_a_guard_hides_from_about_decay_and_forget():
+def test_guard_applies_to_about_decay_and_forget():
     with visit(guard=lambda memory: memory.get("kind") != "Need.Coffee") as here:
         [need, *_] = here.says("Need.Coffee", "tea")
         here.says("Art.Style", "cubism")
@@ -540,7 +538,7 @@ def test_a_guard_hides_from_about_decay_and_forget():
         assert here.memory.forget(**here.ids) == {"results": []}
 
 
-def test_about_quotes_no_turn_that_a_guard_stops():
+def test_about_does_not_quote_guarded_turn():
     for guard, quoted in (
         (lambda _: True, "I live in Lisbon"),
         (lambda memory: memory.get("kind") != "turn", None),
@@ -554,7 +552,7 @@ def test_about_quotes_no_turn_that_a_guard_stops():
 # forget
 
 
-def test_forget_lets_go_of_what_has_faded_and_the_past_keeps_it(here):
+def test_forget_deletes_faded_memories_and_keeps_history(here):
     [tea, *_] = here.says("Need.Coffee", "tea")
     here.says("Need.Deaf", "deaf")
     moment = here.here.head
@@ -573,7 +571,7 @@ def test_forget_lets_go_of_what_has_faded_and_the_past_keeps_it(here):
     assert here.memory.verify()["ok"]
 
 
-def test_what_was_forgotten_can_be_said_again(here):
+def test_forgotten_memory_can_be_added_again(here):
     here.says("Need.Coffee", "tea")
     here.passes(9)
     here.memory.forget(**here.ids)
@@ -581,7 +579,7 @@ def test_what_was_forgotten_can_be_said_again(here):
     assert here.weights()["tea"] == pytest.approx(0.9)
 
 
-def test_forget_with_an_id_lets_go_at_once_of_whatever_it_is(here):
+def test_forget_with_id_deletes_unfaded_memory(here):
     [deaf, *_] = here.says("Need.Deaf", "deaf")
     [lost] = here.memory.forget(deaf["id"], **here.ids)["results"]
     assert (lost["id"], lost["salience"]) == (deaf["id"], 1.0)
@@ -591,12 +589,12 @@ def test_forget_with_an_id_lets_go_at_once_of_whatever_it_is(here):
         here.memory.forget(deaf["id"])
 
 
-def test_forget_wants_to_know_whom(here):
+def test_forget_requires_a_scope(here):
     with pytest.raises(ScopeError):
         here.memory.forget()
 
 
-def test_forget_pages_through_everything_once(here, monkeypatch):
+def test_forget_processes_every_page_once(here, monkeypatch):
     monkeypatch.setattr("told.maintenance.forgetting.PAGE", 3)
     for number in range(5):
         here.says("Need.Coffee", f"drink {number}")
@@ -606,7 +604,7 @@ def test_forget_pages_through_everything_once(here, monkeypatch):
     assert here.held() == {f"need {number}" for number in range(5)}
 
 
-def test_turns_are_no_memories_and_are_not_forgotten(here):
+def test_forget_does_not_delete_turns(here):
     here.says("Need.Coffee", "tea")
     here.passes(9, days=5000)
     here.memory.forget(**here.ids)

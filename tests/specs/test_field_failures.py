@@ -1,8 +1,6 @@
-"""What other memories are known to get wrong: things forgotten that nobody took back, and things
-kept that were.
+"""Regression tests for known failures of memory systems: lost facts and facts that come back.
 
-Each holds with no model, and where a model decides, with one that decides as badly as models have
-been seen to.
+They run without a model; tests of model decisions script the bad decisions seen in practice.
 """
 
 import json
@@ -18,62 +16,62 @@ U = {"user_id": "ann"}
 
 
 @pytest.fixture(params=["ram", "sqlite"])
-def opened(request):
+def open_memory(request):
     stages = []
 
-    def open_one(*replies, **knobs):
+    def open_stage(*replies, **knobs):
         llm = ScriptedLLM(replies) if replies else "none"
         stages.append(stage(request.param, llm=llm, **knobs))
         return stages[-1].__enter__().memory
 
-    yield open_one
+    yield open_stage
     for each in stages:
         each.__exit__(None, None, None)
 
 
 @pytest.fixture
-def memory(opened):
-    return opened()
+def memory(open_memory):
+    return open_memory()
 
 
 def texts(memory):
     return [row["memory"] for row in memory.get_all(**U, limit=1000)["results"]]
 
 
-def told(memory, *said):
+def add_all(memory, *said):
     return [memory.add(text, **U)["results"] for text in said]
 
 
-def facts(*found):
+def facts_json(*found):
     return json.dumps(list(found))
 
 
-def decided(*decisions):
+def decisions_json(*decisions):
     return json.dumps({"decisions": list(decisions)})
 
 
-# Nothing that was not taken back is lost
+# No fact is lost unless it is retracted
 
 
-def test_a_memory_that_is_added_again_is_not_deleted(memory):
+def test_repeated_add_keeps_the_memory(memory):
     for _ in range(4):
         memory.add("I like green tea", **U)
     assert texts(memory) == ["User likes green tea"]
 
 
-def test_what_was_deleted_can_be_said_again(memory):
-    [[first]] = told(memory, "I like green tea")
+def test_deleted_memory_can_be_added_again(memory):
+    [[first]] = add_all(memory, "I like green tea")
     memory.delete(first["id"])
     assert texts(memory) == []
-    [[again]] = told(memory, "I like green tea")
+    [[again]] = add_all(memory, "I like green tea")
     assert again["event"] == "ADD"
     assert texts(memory) == ["User likes green tea"]
 
 
-def test_what_was_denied_can_become_true_again(memory):
-    told(memory, "I live in Rome", "I no longer live in Rome")
+def test_negated_fact_can_be_added_again(memory):
+    add_all(memory, "I live in Rome", "I no longer live in Rome")
     assert texts(memory) == []
-    told(memory, "I live in Rome again")
+    add_all(memory, "I live in Rome again")
     assert texts(memory) == ["User lives in Rome"]
 
 
@@ -87,9 +85,9 @@ def test_what_was_denied_can_become_true_again(memory):
         ("I work at Acme", "I work at Globex", "works"),
     ],
 )
-def test_a_contradiction_never_leaves_nothing(memory, said):
+def test_contradiction_keeps_at_least_one_side(memory, said):
     first, second, word = said
-    told(memory, first, second, first, second)
+    add_all(memory, first, second, first, second)
     left = [text for text in texts(memory) if word in text]
     assert left
     assert len(left) <= 2
@@ -118,22 +116,22 @@ UNRELATED = [
 @pytest.mark.parametrize(
     "order", [1, -1, 5, 7], ids=["as it is", "backwards", "by fives", "by sevens"]
 )
-def test_unrelated_facts_never_retire_each_other(memory, order):
+def test_unrelated_facts_do_not_replace_each_other(memory, order):
     size = len(UNRELATED)
     said = (
         UNRELATED[::order]
         if order == -1
         else [UNRELATED[place * order % size] for place in range(size)]
     )
-    done = told(memory, *said)
+    done = add_all(memory, *said)
     assert {row["event"] for results in done for row in results} == {"ADD"}
     assert len(texts(memory)) >= size
 
 
-def test_a_change_of_one_thing_leaves_all_others(memory):
-    told(memory, *UNRELATED)
+def test_update_does_not_affect_other_facts(memory):
+    add_all(memory, *UNRELATED)
     before = set(texts(memory))
-    told(memory, "I moved to Lima", "I no longer like tea", "My favourite colour is red now")
+    add_all(memory, "I moved to Lima", "I no longer like tea", "My favourite colour is red now")
     assert before - set(texts(memory)) == {
         "User lives in Rome",
         "User likes tea",
@@ -154,8 +152,8 @@ def test_a_change_of_one_thing_leaves_all_others(memory):
         ("I like Python", "I like Rust"),
     ],
 )
-def test_what_can_be_true_at_once_stands_side_by_side(memory, said):
-    told(memory, *said)
+def test_compatible_facts_are_kept_together(memory, said):
+    add_all(memory, *said)
     assert len(texts(memory)) == len(said)
 
 
@@ -187,12 +185,12 @@ def test_what_can_be_true_at_once_stands_side_by_side(memory, said):
         (("I have a dog named Rex", "I have a cat", "My dog died"), ["User has a cat"]),
     ],
 )
-def test_a_name_refines_what_was_held_without_one(memory, said, held):
-    told(memory, *said)
+def test_name_refines_an_unnamed_fact(memory, said, held):
+    add_all(memory, *said)
     assert texts(memory) == held
 
 
-# Saying it again
+# Restatement
 
 
 @pytest.mark.parametrize(
@@ -203,8 +201,8 @@ def test_a_name_refines_what_was_held_without_one(memory, said, held):
         ("My name is Ann", "I'm Ann", "User's name is Ann"),
     ],
 )
-def test_restating_changes_nothing(memory, ways):
-    [[first], *rest] = told(memory, *ways)
+def test_restatement_changes_nothing(memory, ways):
+    [[first], *rest] = add_all(memory, *ways)
     assert {(row["event"], row["id"]) for results in rest for row in results} == {
         ("NONE", first["id"])
     }
@@ -212,17 +210,17 @@ def test_restating_changes_nothing(memory, ways):
     assert {row["event"] for row in memory.history(first["id"])} == {"ADD", "NONE"}
 
 
-def test_going_back_and_forth_keeps_one_thread(memory):
-    done = told(memory, *["I live in Rome", "I live in Oslo"] * 3)
+def test_alternating_values_keep_one_thread(memory):
+    done = add_all(memory, *["I live in Rome", "I live in Oslo"] * 3)
     assert len({row["id"] for results in done for row in results}) == 1
     assert texts(memory) == ["User lives in Oslo"]
 
 
-# What is gone stays gone
+# Deleted memories stay deleted
 
 
-def test_a_rebuild_brings_nothing_back(memory):
-    [[home], [tea], _] = told(memory, "I live in Rome", "I like tea", "I like jazz")
+def test_rebuild_does_not_restore_deleted_memories(memory):
+    [[home], [tea], _] = add_all(memory, "I live in Rome", "I like tea", "I like jazz")
     memory.delete(tea["id"])
     memory.add("I no longer live in Rome", **U)
     memory.rebuild()
@@ -231,27 +229,27 @@ def test_a_rebuild_brings_nothing_back(memory):
     assert memory.verify()["ok"]
 
 
-def test_a_deleted_memory_is_not_brought_back_by_saying_something_else(memory):
-    [[tea]] = told(memory, "I like tea")
+def test_unrelated_add_does_not_restore_deleted_memory(memory):
+    [[tea]] = add_all(memory, "I like tea")
     memory.delete(tea["id"])
-    told(memory, "I like jazz", "I live in Rome")
+    add_all(memory, "I like jazz", "I live in Rome")
     assert "User likes tea" not in texts(memory)
 
 
-def test_what_was_deleted_is_not_extracted_again_by_a_model_that_catches_up(opened):
-    memory = opened(facts("User likes tea"))
+def test_deleted_memory_is_not_extracted_again_by_wait(open_memory):
+    memory = open_memory(facts_json("User likes tea"))
     [tea] = memory.add("I do like tea", **U)["results"]
     memory.delete(tea["id"])
     memory.wait()
     assert texts(memory) == []
 
 
-# At once
+# Concurrency
 
 
 @pytest.mark.parametrize("same_words", [True, False])
-def test_eight_who_say_the_same_at_once_leave_one(opened, same_words):
-    memory = opened(embedder=None)
+def test_concurrent_identical_adds_create_one_memory(open_memory, same_words):
+    memory = open_memory(embedder=None)
     start, failed = threading.Barrier(8), []
     ways = [
         "I live in Rome",
@@ -277,8 +275,8 @@ def test_eight_who_say_the_same_at_once_leave_one(opened, same_words):
     assert memory.verify()["ok"]
 
 
-def test_eight_who_say_different_things_of_one_leave_one_and_a_history(opened):
-    memory = opened(embedder=None)
+def test_concurrent_conflicting_adds_keep_one_memory_with_history(open_memory):
+    memory = open_memory(embedder=None)
     cities = ["Rome", "Oslo", "Lima", "Cairo", "Delhi", "Quito", "Accra", "Tunis"]
     threads = [
         threading.Thread(target=memory.add, args=[f"I live in {city}"], kwargs=U) for city in cities
@@ -293,59 +291,65 @@ def test_eight_who_say_different_things_of_one_leave_one_and_a_history(opened):
     assert row["memory"] in versions
 
 
-# A model that decides badly
+# Bad model decisions
 
 
-def judged(opened, first, second, *decisions):
-    """What is left after a model took two facts from two turns and decided about the second."""
-    memory = opened(facts(first), facts(second), decided(*decisions))
+def texts_after_decision(open_memory, first, second, *decisions):
+    """Extract two facts, apply the decisions about the second, and return the memories left."""
+    memory = open_memory(facts_json(first), facts_json(second), decisions_json(*decisions))
     memory.add(first.replace("User", "I think the user"), **U)
     memory.add(second.replace("User", "I think the user"), **U)
     return texts(memory)
 
 
-def test_a_model_cannot_delete_the_old_and_leave_nothing(opened):
-    left = judged(
-        opened, "User lives in Rome", "User lives in Oslo", {"fact": 1, "event": "DELETE", "id": 1}
+def test_model_delete_decision_keeps_the_new_fact(open_memory):
+    left = texts_after_decision(
+        open_memory,
+        "User lives in Rome",
+        "User lives in Oslo",
+        {"fact": 1, "event": "DELETE", "id": 1},
     )
     assert left == ["User lives in Oslo"]
 
 
 @pytest.mark.parametrize("event", ["UPDATE", "DELETE"])
-def test_a_model_cannot_retire_what_a_fact_does_not_speak_of(opened, event):
+def test_model_cannot_replace_unrelated_memory(open_memory, event):
     wrong = {"fact": 1, "event": event, "id": 1, "text": "User's favourite food is ramen"}
-    left = judged(
-        opened, "User's favourite colour is blue", "User's favourite food is ramen", wrong
+    left = texts_after_decision(
+        open_memory, "User's favourite colour is blue", "User's favourite food is ramen", wrong
     )
     assert left == ["User's favourite colour is blue", "User's favourite food is ramen"]
 
 
-def test_a_model_cannot_name_what_it_was_not_shown(opened):
-    left = judged(
-        opened, "User speaks French", "User speaks German", {"fact": 1, "event": "DELETE", "id": 9}
+def test_model_decision_with_unknown_id_is_ignored(open_memory):
+    left = texts_after_decision(
+        open_memory,
+        "User speaks French",
+        "User speaks German",
+        {"fact": 1, "event": "DELETE", "id": 9},
     )
     assert left == ["User speaks French", "User speaks German"]
 
 
-def test_a_model_that_finds_its_own_fact_again_does_not_delete_it(opened):
-    memory = opened(
-        facts("User likes tea"),
-        facts("User likes tea"),
-        decided({"fact": 1, "event": "DELETE", "id": 1}),
+def test_model_delete_of_restated_fact_is_ignored(open_memory):
+    memory = open_memory(
+        facts_json("User likes tea"),
+        facts_json("User likes tea"),
+        decisions_json({"fact": 1, "event": "DELETE", "id": 1}),
     )
     memory.add("I do like tea", **U)
     memory.add("I really do like tea", **U)
     assert texts(memory) == ["User likes tea"]
 
 
-def test_a_sentence_that_is_the_turn_itself_is_a_memory(opened):
+def test_fact_equal_to_its_turn_is_kept_as_memory(open_memory):
     said = "The spare key is under the blue pot"
-    memory = opened(facts(said))
+    memory = open_memory(facts_json(said))
     [row] = memory.add(said, **U)["results"]
     assert (row["event"], texts(memory)) == ("ADD", [said])
 
 
-def test_two_memories_over_one_file_agree(tmp_path):
+def test_two_clients_of_one_file_agree(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     with (
         Memory(url, embedder=HashingEmbedder()) as one,

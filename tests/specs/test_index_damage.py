@@ -1,6 +1,4 @@
-"""The index is derived: damage to it is never an answer, is named by a check, and is mended without
-a model.
-"""
+"""Index damage is detected, never used in answers, and repaired without a model."""
 
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +24,12 @@ def sentences(count: int = ROWS) -> list[str]:
     ]
 
 
-def opened(path: Path, **options: Any) -> Memory:
+def open_memory(path: Path, **options: Any) -> Memory:
     return Memory(f"sqlite:///{path}", **{"embedder": hashing_embedder(), **options})
 
 
-def asked(memory: Memory) -> list[list[tuple[str, float]]]:
-    """Every answer to every question, with its score."""
+def run_queries(memory: Memory) -> list[list[tuple[str, float]]]:
+    """Run all queries; return texts and scores."""
     return [
         [
             (row["memory"], row["score"])
@@ -43,12 +41,12 @@ def asked(memory: Memory) -> list[list[tuple[str, float]]]:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[list[tuple[str, float]]]]:
-    """A store with two full blocks and a tail, as bytes, and what it answers."""
+    """Bytes of a store with two full blocks and a tail, and its answers."""
     path = tmp_path_factory.mktemp("whole") / "m.db"
-    with opened(path, durability="normal") as memory:
+    with open_memory(path, durability="normal") as memory:
         memory.add(sentences(), user_id="alice")
         memory.add(["bob's violin", "bob's meadow"], user_id="bob")
-        answers = asked(memory)
+        answers = run_queries(memory)
     return path.read_bytes(), answers
 
 
@@ -60,16 +58,16 @@ def path(whole: tuple[bytes, Any], tmp_path: Path) -> Path:
 
 
 def damage(path: Path, statement: str, *values: Any) -> None:
-    """Change the file behind told's back."""
+    """Run a statement on the file with plain SQLite."""
     db = apsw.Connection(str(path))
-    db.create_scalar_function("flip", flipped)
+    db.create_scalar_function("flip", flip_byte)
     db.execute(statement, values)
     assert db.changes()
     db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
 
 
-def flipped(blob: bytes, offset: int) -> bytes:
+def flip_byte(blob: bytes, offset: int) -> bytes:
     return blob[:offset] + bytes([blob[offset] ^ 0x55]) + blob[offset + 1 :]
 
 
@@ -96,23 +94,23 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize("statement", BLOCKS.values(), ids=BLOCKS.keys())
-def test_a_damaged_block_is_named_and_mended_and_never_answers(
+def test_damaged_block_is_reported_repaired_and_not_used(
     path: Path, whole: tuple[bytes, Any], statement: str
 ) -> None:
     damage(path, statement)
-    with opened(path) as memory:
-        assert asked(memory) == whole[1]
+    with open_memory(path) as memory:
+        assert run_queries(memory) == whole[1]
         assert any("block" in problem for problem in memory.engine.store.check_integrity())
         assert any("block" in problem for problem in memory.verify()["index_problems"])
         assert not memory.verify()["ok"]
         assert memory.engine.store.repair() > 0
         assert memory.engine.store.check_integrity() == []
         assert memory.verify()["ok"]
-        assert asked(memory) == whole[1]
-    assert blocks(path) == 2
+        assert run_queries(memory) == whole[1]
+    assert count_blocks(path) == 2
 
 
-def blocks(path: Path) -> int:
+def count_blocks(path: Path) -> int:
     db = apsw.Connection(str(path))
     try:
         return db.execute("SELECT count(*) FROM block").get
@@ -120,13 +118,15 @@ def blocks(path: Path) -> int:
         db.close()
 
 
-def test_damage_behind_an_open_store_is_harmless_too(path: Path, whole: tuple[bytes, Any]) -> None:
-    with opened(path) as memory:
-        assert asked(memory) == whole[1]
+def test_blocks_deleted_under_an_open_store_do_not_change_answers(
+    path: Path, whole: tuple[bytes, Any]
+) -> None:
+    with open_memory(path) as memory:
+        assert run_queries(memory) == whole[1]
         db = apsw.Connection(str(path))
         db.execute("DELETE FROM block")
         db.close()
-        assert asked(memory) == whole[1]
+        assert run_queries(memory) == whole[1]
         memory.add("one more violin", user_id="alice")
         assert "one more violin" in {
             row["memory"] for row in memory.search("violin", user_id="alice")["results"]
@@ -144,54 +144,54 @@ POSTINGS = {
 
 
 @pytest.mark.parametrize("statement", POSTINGS.values(), ids=POSTINGS.keys())
-def test_damaged_postings_never_crash_a_search_and_are_named_and_mended(
+def test_damaged_postings_are_reported_and_repaired(
     path: Path, whole: tuple[bytes, Any], statement: str
 ) -> None:
     damage(path, statement)
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         try:
-            asked(memory)
+            run_queries(memory)
         except ToldError as error:
             assert "verify" in str(error) or "rebuild" in str(error)  # noqa: PT017
         assert memory.engine.store.check_integrity() != []
         assert not memory.verify()["ok"]
         memory.engine.store.repair()
         assert memory.engine.store.check_integrity() == []
-        assert asked(memory) == whole[1]
+        assert run_queries(memory) == whole[1]
 
 
 @pytest.mark.parametrize("statement", POSTINGS.values(), ids=POSTINGS.keys())
-def test_rebuilding_mends_damaged_postings(
+def test_rebuild_repairs_damaged_postings(
     path: Path, whole: tuple[bytes, Any], statement: str
 ) -> None:
     damage(path, statement)
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         memory.rebuild(["passages"])
-        assert asked(memory) == whole[1]
+        assert run_queries(memory) == whole[1]
 
 
 @pytest.mark.parametrize(
     "which", ["BETWEEN 5 AND 9", "> (SELECT max(id & 4294967295) - 3 FROM passage)"]
 )
-def test_passages_deleted_by_hand_are_named_and_mended(
+def test_deleted_passages_are_reported_and_rebuilt(
     path: Path, whole: tuple[bytes, Any], which: str
 ) -> None:
     damage(path, f"DELETE FROM passage WHERE id & 4294967295 {which}")
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         try:
-            asked(memory)
+            run_queries(memory)
         except ToldError as error:
             assert "verify" in str(error) or "rebuild" in str(error)  # noqa: PT017
         assert not memory.verify()["ok"]
         memory.rebuild()
-        assert asked(memory) == whole[1]
+        assert run_queries(memory) == whole[1]
         assert memory.verify()["ok"]
 
 
 # Vectors
 
 
-LOST = {
+FACT_DAMAGE = {
     "its fact deleted": "DELETE FROM fact WHERE text LIKE 'zebulon%'",
     "its place forgotten": "UPDATE fact SET first = NULL, last = NULL WHERE text LIKE 'zebulon%'",
     "another place": "UPDATE fact SET first = first + 7, last = last + 7 WHERE text LIKE "
@@ -199,35 +199,33 @@ LOST = {
 }
 
 
-@pytest.mark.parametrize("statement", LOST.values(), ids=LOST.keys())
-def test_what_a_damaged_view_has_lost_sight_of_is_erased_all_the_same(
-    tmp_path: Path, statement: str
-) -> None:
+@pytest.mark.parametrize("statement", FACT_DAMAGE.values(), ids=FACT_DAMAGE.keys())
+def test_erasure_works_when_the_fact_view_is_damaged(tmp_path: Path, statement: str) -> None:
     path, left = tmp_path / "m.db", []
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         memory.add("tea", user_id="alice")
-    left.append(_traces(path))
-    with opened(path) as memory:
+    left.append(count_traces(path))
+    with open_memory(path) as memory:
         (row,) = memory.add("zebulon plays the violin", user_id="alice")["results"]
     damage(path, statement)
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         memory.erase(memory_id=row["id"])
-    left.append(_traces(path))
+    left.append(count_traces(path))
     assert left[0] == left[1]
 
 
-def test_a_passage_with_a_damaged_hash_is_erased_all_the_same(tmp_path: Path) -> None:
+def test_erasure_removes_passage_with_damaged_hash(tmp_path: Path) -> None:
     path = tmp_path / "m.db"
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         (row,) = memory.add("zebulon plays the violin", user_id="alice")["results"]
     damage(path, "UPDATE passage SET hash = 'zebulon'")
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         memory.erase(memory_id=row["id"])
-    assert _traces(path)[:2] == (0, 0)
+    assert count_traces(path)[:2] == (0, 0)
 
 
-def _traces(path: Path) -> tuple[int, ...]:
-    """How often a name stands in the file, and how many passages and vectors there are."""
+def count_traces(path: Path) -> tuple[int, ...]:
+    """Count occurrences of the name in the file, passages and vectors."""
     with apsw.Connection(str(path)) as db:
         counts = db.execute(
             "SELECT (SELECT count(*) FROM passage), (SELECT count(*) FROM embedding)"
@@ -236,22 +234,20 @@ def _traces(path: Path) -> tuple[int, ...]:
     return path.read_bytes().count(b"zebulon"), *counts
 
 
-def test_deleted_vectors_are_counted_and_embedded_again(
-    path: Path, whole: tuple[bytes, Any]
-) -> None:
+def test_deleted_vectors_are_counted_and_reindexed(path: Path, whole: tuple[bytes, Any]) -> None:
     damage(path, "DELETE FROM embedding")
     damage(path, "DELETE FROM block")
-    with opened(path) as memory:
-        assert {text for text, _ in asked(memory)[0]} <= set(sentences())
+    with open_memory(path) as memory:
+        assert {text for text, _ in run_queries(memory)[0]} <= set(sentences())
         assert memory.stats()["pending_vectors"] == ROWS + 2
         assert any("reindex" in problem for problem in memory.verify()["index_problems"])
         memory.reindex()
         assert memory.stats()["pending_vectors"] == 0
-        assert asked(memory) == whole[1]
+        assert run_queries(memory) == whole[1]
         assert memory.verify()["ok"]
 
 
-BLOCKED = {
+VECTORS_IN_BLOCKS = {
     "deleted": "DELETE FROM embedding WHERE hash IN (SELECT hash FROM passage WHERE id & "
     "4294967295 < 512)",
     "a byte flipped": "UPDATE embedding SET code = flip(code, 3) WHERE hash IN (SELECT hash FROM "
@@ -264,8 +260,8 @@ BLOCKED = {
 
 
 @pytest.mark.parametrize("mend", ["rebuild", "repair"])
-@pytest.mark.parametrize("statement", BLOCKED.values(), ids=BLOCKED.keys())
-def test_vectors_that_a_block_still_has_come_back_without_a_model(
+@pytest.mark.parametrize("statement", VECTORS_IN_BLOCKS.values(), ids=VECTORS_IN_BLOCKS.keys())
+def test_vectors_are_restored_from_blocks_without_embedder(
     path: Path, whole: tuple[bytes, Any], statement: str, mend: str
 ) -> None:
     db = apsw.Connection(str(path))
@@ -275,15 +271,15 @@ def test_vectors_that_a_block_still_has_come_back_without_a_model(
         path,
         statement.replace("id & 4294967295", f"id - ({part} << 32) >= 0 AND id - ({part} << 32)"),
     )
-    with opened(path, embedder="none") as memory:
+    with open_memory(path, embedder="none") as memory:
         assert any("block" in problem for problem in memory.verify()["index_problems"])
         if mend == "rebuild":
             memory.rebuild()
         else:
             memory.engine.store.repair()
         assert memory.verify()["ok"]
-    with opened(path) as memory:
-        assert asked(memory) == whole[1]
+    with open_memory(path) as memory:
+        assert run_queries(memory) == whole[1]
 
 
 VECTORS = {
@@ -293,36 +289,36 @@ VECTORS = {
 
 
 @pytest.mark.parametrize("statement", VECTORS.values(), ids=VECTORS.keys())
-def test_damaged_vectors_never_crash_a_search_and_are_named(path: Path, statement: str) -> None:
+def test_damaged_vectors_are_reported_and_do_not_crash_search(path: Path, statement: str) -> None:
     damage(
         path, f"{statement} WHERE hash IN (SELECT hash FROM passage WHERE id & 4294967295 > 550)"
     )
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         try:
-            asked(memory)
+            run_queries(memory)
         except ToldError as error:
             assert "verify" in str(error) or "reindex" in str(error)  # noqa: PT017
         assert not memory.verify()["ok"]
 
 
-def test_a_vector_that_comes_again_is_seen_wherever_its_damaged_one_was(
+def test_reembedded_vector_replaces_damaged_one_everywhere(
     path: Path, whole: tuple[bytes, Any]
 ) -> None:
     damage(path, "UPDATE embedding SET code = x'00'")
     damage(path, "DELETE FROM block")
-    with opened(path, embedder=hashing_embedder(local=False)) as memory:
+    with open_memory(path, embedder=hashing_embedder(local=False)) as memory:
         assert memory.engine.store.repair() == ROWS + 2
         assert memory.stats()["pending_vectors"] == ROWS + 2
-        asked(memory)
+        run_queries(memory)
         memory.add(sentences(), user_id="carol")
         assert memory.stats()["pending_vectors"] == 0
-        assert asked(memory) == whole[1]
+        assert run_queries(memory) == whole[1]
         assert memory.verify()["ok"]
 
 
-def test_damaged_vectors_do_not_spoil_a_rebuild(path: Path) -> None:
+def test_rebuild_succeeds_with_damaged_vectors(path: Path) -> None:
     damage(path, "UPDATE embedding SET code = substr(code, 1, 10)")
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         memory.rebuild()
         assert len(memory.get_all(user_id="alice", limit=1000)["results"]) == ROWS
 
@@ -334,25 +330,25 @@ MODEL = hashing_embedder().model
 
 
 @pytest.mark.parametrize(("model", "dim"), [("other-32", 32), ("other-64", 64), (MODEL, 32)])
-def test_another_embedder_is_refused_with_the_way_out(path: Path, model: str, dim: int) -> None:
+def test_different_embedder_is_rejected_with_reindex_hint(path: Path, model: str, dim: int) -> None:
     before = path.read_bytes()
     with pytest.raises(ModelMismatch) as refused:
-        opened(path, embedder=hashing_embedder(dim=dim, model=model))
+        open_memory(path, embedder=hashing_embedder(dim=dim, model=model))
     assert MODEL in str(refused.value)
     assert "reindex" in str(refused.value)
     assert path.read_bytes() == before
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         assert memory.verify()["ok"]
 
 
-def test_a_store_opened_without_an_embedder_answers_by_words_and_says_so(path: Path) -> None:
-    with opened(path, embedder="none") as memory:
+def test_store_without_embedder_searches_by_words_and_warns(path: Path) -> None:
+    with open_memory(path, embedder="none") as memory:
         found = memory.search("violin", user_id="alice")
         assert found["warnings"]
         assert all("violin" in row["memory"] for row in found["results"])
         memory.add("a violin without a vector", user_id="alice")
         assert memory.stats()["pending_vectors"] == 1
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         assert memory.stats()["pending_vectors"] == 1
         assert "a violin without a vector" in texts(
             memory.search("violin without a vector", user_id="alice")
@@ -364,29 +360,27 @@ def texts(found: dict[str, Any]) -> list[str]:
     return [row["memory"] for row in found["results"]]
 
 
-class Watched(HashingEmbedder):
-    """An embedder that lets the test act in the middle of its work."""
+class CallbackEmbedder(HashingEmbedder):
+    """Embedder that runs a callback before each batch."""
 
-    def __init__(self, meanwhile: Callable[[], None], **options: Any) -> None:
+    def __init__(self, callback: Callable[[], None], **options: Any) -> None:
         super().__init__(**options)
-        self.meanwhile = meanwhile
+        self.callback = callback
 
     def embed(self, texts: Sequence[str], purpose: Any = "passage") -> Any:
         if len(texts) > 1:
-            self.meanwhile()
+            self.callback()
         return super().embed(texts, purpose)
 
 
 @pytest.fixture
 def searching(path: Path) -> Iterator[tuple[Memory, list[Any], Callable[[], None]]]:
-    """A store that another thread keeps searching, what went wrong there, and a way to wait for a
-    few searches.
-    """
+    """Store searched by two threads, their failures, and a function that waits for searches."""
     stop, failed = threading.Event(), []
-    looked = threading.Semaphore(0)
-    with opened(path) as memory:
+    searched = threading.Semaphore(0)
+    with open_memory(path) as memory:
 
-        def look() -> None:
+        def search_loop() -> None:
             while not stop.is_set():
                 try:
                     found = memory.search("violin meadow", user_id="alice", limit=20)
@@ -398,13 +392,13 @@ def searching(path: Path) -> Iterator[tuple[Memory, list[Any], Callable[[], None
                         failed.append("a leak")
                 except Exception as error:
                     failed.append(error)
-                looked.release()
+                searched.release()
 
         def wait() -> None:
             for _ in range(3):
-                looked.acquire(timeout=30)
+                searched.acquire(timeout=30)
 
-        threads = [threading.Thread(target=look) for _ in range(2)]
+        threads = [threading.Thread(target=search_loop) for _ in range(2)]
         for thread in threads:
             thread.start()
         try:
@@ -416,31 +410,33 @@ def searching(path: Path) -> Iterator[tuple[Memory, list[Any], Callable[[], None
 
 
 @pytest.mark.parametrize("dim", [48, 64])
-def test_searches_go_on_while_everything_is_embedded_anew(
+def test_searches_work_during_reindex(
     searching: tuple[Memory, list[Any], Callable[[], None]], tmp_path: Path, dim: int
 ) -> None:
     memory, failed, wait = searching
     for turn in range(3):
-        report = memory.reindex(Watched(wait, dim=dim, model=f"new-{turn}"))
+        report = memory.reindex(CallbackEmbedder(wait, dim=dim, model=f"new-{turn}"))
         assert report["embedded"] >= ROWS
         wait()
     assert failed == []
-    with opened(tmp_path / "fresh.db", embedder=hashing_embedder(dim=dim, model="new-2")) as fresh:
+    with open_memory(
+        tmp_path / "fresh.db", embedder=hashing_embedder(dim=dim, model="new-2")
+    ) as fresh:
         fresh.add(sentences(), user_id="alice")
-        assert asked(memory) == asked(fresh)
+        assert run_queries(memory) == run_queries(fresh)
     assert memory.verify()["ok"]
     assert memory.stats()["model"] == {"name": "new-2", "dim": dim}
 
 
-def test_what_is_added_while_everything_is_embedded_anew_is_embedded_too(path: Path) -> None:
-    with opened(path) as memory:
+def test_memories_added_during_reindex_are_embedded(path: Path) -> None:
+    with open_memory(path) as memory:
         added: list[str] = []
 
-        def meanwhile() -> None:
+        def callback() -> None:
             added.append(f"the kettle number {len(added)}")
             memory.add(added[-1], user_id="alice")
 
-        memory.reindex(Watched(meanwhile, dim=32, model="new"))
+        memory.reindex(CallbackEmbedder(callback, dim=32, model="new"))
         assert added
         assert memory.stats()["pending_vectors"] == 0
         assert memory.verify()["ok"]
@@ -448,7 +444,7 @@ def test_what_is_added_while_everything_is_embedded_anew_is_embedded_too(path: P
             assert text in texts(memory.search(text, user_id="alice", limit=len(added) + 1))
 
 
-def test_a_reindex_that_breaks_off_changes_nothing_and_can_be_finished(
+def test_interrupted_reindex_changes_nothing_and_can_be_resumed(
     path: Path, whole: tuple[bytes, Any]
 ) -> None:
     class Breaking(HashingEmbedder):
@@ -460,26 +456,26 @@ def test_a_reindex_that_breaks_off_changes_nothing_and_can_be_finished(
                 raise EmbeddingError("The line went dead.")
             return super().embed(texts, purpose)
 
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         with pytest.raises(EmbeddingError):
             memory.reindex(Breaking(dim=32, model="new"))
         assert memory.stats()["model"] == {"name": MODEL, "dim": 64}
-        assert asked(memory) == whole[1]
-    with opened(path) as memory:
-        assert asked(memory) == whole[1]
+        assert run_queries(memory) == whole[1]
+    with open_memory(path) as memory:
+        assert run_queries(memory) == whole[1]
         report = memory.reindex(hashing_embedder(dim=32, model="new"))
         assert report["embedded"] < ROWS
         assert memory.stats()["model"] == {"name": "new", "dim": 32}
         assert memory.verify()["ok"]
     with pytest.raises(ModelMismatch):
-        opened(path)
+        open_memory(path)
 
 
-def test_another_process_that_still_has_the_old_model_is_told_or_answers_rightly(
+def test_client_with_old_model_fails_or_warns_after_reindex(
     path: Path,
 ) -> None:
-    with opened(path) as memory, opened(path) as old:
-        asked(old)
+    with open_memory(path) as memory, open_memory(path) as old:
+        run_queries(old)
         memory.reindex(hashing_embedder(dim=64, model="new"))
         try:
             found = old.search("violin meadow", user_id="alice")
@@ -495,9 +491,9 @@ def test_another_process_that_still_has_the_old_model_is_told_or_answers_rightly
 
 
 @pytest.mark.parametrize("local", [True, False])
-def test_an_outage_of_the_embedder_loses_nothing(tmp_path: Path, local: bool) -> None:
+def test_embedder_outage_loses_no_memory(tmp_path: Path, local: bool) -> None:
     flaky = FlakyEmbedder(10**6, local=local)
-    with opened(tmp_path / "m.db", embedder=flaky) as memory:
+    with open_memory(tmp_path / "m.db", embedder=flaky) as memory:
         for number in range(5):
             receipt = memory.add(
                 [f"{text} again" for text in sentences(30)[number * 6 : number * 6 + 6]],
@@ -512,15 +508,15 @@ def test_an_outage_of_the_embedder_loses_nothing(tmp_path: Path, local: bool) ->
         flaky.failures = 0
         assert memory.reindex()["embedded"] == 30
         assert memory.stats()["pending_vectors"] == 0
-        with opened(tmp_path / "fresh.db") as fresh:
+        with open_memory(tmp_path / "fresh.db") as fresh:
             fresh.add([f"{text} again" for text in sentences(30)], user_id="alice")
-            assert asked(fresh) == asked(memory)
+            assert run_queries(fresh) == run_queries(memory)
         assert memory.verify()["ok"]
 
 
-def test_a_remote_embedder_that_comes_back_catches_up_by_itself(tmp_path: Path) -> None:
+def test_remote_embedder_catches_up_after_outage(tmp_path: Path) -> None:
     flaky = FlakyEmbedder(10**6)
-    with opened(tmp_path / "m.db", embedder=flaky) as memory:
+    with open_memory(tmp_path / "m.db", embedder=flaky) as memory:
         memory.add(["the first violin", "the second violin"], user_id="alice")
         assert memory.stats()["pending_vectors"] == 2
         flaky.failures = 0
@@ -529,8 +525,8 @@ def test_a_remote_embedder_that_comes_back_catches_up_by_itself(tmp_path: Path) 
         assert memory.stats()["pending_vectors"] == 0
 
 
-class Rubbish(HashingEmbedder):
-    """An embedder whose answers are useless."""
+class InvalidEmbedder(HashingEmbedder):
+    """Embedder that returns invalid vectors."""
 
     def __init__(self, answer: Callable[[Sequence[str]], Any], *, local: bool) -> None:
         super().__init__(local=local)
@@ -540,7 +536,7 @@ class Rubbish(HashingEmbedder):
         return self.answer(texts)
 
 
-RUBBISH: dict[str, Callable[[Sequence[str]], Any]] = {
+INVALID_REPLIES: dict[str, Callable[[Sequence[str]], Any]] = {
     "nothing": lambda texts: None,
     "too few": lambda texts: [],
     "too many": lambda texts: [[1.0] * 64] * (len(texts) + 1),
@@ -554,16 +550,14 @@ RUBBISH: dict[str, Callable[[Sequence[str]], Any]] = {
 
 
 @pytest.mark.parametrize("local", [True, False], ids=["local", "remote"])
-@pytest.mark.parametrize("answer", RUBBISH.values(), ids=RUBBISH.keys())
-def test_an_embedder_that_answers_rubbish_loses_nothing(
-    tmp_path: Path, answer: Any, local: bool
-) -> None:
-    with opened(tmp_path / "m.db", embedder=Rubbish(answer, local=local)) as memory:
+@pytest.mark.parametrize("answer", INVALID_REPLIES.values(), ids=INVALID_REPLIES.keys())
+def test_invalid_embedder_reply_loses_no_memory(tmp_path: Path, answer: Any, local: bool) -> None:
+    with open_memory(tmp_path / "m.db", embedder=InvalidEmbedder(answer, local=local)) as memory:
         receipt = memory.add("the violin is new", user_id="alice")
         assert receipt["results"][0]["event"] == "ADD"
         assert texts(memory.search("violin", user_id="alice")) == ["the violin is new"]
         assert memory.verify()["ok"]
-    with opened(tmp_path / "m.db") as memory:
-        if answer is not RUBBISH["zeros"]:
+    with open_memory(tmp_path / "m.db") as memory:
+        if answer is not INVALID_REPLIES["zeros"]:
             assert memory.reindex()["embedded"] == 1
         assert texts(memory.search("violin", user_id="alice")) == ["the violin is new"]

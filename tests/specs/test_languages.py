@@ -1,6 +1,4 @@
-"""Memories in five languages are found by questions in the same language, and so are the times they
-speak of.
-"""
+"""Search by words and by dates in five languages."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 U = {"user_id": "u"}
 
-# A memory and a question about it.
+# Pairs of a memory and a question about it.
 SAID: dict[str, list[tuple[str, str]]] = {
     "en": [
         ("My sister Clara works as a vet in Dublin.", "Where does my sister work?"),
@@ -78,31 +76,31 @@ SAID: dict[str, list[tuple[str, str]]] = {
 CASES = [(tongue, number) for tongue, rows in SAID.items() for number in range(len(rows))]
 
 CACHE = Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "told"
-"""Where models are installed, looked up before any test moves the home."""
+"""Model folder, resolved before a fixture changes the home directory."""
 
 
 @pytest.fixture(scope="module")
 def by_words() -> Iterator[dict[str, Memory]]:
-    yield from opened("none")
+    yield from open_memories("none")
 
 
 @pytest.fixture(scope="module")
 def by_claims() -> Iterator[dict[str, Memory]]:
-    yield from opened("none", "local")
+    yield from open_memories("none", "local")
 
 
 @pytest.fixture(scope="module")
 def by_hashes() -> Iterator[dict[str, Memory]]:
-    yield from opened(HashingEmbedder())
+    yield from open_memories(HashingEmbedder())
 
 
 @pytest.fixture(scope="module")
 def by_model() -> Iterator[dict[str, Memory]]:
-    yield from opened(local())
+    yield from open_memories(open_local_embedder())
 
 
-def local() -> Any:
-    """The installed English model, if there is one."""
+def open_local_embedder() -> Any:
+    """Open the installed English model, or skip."""
     from told.providers.local import open_embedder, registry
 
     with pytest.MonkeyPatch.context() as patch:
@@ -112,8 +110,8 @@ def local() -> Any:
         return open_embedder("e5-small")
 
 
-def opened(embedder: Any, extract: str = "verbatim") -> Iterator[dict[str, Memory]]:
-    """A memory for each language, and one in which all of them are spoken."""
+def open_memories(embedder: Any, extract: str = "verbatim") -> Iterator[dict[str, Memory]]:
+    """Open one memory per language and one with all languages."""
     stores = {}
     for tongue in (*SAID, "all"):
         memory = Memory(
@@ -129,25 +127,25 @@ def opened(embedder: Any, extract: str = "verbatim") -> Iterator[dict[str, Memor
         memory.close()
 
 
-def first(memory: Memory, query: str) -> str:
+def first_result(memory: Memory, query: str) -> str:
     return str(memory.search(query, **U)["results"][0]["memory"])
 
 
 @pytest.mark.parametrize(("tongue", "number"), CASES)
-def test_a_question_finds_its_memory_first_by_words_alone(by_words, tongue, number):
+def test_question_ranks_its_memory_first_by_words(by_words, tongue, number):
     text, query = SAID[tongue][number]
-    assert first(by_words[tongue], query) == text
+    assert first_result(by_words[tongue], query) == text
 
 
 @pytest.mark.parametrize(("tongue", "number"), CASES)
-def test_a_question_finds_its_memory_first_among_all_languages(by_words, tongue, number):
+def test_question_ranks_its_memory_first_among_all_languages(by_words, tongue, number):
     text, query = SAID[tongue][number]
-    assert first(by_words["all"], query) == text
+    assert first_result(by_words["all"], query) == text
 
 
 @pytest.mark.parametrize("tongue", SAID)
-def test_what_was_understood_is_found_as_well_as_the_words_it_was_taken_from(by_claims, tongue):
-    """The first answer was taken from what the question is about, whatever was made of that."""
+def test_question_finds_claims_extracted_from_the_memory(by_claims, tongue):
+    """Accept the memory itself or a claim extracted from its turn."""
     store = by_claims[tongue].engine.store
     right = []
     for text, query in SAID[tongue]:
@@ -163,22 +161,22 @@ def test_what_was_understood_is_found_as_well_as_the_words_it_was_taken_from(by_
 
 
 @pytest.mark.parametrize("tongue", SAID)
-def test_words_and_any_vectors_together_find_nearly_all_of_them(by_hashes, tongue):
-    right = [first(by_hashes[tongue], query) == text for text, query in SAID[tongue]]
+def test_hybrid_search_finds_nearly_all_memories(by_hashes, tongue):
+    right = [first_result(by_hashes[tongue], query) == text for text, query in SAID[tongue]]
     assert sum(right) >= len(right) - 1
 
 
 @pytest.mark.parametrize(
     ("tongue", "least"), [("en", 9), ("es", 8), ("de", 8), ("zh", 7), ("ja", 7)]
 )
-def test_the_installed_english_model_does_not_spoil_what_words_find(by_model, tongue, least):
-    right = [first(by_model[tongue], query) == text for text, query in SAID[tongue]]
+def test_english_model_does_not_degrade_word_search(by_model, tongue, least):
+    right = [first_result(by_model[tongue], query) == text for text, query in SAID[tongue]]
     assert sum(right) >= least, right
 
 
-# times
+# Dates
 
-# The same five moments everywhere; what was said then says nothing of the time itself.
+# The same five timestamps in each language; the texts do not mention the time.
 MOMENTS = {
     "yesterday": "2024-05-14T12:00:00Z",
     "last week": "2024-05-08T12:00:00Z",
@@ -244,7 +242,7 @@ TIMES = {
 @pytest.mark.parametrize(
     ("tongue", "moment"), [(tongue, moment) for tongue in TIMES for moment in TIMES[tongue][2]]
 )
-def test_a_time_in_the_question_chooses_what_was_said_then(tongue, moment):
+def test_time_in_question_selects_memory_of_that_time(tongue, moment):
     text, places, questions = TIMES[tongue]
     with Memory("ram://", embedder="none", mint=seeded_mint(1, ManualClock())) as memory:
         for place, at in zip(places, MOMENTS.values(), strict=True):
@@ -256,7 +254,7 @@ def test_a_time_in_the_question_chooses_what_was_said_then(tongue, moment):
 
 
 @pytest.mark.parametrize("tongue", TIMES)
-def test_another_reference_date_chooses_another_memory(tongue):
+def test_reference_date_changes_selected_memory(tongue):
     text, places, questions = TIMES[tongue]
     with Memory("ram://", embedder="none", mint=seeded_mint(1, ManualClock())) as memory:
         for place, at in zip(places, MOMENTS.values(), strict=True):
