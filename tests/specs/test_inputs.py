@@ -1,6 +1,4 @@
-"""Whatever is handed in is kept to the byte or refused in a sentence; nothing else ever comes
-out.
-"""
+"""Inputs are stored unchanged or rejected with a told error."""
 
 import inspect
 import io
@@ -40,9 +38,9 @@ def exported(memory: Memory) -> str:
     return file.getvalue().decode()
 
 
-# Kept to the byte
+# Stored unchanged
 
-FAITHFUL = {
+TEXTS = {
     "one letter": "x",
     "spaces around": "  both sides  \n",
     "line ends": "unix\nmac\rwindows\r\nseparators\u2028\u2029\x85end",
@@ -80,8 +78,8 @@ FAITHFUL = {
 }
 
 
-@pytest.mark.parametrize("text", FAITHFUL.values(), ids=FAITHFUL.keys())
-def test_a_text_comes_back_as_it_went_in(
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_text_is_returned_unchanged(
     memory: Memory, text: str, request: pytest.FixtureRequest
 ) -> None:
     user = request.node.callspec.id
@@ -106,8 +104,8 @@ def test_a_text_comes_back_as_it_went_in(
     assert memory.get(row["id"])["memory"] == text
 
 
-@pytest.mark.parametrize("text", FAITHFUL.values(), ids=FAITHFUL.keys())
-def test_whatever_is_understood_of_a_text_its_words_are_kept(
+@pytest.mark.parametrize("text", TEXTS.values(), ids=TEXTS.keys())
+def test_original_text_is_kept_whatever_is_extracted(
     memory: Memory, text: str, request: pytest.FixtureRequest
 ) -> None:
     receipt = memory.add(text, user_id=f"understood {request.node.callspec.id}")
@@ -118,13 +116,13 @@ def test_whatever_is_understood_of_a_text_its_words_are_kept(
 
 
 class Member(str, Enum):  # noqa: UP042
-    """Text that shows a name of its own."""
+    """str subclass with a different string representation."""
 
     NAME = "My name is Ada"
     ROLE = "assistant"
 
 
-def test_text_of_a_class_of_its_own_is_kept_as_the_text_it_is(memory: Memory) -> None:
+def test_str_subclass_is_stored_as_plain_str(memory: Memory) -> None:
     who = {"user_id": "members"}
     said = {"role": Member.ROLE, "content": Member.NAME}
     (row,) = memory.add(said, **who, infer=False)["results"]
@@ -136,7 +134,7 @@ def test_text_of_a_class_of_its_own_is_kept_as_the_text_it_is(memory: Memory) ->
     assert memory.verify()["ok"]
 
 
-def test_texts_that_look_alike_stay_apart(memory: Memory) -> None:
+def test_similar_looking_texts_are_kept_separate(memory: Memory) -> None:
     forms = [
         "Café",
         unicodedata.normalize("NFD", "Café"),
@@ -150,14 +148,14 @@ def test_texts_that_look_alike_stay_apart(memory: Memory) -> None:
     assert [row["memory"] for row in memory.get_all(user_id="alike")["results"]] == forms
 
 
-def test_a_store_copied_by_export_keeps_every_byte(memory: Memory) -> None:
-    memory.add(list(FAITHFUL.values()), user_id="copied", infer=False)
+def test_export_and_import_keep_every_byte(memory: Memory) -> None:
+    memory.add(list(TEXTS.values()), user_id="copied", infer=False)
     with Memory("ram://", embedder="none") as copy:
         copy.import_(exported(memory).encode())
         assert exported(copy) == exported(memory)
         assert [
             row["memory"] for row in copy.get_all(user_id="copied", limit=1000)["results"]
-        ] == list(FAITHFUL.values())
+        ] == list(TEXTS.values())
 
 
 METADATA = {
@@ -212,7 +210,7 @@ METADATA = {
 
 
 @pytest.mark.parametrize("metadata", METADATA.values(), ids=METADATA.keys())
-def test_metadata_comes_back_as_it_went_in(
+def test_metadata_is_returned_unchanged(
     memory: Memory, metadata: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     user = f"metadata {request.node.callspec.id}"
@@ -227,7 +225,7 @@ def test_metadata_comes_back_as_it_went_in(
     assert memory.get_all(user_id=user, filters={"other": 1})["results"] == []
 
 
-def _deep(depth: int) -> dict[str, Any]:
+def nested_dict(depth: int) -> dict[str, Any]:
     value: Any = 1
     for _ in range(depth):
         value = {"a": value}
@@ -235,9 +233,9 @@ def _deep(depth: int) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("depth", [2, 15, 60, 200, 500, 900, 1100, 3000])
-def test_deep_metadata_is_kept_or_refused_and_never_in_the_way(memory: Memory, depth: int) -> None:
+def test_deep_metadata_is_kept_or_rejected(memory: Memory, depth: int) -> None:
     user = f"deep {depth}"
-    metadata = _deep(depth)
+    metadata = nested_dict(depth)
     memory.add("a plain one", user_id=user, metadata={"b": 1})
     try:
         (row,) = memory.add("a deep one", user_id=user, metadata=metadata)["results"]
@@ -252,7 +250,7 @@ def test_deep_metadata_is_kept_or_refused_and_never_in_the_way(memory: Memory, d
 
 
 class Strange:
-    """An object nobody asked for."""
+    """Arbitrary object."""
 
 
 CYCLE: dict[str, Any] = {}
@@ -297,7 +295,7 @@ BAD_METADATA = {
 
 
 @each_row("metadata", BAD_METADATA.values(), ids=BAD_METADATA.keys())
-def test_metadata_that_is_not_plain_json_is_refused_everywhere(
+def test_metadata_that_is_not_plain_json_is_rejected_everywhere(
     memory: Memory, metadata: Any
 ) -> None:
     ids = [row["id"] for row in memory.add(["one", "two"], user_id="refused metadata")["results"]]
@@ -315,9 +313,9 @@ def test_metadata_that_is_not_plain_json_is_refused_everywhere(
     assert memory.stats()["entries"] == before
 
 
-# Refused
+# Rejected
 
-UNTEXTUAL = {
+INVALID_TEXTS = {
     "a lone high surrogate": "a\ud800b",
     "a lone low surrogate": "\udc00",
     "surrogates reversed": "\udc00\ud800",
@@ -340,8 +338,8 @@ UNTEXTUAL = {
 }
 
 
-@each_row("text", UNTEXTUAL.values(), ids=UNTEXTUAL.keys())
-def test_what_cannot_be_kept_as_text_is_refused_everywhere(memory: Memory, text: Any) -> None:
+@each_row("text", INVALID_TEXTS.values(), ids=INVALID_TEXTS.keys())
+def test_invalid_text_is_rejected_everywhere(memory: Memory, text: Any) -> None:
     (kept,) = memory.add("kept", user_id="untextual")["results"]
     before = memory.stats()["entries"]
     attempts: list[Callable[[], Any]] = [
@@ -372,7 +370,7 @@ def test_what_cannot_be_kept_as_text_is_refused_everywhere(memory: Memory, text:
     assert memory.stats()["entries"] == before
 
 
-def test_text_over_the_limit_is_called_too_large_and_says_the_limit(memory: Memory) -> None:
+def test_text_over_the_limit_raises_too_large_with_the_limit(memory: Memory) -> None:
     with pytest.raises(TooLarge, match="100,000"):
         memory.add("x" * 10_000_000, user_id="a")
     with pytest.raises(TooLarge):
@@ -423,9 +421,7 @@ ODD_MESSAGES = [
 
 
 @each_row("messages", ODD_MESSAGES, ids=lambda value: repr(value)[:60])
-def test_messages_that_say_nothing_are_skipped_with_a_reason_or_refused(
-    memory: Memory, messages: Any
-) -> None:
+def test_empty_or_malformed_messages_are_skipped_or_rejected(memory: Memory, messages: Any) -> None:
     before = memory.stats()["memories"]
     try:
         receipt = memory.add(messages, user_id="odd")
@@ -470,9 +466,7 @@ BAD_IDS = [
 
 @each_row("id_", BAD_IDS, ids=lambda value: repr(value)[:30])
 @each_row("name", ["user_id", "agent_id", "run_id"])
-def test_ids_that_could_mean_more_than_themselves_are_refused_everywhere(
-    memory: Memory, name: str, id_: Any
-) -> None:
+def test_ambiguous_ids_are_rejected_everywhere(memory: Memory, name: str, id_: Any) -> None:
     (kept,) = memory.add("kept", user_id="real")["results"]
     scope = {name: id_}
     before = memory.stats()["entries"]
@@ -513,7 +507,7 @@ def test_ids_are_trimmed_and_normalised_once(memory: Memory) -> None:
         memory.add("x")
 
 
-NO_MEMORY = [
+INVALID_MEMORY_IDS = [
     "",
     " ",
     None,
@@ -532,8 +526,8 @@ NO_MEMORY = [
 ]
 
 
-@each_row("id_", NO_MEMORY, ids=lambda value: repr(value)[:30])
-def test_a_memory_that_cannot_be_is_not_found_or_refused(memory: Memory, id_: Any) -> None:
+@each_row("id_", INVALID_MEMORY_IDS, ids=lambda value: repr(value)[:30])
+def test_invalid_memory_id_is_not_found_or_rejected(memory: Memory, id_: Any) -> None:
     (kept,) = memory.add("kept", user_id="real")["results"]
     before = memory.stats()["entries"]
     attempts: list[Callable[[], Any]] = [
@@ -560,7 +554,7 @@ def test_a_memory_that_cannot_be_is_not_found_or_refused(memory: Memory, id_: An
 
 
 class Arraylike:
-    """Compared with anything it is neither true nor false, as an array of numbers is."""
+    """Object whose comparisons have no truth value, like a NumPy array."""
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -574,15 +568,15 @@ class Arraylike:
         return "Arraylike()"
 
 
-def nested(depth: int) -> list[Any]:
-    """A list in a list in a list."""
+def nested_list(depth: int) -> list[Any]:
+    """Return a list nested to the given depth."""
     value: list[Any] = []
     for _ in range(depth):
         value = [value]
     return value
 
 
-WRONG = [
+WRONG_VALUES = [
     5,
     -1,
     0,
@@ -621,12 +615,12 @@ WRONG = [
     Path("x"),
     Member.NAME,
     Arraylike(),
-    nested(3000),
+    nested_list(3000),
 ]
 
-TIMES = ("as_of", "valid_at")
-READS = ("filters", "limit", "top_k", "show_expired", *TIMES)
-ASKING = ("kinds", "threshold", "min_score", "reference_date", "belief", "lens")
+TIME_OPTIONS = ("as_of", "valid_at")
+READ_OPTIONS = ("filters", "limit", "top_k", "show_expired", *TIME_OPTIONS)
+QUERY_OPTIONS = ("kinds", "threshold", "min_score", "reference_date", "belief", "lens")
 ARGUMENTS: dict[str, tuple[str, ...]] = {
     "add": (
         "messages",
@@ -644,12 +638,12 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
         "facts",
         "deferred",
     ),
-    "search": ("query", *READS, *ASKING, "rerank", "explain"),
-    "explain": ("query", *READS, *ASKING, "rerank"),
-    "why_not": ("query", "memory_id", *READS, *ASKING),
-    "context": ("query", "budget", "format", "tail", *READS, *ASKING, "rerank"),
-    "get": ("memory_id", *TIMES),
-    "get_all": (*READS, "kinds", "offset", "belief"),
+    "search": ("query", *READ_OPTIONS, *QUERY_OPTIONS, "rerank", "explain"),
+    "explain": ("query", *READ_OPTIONS, *QUERY_OPTIONS, "rerank"),
+    "why_not": ("query", "memory_id", *READ_OPTIONS, *QUERY_OPTIONS),
+    "context": ("query", "budget", "format", "tail", *READ_OPTIONS, *QUERY_OPTIONS, "rerank"),
+    "get": ("memory_id", *TIME_OPTIONS),
+    "get_all": (*READ_OPTIONS, "kinds", "offset", "belief"),
     "update": ("memory_id", "text", "metadata", "expiration_date", "data", "timestamp"),
     "delete": ("memory_id",),
     "retract": ("memory_id", "why"),
@@ -718,8 +712,8 @@ SCOPED = {
 }
 
 
-def valid(method: str, id_: str) -> dict[str, Any]:
-    """Arguments with which the method works."""
+def valid_args(method: str, id_: str) -> dict[str, Any]:
+    """Return valid arguments of the method."""
     rest = {
         "add": {"messages": "x"},
         "search": {"query": "x"},
@@ -754,7 +748,7 @@ CASES = [(method, argument) for method, arguments in ARGUMENTS.items() for argum
 
 
 @pytest.mark.parametrize(("method", "argument"), CASES, ids=[".".join(case) for case in CASES])
-def test_a_wrong_argument_is_an_error_of_told_and_never_of_its_insides(
+def test_wrong_argument_raises_only_told_errors(
     method: str, argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -762,9 +756,9 @@ def test_a_wrong_argument_is_an_error_of_told_and_never_of_its_insides(
     with Memory(
         f"sqlite:///{tmp_path}/store/m.db", embedder=hashing_embedder(), durability="normal"
     ) as memory:
-        for value in WRONG:
+        for value in WRONG_VALUES:
             id_ = memory.add("typed", user_id="typed")["results"][0]["id"]
-            arguments = {**valid(method, id_), argument: value}
+            arguments = {**valid_args(method, id_), argument: value}
             if (method, argument) == ("erase", "source"):
                 del arguments["memory_id"]
             try:
@@ -780,7 +774,7 @@ def test_a_wrong_argument_is_an_error_of_told_and_never_of_its_insides(
     assert escaped == []
 
 
-ASKED: dict[str, tuple[list[Any], list[Any]]] = {
+QUERY_VALUES: dict[str, tuple[list[Any], list[Any]]] = {
     "kinds": (
         ["skill", ["skill"], ("memory", "skill"), ["no such kind"]],
         ["", [], [""], [5], [None], 5, True, b"skill", {"skill": 1}, {"skill"}],
@@ -804,32 +798,32 @@ ASKED: dict[str, tuple[list[Any], list[Any]]] = {
     ),
     "tail": ([0, 1, 1000], [-1, 1001, 1.5, "3", True, []]),
 }
-"""What each argument of a question takes, and what it refuses."""
+"""Accepted and rejected values of each query argument."""
 
-ASKED_OF = [
-    (method, name) for method, names in ARGUMENTS.items() for name in names if name in ASKED
+QUERY_CASES = [
+    (method, name) for method, names in ARGUMENTS.items() for name in names if name in QUERY_VALUES
 ]
 
 
-@each_row(("method", "argument"), ASKED_OF, ids=[".".join(case) for case in ASKED_OF])
-def test_an_argument_of_a_question_is_used_or_refused_by_its_name(
+@each_row(("method", "argument"), QUERY_CASES, ids=[".".join(case) for case in QUERY_CASES])
+def test_query_argument_is_accepted_or_rejected_by_name(
     memory: Memory, method: str, argument: str
 ) -> None:
     (kept,) = memory.add("typed", user_id="typed")["results"]
-    good, bad = ASKED[argument]
+    good, bad = QUERY_VALUES[argument]
     for value in good:
-        getattr(memory, method)(**valid(method, kept["id"]), **{argument: value})
+        getattr(memory, method)(**valid_args(method, kept["id"]), **{argument: value})
     for value in bad:
         with pytest.raises(InvalidInput) as refused:
             pytest.fail(
                 f"{value!r} gave "
-                f"{getattr(memory, method)(**valid(method, kept['id']), **{argument: value})}"
+                f"{getattr(memory, method)(**valid_args(method, kept['id']), **{argument: value})}"
             )
         said = str(refused.value)
         assert argument in said or "time" in said, said
 
 
-def test_two_names_of_one_thing_may_agree_and_may_not_differ(memory: Memory) -> None:
+def test_aliases_of_an_option_must_agree(memory: Memory) -> None:
     memory.add("tea", user_id="twice")
     memory.search("tea", user_id="twice", threshold=0.1, min_score=0.1)
     with pytest.raises(InvalidInput, match="the same option"):
@@ -845,14 +839,14 @@ QUERY_ONLY: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("option", QUERY_ONLY, ids=str)
-def test_what_only_a_query_gives_a_meaning_is_refused_without_one(
+def test_query_only_option_is_rejected_without_query(
     memory: Memory, option: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidInput, match="needs a query"):
         memory.context(user_id="typed", **option)
 
 
-def test_sizes_that_are_none_are_refused_and_the_newest_come_with_a_limit(memory: Memory) -> None:
+def test_invalid_sizes_are_rejected_and_limit_returns_newest(memory: Memory) -> None:
     memory.add(["one", "two", "three"], user_id="sized")
     assert [row["new_memory"] for row in memory.timeline(user_id="sized", limit=2)["results"]] == [
         "two",
@@ -875,7 +869,7 @@ def test_sizes_that_are_none_are_refused_and_the_newest_come_with_a_limit(memory
             attempt()
 
 
-def test_the_table_of_arguments_is_complete() -> None:
+def test_argument_table_is_complete() -> None:
     scope = {"self", "user_id", "agent_id", "run_id"}
     public = {
         name: tuple(set(inspect.signature(method).parameters) - scope)
@@ -931,9 +925,7 @@ ODD_OPTIONS = [
 
 
 @pytest.mark.parametrize("options", ODD_OPTIONS, ids=str)
-def test_an_option_that_cannot_be_used_is_refused_or_harmless(
-    options: dict[str, Any], tmp_path: Path
-) -> None:
+def test_invalid_option_is_rejected_or_ignored(options: dict[str, Any], tmp_path: Path) -> None:
     try:
         with Memory(**{"store": "ram://", "embedder": "none", **options}) as memory:
             memory.add("tea", user_id="alice", timestamp="2026-01-01T00:00:00")

@@ -1,6 +1,4 @@
-"""More than text: images and documents through the public face, remembered, revised, found and
-destroyed.
-"""
+"""Images and documents through the public API: add, revise, search and erase."""
 
 import base64
 import io
@@ -19,7 +17,7 @@ MORE = "More words follow here. " * 30
 
 
 def handbook(**changed: str) -> bytes:
-    """A handbook of three long sections, of which some may say something else."""
+    """Return a Markdown handbook of three long sections; keyword arguments replace their text."""
     said = {
         "Setup": "Connect the blue cable first.",
         "Safety": "Never open the case.",
@@ -31,14 +29,14 @@ def handbook(**changed: str) -> bytes:
     return f"# Handbook\n\nWelcome.\n\n{body}".encode()
 
 
-def reads(image: bytes, media_type: str) -> str:
+def read_image(image: bytes, media_type: str) -> str:
     return "WIFI CODE ZEBRA"
 
 
 @pytest.fixture(params=["ram", "sqlite"])
 def memory(request, tmp_path):
     url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/m.db"
-    with Memory(url, embedder="none", reader=reads, document_part=800) as opened:
+    with Memory(url, embedder="none", reader=read_image, document_part=800) as opened:
         yield opened
 
 
@@ -49,7 +47,7 @@ def texts(memory: Memory, **ids: str) -> list[str]:
 # Images
 
 
-def test_an_image_in_a_message_is_found_by_the_words_in_it(memory):
+def test_image_in_message_is_found_by_its_text(memory):
     part = {
         "type": "image_url",
         "image_url": {"url": "data:image/png;base64," + base64.b64encode(blank()).decode()},
@@ -71,7 +69,7 @@ def test_an_image_in_a_message_is_found_by_the_words_in_it(memory):
     assert base64.b64decode(memory.blob(kept["hash"], user_id="alice")["data"]) == blank()
 
 
-def test_an_image_nobody_can_read_is_kept_with_its_turn(tmp_path):
+def test_image_without_reader_is_kept_with_its_turn(tmp_path):
     with Memory("ram://", embedder="none", reader="none") as memory:
         done = memory.add({"content": ["Look", blank(640, 480)]}, user_id="alice")
         assert done["results"][0]["memory"] == "Look\n[image #1: png 640x480]"
@@ -79,14 +77,14 @@ def test_an_image_nobody_can_read_is_kept_with_its_turn(tmp_path):
         assert memory.blobs(user_id="alice")["results"]
 
 
-def test_a_bomb_costs_the_turn_nothing(memory):
+def test_decompression_bomb_is_skipped_and_the_turn_kept(memory):
     done = memory.add({"content": ["Look", png([b"\0"], 60_000, 60_000)]}, user_id="alice")
     assert done["results"][0]["memory"] == "Look\n[image #1]"
     assert "3,600,000,000 pixels" in done["warnings"][0]
     assert memory.blobs(user_id="alice")["results"] == []
 
 
-def test_the_same_image_is_kept_once_and_said_again_adds_nothing(memory):
+def test_same_image_is_stored_once(memory):
     for _ in range(2):
         done = memory.add({"content": ["Look", blank()]}, user_id="alice")
     assert done["results"][0]["event"] == "NONE"
@@ -94,7 +92,7 @@ def test_the_same_image_is_kept_once_and_said_again_adds_nothing(memory):
     assert len(memory.blobs(user_id="alice")["results"]) == 1
 
 
-def test_a_retry_with_a_key_is_the_same_request_whatever_the_reader_says_now(tmp_path):
+def test_retry_with_key_ignores_changed_reader_output(tmp_path):
     answers = iter(["FIRST", "SECOND"])
     with Memory(
         "ram://", embedder="none", reader=lambda image, media_type: next(answers)
@@ -109,14 +107,14 @@ def test_a_retry_with_a_key_is_the_same_request_whatever_the_reader_says_now(tmp
             memory.add({"content": [blank(shade=0)]}, user_id="alice", idempotency_key="k")
 
 
-def test_erasing_a_turn_destroys_its_image(memory):
+def test_erasing_turn_removes_its_image(memory):
     done = memory.add({"content": ["Look", blank()]}, user_id="alice")
     certificate = memory.erase(done["results"][0]["id"])
     assert certificate["destroyed"]["blobs"] == 1
     assert memory.engine.store.get_blobs("default") == {}
 
 
-def test_an_erased_image_leaves_no_byte_in_the_file(tmp_path):
+def test_erased_image_leaves_no_trace_in_the_file(tmp_path):
     marked = png([bytes(range(1, 200)) * 5] * 3)
     needle = marked[40:90]
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", reader="none") as memory:
@@ -130,7 +128,7 @@ def test_an_erased_image_leaves_no_byte_in_the_file(tmp_path):
     assert b"xyzzy" not in left
 
 
-def test_urls_are_not_fetched_unless_somebody_says_so(memory):
+def test_urls_are_not_fetched_by_default(memory):
     part = {"type": "image_url", "image_url": {"url": "http://169.254.169.254/latest/meta-data/"}}
     done = memory.add({"content": ["Look", part]}, user_id="alice")
     assert "fetching URLs is disabled" in done["warnings"][0]
@@ -141,7 +139,7 @@ def test_urls_are_not_fetched_unless_somebody_says_so(memory):
 @pytest.mark.parametrize(
     "url", ["http://127.0.0.1/", "http://[::1]/", "http://2130706433/", "http://localhost/"]
 )
-def test_urls_that_lead_inside_are_refused_even_then(url):
+def test_private_urls_are_rejected_with_fetch_urls(url):
     with Memory("ram://", embedder="none", reader="none", fetch_urls=True) as memory:
         done = memory.add(
             {"content": ["Look", {"type": "image_url", "image_url": {"url": url}}]}, user_id="alice"
@@ -156,7 +154,7 @@ def exported(memory: Memory) -> bytes:
     return file.getvalue()
 
 
-def test_an_export_carries_the_bytes_and_an_import_brings_them(memory):
+def test_export_and_import_carry_blobs(memory):
     memory.add({"content": ["Look", blank()]}, user_id="alice")
     memory.upload(handbook(), name="a.md", user_id="alice")
     whole = exported(memory)
@@ -167,7 +165,7 @@ def test_an_export_carries_the_bytes_and_an_import_brings_them(memory):
         assert copy.verify()["ok"]
 
 
-def test_no_import_brings_back_an_erased_blob(memory):
+def test_import_does_not_restore_erased_blob(memory):
     done = memory.add({"content": ["Look", blank()]}, user_id="alice")
     before = exported(memory)
     memory.erase(done["results"][0]["id"])
@@ -184,7 +182,7 @@ def test_no_import_brings_back_an_erased_blob(memory):
         (b'"media_type":"image/png"', b'"media_type":7'),
     ],
 )
-def test_a_blob_that_is_not_what_its_hash_says_is_not_imported(memory, change):
+def test_blob_with_wrong_hash_is_not_imported(memory, change):
     memory.add({"content": ["Look", blank()]}, user_id="alice")
     spoiled = exported(memory).replace(*change)
     with Memory("ram://", embedder="none", reader="none") as copy:
@@ -196,7 +194,7 @@ def test_a_blob_that_is_not_what_its_hash_says_is_not_imported(memory, change):
 # Documents
 
 
-def test_a_document_is_found_by_what_its_parts_say(memory):
+def test_document_is_found_by_the_text_of_its_parts(memory):
     done = memory.upload(handbook(), name="handbook.md", user_id="alice")
     [root] = done["results"]
     assert (root["event"], root["role"], root["actor_id"]) == ("ADD", "document", "handbook.md")
@@ -212,14 +210,14 @@ def test_a_document_is_found_by_what_its_parts_say(memory):
     assert hit["metadata"]["document"] == {"title": "Handbook", "section": "Handbook · Setup"}
 
 
-def test_the_parts_hang_on_the_whole(memory):
+def test_parts_are_linked_to_the_document(memory):
     root = memory.upload(handbook(), name="handbook.md", user_id="alice")["results"][0]["id"]
     links = memory.engine.store.find_links("default", [root])
     assert {link.rel for link in links} == {"part_of"}
     assert len(links) == len(texts(memory)) - 1 == 3
 
 
-def test_a_short_document_is_one_memory(memory):
+def test_short_document_is_one_memory(memory):
     memory.upload(
         b"The code is 1234.", name="note.txt", user_id="alice", metadata={"topic": "keys"}
     )
@@ -228,7 +226,7 @@ def test_a_short_document_is_one_memory(memory):
     assert row["metadata"]["document"]["parts"] == 1
 
 
-def test_the_same_document_again_changes_nothing(memory):
+def test_uploading_same_document_again_changes_nothing(memory):
     first = memory.upload(handbook(), name="handbook.md", user_id="alice")
     before = memory.stats()
     again = memory.upload(handbook(), name="handbook.md", user_id="alice")
@@ -237,7 +235,7 @@ def test_the_same_document_again_changes_nothing(memory):
     assert memory.stats() == before
 
 
-def test_a_revision_replaces_what_changed_and_leaves_the_rest(memory):
+def test_revision_replaces_only_changed_parts(memory):
     root = memory.upload(handbook(), name="handbook.md", user_id="alice")["results"][0]["id"]
     old = {
         row["metadata"]["document"].get("section"): row["id"]
@@ -268,7 +266,7 @@ def test_a_revision_replaces_what_changed_and_leaves_the_rest(memory):
     )
 
 
-def test_an_earlier_revision_may_come_back(memory):
+def test_earlier_revision_can_be_uploaded_again(memory):
     for version in (handbook(), handbook(Setup="Green."), handbook()):
         memory.upload(version, name="handbook.md", user_id="alice")
     assert len(texts(memory)) == 4
@@ -276,14 +274,14 @@ def test_an_earlier_revision_may_come_back(memory):
     assert len(memory.blobs(user_id="alice")["results"]) == 2
 
 
-def test_a_document_may_shrink_to_one_part_and_grow_again(memory):
+def test_document_can_shrink_to_one_part_and_grow_again(memory):
     root = memory.upload(handbook(), name="a.md", user_id="alice")["results"][0]["id"]
     for content, count in ((b"# Handbook\n\nGone.", 1), (handbook(), 4)):
         assert memory.upload(content, name="a.md", user_id="alice")["results"][0]["id"] == root
         assert len(texts(memory)) == count
 
 
-def test_documents_of_two_sources_or_scopes_do_not_touch_each_other(memory):
+def test_documents_of_different_sources_or_scopes_are_independent(memory):
     memory.upload(b"one", name="a.txt", user_id="alice")
     memory.upload(b"one", name="b.txt", user_id="alice")
     memory.upload(b"one", name="a.txt", user_id="bob")
@@ -295,7 +293,7 @@ def test_documents_of_two_sources_or_scopes_do_not_touch_each_other(memory):
     assert [blob.size for blob in memory.engine.store.get_blobs("default").values()] == [3, 3]
 
 
-def test_erasing_a_source_destroys_every_revision_of_it(memory):
+def test_erasing_source_removes_every_revision(memory):
     memory.upload(handbook(), name="a.md", user_id="alice")
     memory.upload(handbook(Setup="Green."), name="a.md", user_id="alice")
     certificate = memory.erase(source="a.md")
@@ -305,7 +303,7 @@ def test_erasing_a_source_destroys_every_revision_of_it(memory):
     assert memory.verify()["ok"]
 
 
-def test_a_blob_is_only_for_who_named_it(memory):
+def test_blob_is_visible_only_in_its_scope(memory):
     name = memory.upload(b"secret", name="a.txt", user_id="alice")["document"]["hash"]
     for ids in ({"user_id": "bob"}, {"agent_id": "alice"}):
         with pytest.raises(NotFoundError):
@@ -318,7 +316,7 @@ def test_a_blob_is_only_for_who_named_it(memory):
             call()
 
 
-def test_a_guard_that_hides_documents_hides_their_bytes():
+def test_guard_on_documents_hides_their_blobs():
     with Memory(
         "ram://", embedder="none", reader="none", guard=lambda row: row.get("kind") != "document"
     ) as memory:
@@ -338,20 +336,20 @@ def test_a_guard_that_hides_documents_hides_their_bytes():
     ],
     ids=["pdf", "docx", "html", "text"],
 )
-def test_every_format_is_found_by_its_words(memory, data, name, kind):
+def test_every_format_is_found_by_its_text(memory, data, name, kind):
     done = memory.upload(data, name=name or None, user_id="alice")
     assert kind in done["document"]["media_type"]
     assert "drawer" in memory.search("where is the code?", user_id="alice")["results"][0]["memory"]
 
 
-def test_a_picture_is_a_document_of_what_it_says(memory):
+def test_uploaded_image_is_stored_as_its_ocr_text(memory):
     done = memory.upload(blank(), name="sign.png", user_id="alice")
     assert done["results"][0]["memory"] == "[OCR text from image #1]\nWIFI CODE ZEBRA"
     with pytest.raises(MediaError, match="pixels"):
         memory.upload(png([b"\0"], 60_000, 60_000), name="bomb.png", user_id="alice")
 
 
-def test_a_document_comes_from_a_path_a_file_or_bytes(memory, tmp_path, monkeypatch):
+def test_document_can_be_a_path_a_file_or_bytes(memory, tmp_path, monkeypatch):
     (tmp_path / "a.txt").write_text("from a file", "utf-8")
     monkeypatch.chdir(tmp_path)
     given = (Path("a.txt"), "a.txt", tmp_path / "a.txt", io.BytesIO(b"from a stream"), b"bytes")
@@ -368,7 +366,7 @@ def test_a_document_comes_from_a_path_a_file_or_bytes(memory, tmp_path, monkeypa
         memory.upload("nothing-here.txt", user_id="alice")
 
 
-def test_what_is_wrong_is_said_before_anything_is_written(memory):
+def test_invalid_upload_is_rejected_before_writing(memory):
     for call in (
         lambda: memory.upload(b"x"),
         lambda: memory.upload(b"x" * 10, user_id="alice", metadata={"a": "b" * 20_000}),
@@ -381,7 +379,7 @@ def test_what_is_wrong_is_said_before_anything_is_written(memory):
     assert memory.engine.store.get_blobs("default") == {}
 
 
-def test_a_document_role_in_a_conversation_is_no_user(memory):
+def test_document_role_is_kept_in_a_conversation(memory):
     done = memory.add(
         [{"role": "document", "content": "The router is in the cellar."}], user_id="alice"
     )
@@ -394,14 +392,14 @@ def test_a_document_role_in_a_conversation_is_no_user(memory):
     assert said.evidence.sort == "document"
 
 
-def test_every_part_is_embedded_with_the_rest():
+def test_every_document_part_is_embedded():
     with Memory("ram://", embedder=hashing_embedder(), reader="none", document_part=800) as memory:
         memory.upload(handbook(), name="a.md", user_id="alice")
         assert memory.stats()["pending_vectors"] == 0
 
 
 @pytest.mark.anyio
-async def test_both_colours_upload():
+async def test_async_client_uploads():
     async with AsyncMemory("ram://", embedder="none", reader="none") as memory:
         done = await memory.upload(handbook(), name="a.md", user_id="alice")
         assert (await memory.blobs(user_id="alice"))["results"][0]["hash"] == done["document"][
@@ -417,7 +415,7 @@ def anyio_backend():
     return "asyncio"
 
 
-def test_an_embedder_that_is_down_does_not_stop_a_document():
+def test_upload_succeeds_if_embedder_fails():
     def down(texts):
         if texts != ["told"]:
             raise RuntimeError("down")

@@ -1,6 +1,4 @@
-"""The museum guide of the examples: what a visitor says is alive as long as its concept says, and
-no longer.
-"""
+"""The museum guide example: facts live as long as the tier of their concept."""
 
 import importlib.util
 import json
@@ -37,7 +35,7 @@ VISIT = [
 
 @pytest.fixture(scope="module")
 def example():
-    """The program of the example, as a module."""
+    """Import the example program as a module."""
     spec = importlib.util.spec_from_file_location("museum_guide", HERE / "guide.py")
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module
@@ -53,7 +51,7 @@ def file(tmp_path):
 
 @pytest.fixture(params=["in process", "in a file"])
 def memory(request, file):
-    """What is known of a visitor: in this process, or durable."""
+    """Fact store of a visitor, in process or in a file."""
     if request.param == "in process":
         yield MemoryStore(HERE / "ontology.json")
         return
@@ -66,49 +64,49 @@ def guide(example, memory):
     return example.Guide(memory)
 
 
-def alive(guide):
+def salience_by_concept(guide):
     return {fact.concept: round(fact.salience, 3) for fact in guide.memory.facts.values()}
 
 
-def test_the_visit_leaves_at_each_step_what_is_alive(guide):
+def test_facts_alive_after_each_turn_of_the_visit(guide):
     for message, held in VISIT:
         guide.turn(message)
-        assert alive(guide) == held, message
+        assert salience_by_concept(guide) == held, message
 
 
-def test_deafness_and_photography_stay_and_the_hour_goes_at_last(guide):
+def test_session_facts_fade_and_lasting_facts_stay(guide):
     for message, _ in VISIT:
         guide.turn(message)
     for _ in range(40):
         guide.turn("Tell me about this room.")
-    assert alive(guide).keys() == {HEARING, MEDIUM}
+    assert salience_by_concept(guide).keys() == {HEARING, MEDIUM}
 
 
-def test_a_coffee_that_is_wanted_again_lasts_longer(guide):
+def test_repeated_fact_lasts_longer(guide):
     for message in ("I could really use a coffee.", "Thank you!", "I could really use a coffee."):
         guide.turn(message)
     once = 0.8 * 0.55**3
-    assert alive(guide)[COFFEE] > once
+    assert salience_by_concept(guide)[COFFEE] > once
 
 
-def test_who_takes_it_back_is_believed(guide):
+def test_negation_removes_the_fact(guide):
     guide.turn("I should mention I'm deaf.")
     guide.turn("I'm not deaf, that was a joke.")
-    assert alive(guide) == {}
+    assert salience_by_concept(guide) == {}
 
 
-def test_a_pointing_question_means_what_was_spoken_of_last_even_if_it_has_faded(guide):
+def test_question_about_faded_fact_is_answered(guide):
     for message, _ in VISIT:
         guide.turn(message)
-    assert COFFEE not in alive(guide)
+    assert COFFEE not in salience_by_concept(guide)
     assert "café" in guide.turn("Where was that coffee again?")
 
 
-def test_who_is_deaf_is_offered_what_can_be_read(guide):
+def test_deaf_visitor_is_offered_written_guide(guide):
     assert "written guide" in guide.turn("I should mention I'm deaf.")
 
 
-def test_memory_and_about_tell_what_is_known_and_for_how_long(guide):
+def test_memory_and_about_commands_list_facts_and_fading(guide):
     guide.turn("I should mention I'm deaf.")
     guide.turn("I could really use a coffee.")
     assert "[ImmediateNeed.Refreshment] coffee (sal=0.44, ephemeral)" in guide.line("/memory")
@@ -117,15 +115,15 @@ def test_memory_and_about_tell_what_is_known_and_for_how_long(guide):
     assert "fades in about" in coffee
 
 
-def test_what_is_to_be_forgotten_is(guide):
+def test_forget_command_removes_matching_facts(guide):
     guide.turn("I should mention I'm deaf.")
     guide.turn("I could really use a coffee.")
     assert guide.line("/forget coffee").startswith("Forgotten: ")
-    assert alive(guide).keys() == {HEARING}
+    assert salience_by_concept(guide).keys() == {HEARING}
     assert guide.line("/forget nonsense") == "There is nothing of that."
 
 
-def test_the_next_visit_knows_who_is_deaf_and_not_who_was_in_a_hurry(example, file):
+def test_next_visit_keeps_only_lasting_facts(example, file):
     with Memory(file, embedder="none", llm="none") as opened:
         guide = example.Guide(MemoryStore(HERE / "ontology.json", memory=opened, user_id="ana"))
         for message, _ in VISIT[:4]:
@@ -139,7 +137,7 @@ def test_the_next_visit_knows_who_is_deaf_and_not_who_was_in_a_hurry(example, fi
 # With models
 
 
-def test_a_model_answers_with_what_is_known(example):
+def test_model_prompt_contains_known_facts(example):
     model = ScriptedLLM(["Follow the signs, please."])
     guide = example.Guide(MemoryStore(HERE / "ontology.json"), model)
     assert guide.turn("I should mention I'm deaf.") == "Follow the signs, please."
@@ -148,7 +146,7 @@ def test_a_model_answers_with_what_is_known(example):
     assert user == "Visitor: I should mention I'm deaf."
 
 
-def test_a_model_reads_what_a_visitor_says(example):
+def test_model_extracts_facts_from_visitor_message(example):
     said = "Lip-reading is how I follow people."
     fact = {"concept": HEARING, "value": "reads lips", "polarity": "asserted", "evidence": said}
     model = ScriptedLLM([json.dumps({"facts": [fact]})])
@@ -159,7 +157,7 @@ def test_a_model_reads_what_a_visitor_says(example):
     ]
 
 
-def test_a_model_is_shown_as_much_of_the_talk_as_is_said(example):
+def test_model_is_shown_the_configured_history(example):
     model = ScriptedLLM(["One.", "Two.", "Three."])
     guide = example.Guide(MemoryStore(HERE / "ontology.json"), model, history=deque(maxlen=2))
     for message in ("Hello there", "Good", "Fine"):
@@ -167,7 +165,7 @@ def test_a_model_is_shown_as_much_of_the_talk_as_is_said(example):
     assert model.asked[-1][1].splitlines() == ["Visitor: Good", "Guide: Two.", "Visitor: Fine"]
 
 
-def test_models_that_fail_are_said_so_and_lose_nothing(example, capsys):
+def test_model_failures_are_reported_and_rules_take_over(example, capsys):
     class Down:
         model, local = "down", True
 
@@ -176,7 +174,7 @@ def test_models_that_fail_are_said_so_and_lose_nothing(example, capsys):
 
     guide = example.Guide(MemoryStore(HERE / "ontology.json"), Down(), extractor=Down())
     assert "written guide" in guide.turn("I should mention I'm deaf.")
-    assert alive(guide) == {HEARING: 1.0}
+    assert salience_by_concept(guide) == {HEARING: 1.0}
     assert capsys.readouterr().err.count("The model is down.") == 2
 
 
@@ -195,7 +193,7 @@ def run(*words, stdin="", **environment):
     )
 
 
-def test_it_replays_the_visit_of_its_page(tmp_path):
+def test_program_replays_the_visit_of_its_readme(tmp_path):
     done = run("--replay")
     assert done.returncode == 0, done.stderr
     assert "(turn 8) 3 fact(s):" in done.stdout
@@ -207,7 +205,7 @@ def test_it_replays_the_visit_of_its_page(tmp_path):
             assert line.removesuffix(" …") in done.stdout
 
 
-def test_it_talks_through_a_pipe_and_says_what_it_cannot_use():
+def test_program_reads_stdin_and_rejects_invalid_history_size():
     done = run(stdin="I'm deaf\n/memory\n/quit\nnever said\n")
     assert "[SpecialNeed.Hearing] deaf" in done.stdout
     wrong = run(HISTORY_SIZE="many")
@@ -217,7 +215,7 @@ def test_it_talks_through_a_pipe_and_says_what_it_cannot_use():
     )
 
 
-def test_it_knows_who_comes_again(file):
+def test_program_remembers_returning_visitor(file):
     first = run(
         "--store",
         file,

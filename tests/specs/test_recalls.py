@@ -1,6 +1,4 @@
-"""The overlay beside the ledger, as a memory uses it: kept, copied, counted, and forgotten with
-what it counts.
-"""
+"""Access log: recalls are persisted, backed up, counted and erased with their memories."""
 
 import io
 from collections.abc import Callable, Iterator
@@ -32,42 +30,42 @@ def open_memory(tmp_path: Path) -> Iterator[Callable[..., Memory]]:
         memory.close()
 
 
-def tell(memory: Memory, *texts: str, user_id: str = "alice") -> list[str]:
+def add_texts(memory: Memory, *texts: str, user_id: str = "alice") -> list[str]:
     return [memory.add(text, user_id=user_id)["results"][0]["id"] for text in texts]
 
 
-def recall(memory: Memory, *ids: str, at: int = 1, scope: Scope = ALICE) -> None:
-    """What a read that selects these memories does."""
+def record_recall(memory: Memory, *ids: str, at: int = 1, scope: Scope = ALICE) -> None:
+    """Record hits as a read that returns these memories would."""
     found = [memory.engine.store.get_fact("default", memory_id) for memory_id in ids]
     memory.engine.hot_buffers.record_hits(
         "default", scope, [fact for fact in found if fact is not None], at
     )
 
 
-def counted(memory: Memory, *ids: str) -> dict[str, AccessCount]:
+def access_counts(memory: Memory, *ids: str) -> dict[str, AccessCount]:
     return dict(memory.engine.store.access_counts("default", ids))
 
 
-def test_recalls_survive_closing_and_opening(open_memory):
+def test_recalls_persist_across_reopen(open_memory):
     memory = open_memory()
-    [tea] = tell(memory, "tea")
-    recall(memory, tea, at=5)
-    recall(memory, tea, at=4)
+    [tea] = add_texts(memory, "tea")
+    record_recall(memory, tea, at=5)
+    record_recall(memory, tea, at=4)
     memory.close()
     again = open_memory()
-    assert counted(again, tea) == {tea: AccessCount(2, 5)}
+    assert access_counts(again, tea) == {tea: AccessCount(2, 5)}
     assert again.engine.hot_buffers.get_hot_seqs(ALICE) == ()
     assert again.stats()["recalls"] == 2
 
 
-def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory, monkeypatch):
+def test_recalls_are_written_in_a_constant_number_of_statements(open_memory, monkeypatch):
     memory = open_memory()
-    threads = tell(memory, "tea", "coffee", "milk")
-    run_named, ran = connection.run_named, list[str]()
+    threads = add_texts(memory, "tea", "coffee", "milk")
+    run_named, statements = connection.run_named, list[str]()
     monkeypatch.setattr(
         connection,
         "run_named",
-        lambda db, name, *rest: ran.append(name) or run_named(db, name, *rest),
+        lambda db, name, *rest: statements.append(name) or run_named(db, name, *rest),
     )
     few = AccessBatch(
         {threads[0]: AccessCount(1, 1)},
@@ -87,17 +85,17 @@ def test_many_recalls_are_written_down_in_as_many_statements_as_few(open_memory,
     )
     counts = []
     for left in (few, many):
-        ran.clear()
+        statements.clear()
         memory.engine.store.record_accesses("default", left)
-        counts.append(len(ran))
+        counts.append(len(statements))
     assert counts[0] == counts[1] > 0
     states = memory.engine.store.access_history("default", threads[0]).states
     assert [state.count for state in states] == list(range(20, 30))
 
 
-def test_all_that_reads_leave_behind_is_written_down_in_one_transaction(open_memory):
+def test_access_data_is_flushed_in_one_transaction(open_memory):
     memory = open_memory(access_flush=3)
-    tell(memory, "tea", "green tea")
+    add_texts(memory, "tea", "green tea")
     steps: list[str] = []
     memory.engine.store.watch(steps.append)
     for _ in range(3):
@@ -107,68 +105,68 @@ def test_all_that_reads_leave_behind_is_written_down_in_one_transaction(open_mem
     assert memory.stats()["recalls"] > 0
 
 
-def test_figures_count_recalls_that_are_not_written_down_yet(open_memory):
+def test_stats_count_unflushed_recalls(open_memory):
     memory = open_memory()
-    [tea] = tell(memory, "tea")
+    [tea] = add_texts(memory, "tea")
     assert memory.stats()["recalls"] == 0
-    recall(memory, tea)
-    assert (memory.stats()["recalls"], counted(memory, tea)) == (1, {})
+    record_recall(memory, tea)
+    assert (memory.stats()["recalls"], access_counts(memory, tea)) == (1, {})
     run(memory.engine.flush_accesses())
-    assert (memory.stats()["recalls"], counted(memory, tea)) == (1, {tea: AccessCount(1, 1)})
+    assert (memory.stats()["recalls"], access_counts(memory, tea)) == (1, {tea: AccessCount(1, 1)})
 
 
-def test_an_async_memory_writes_recalls_down_when_it_closes(tmp_path, open_memory):
+def test_async_client_flushes_recalls_on_close(tmp_path, open_memory):
     memory = AsyncMemory(f"sqlite:///{tmp_path}/m.db", embedder="none")
     with open_memory() as other:
-        [tea] = tell(other, "tea")
+        [tea] = add_texts(other, "tea")
         recall_of = other.engine.store.get_fact("default", tea)
         memory.engine.hot_buffers.record_hits("default", ALICE, [recall_of], 1)
         memory.close()
-        assert counted(other, tea) == {tea: AccessCount(1, 1)}
+        assert access_counts(other, tea) == {tea: AccessCount(1, 1)}
 
 
-def test_a_backup_carries_recalls_and_an_export_does_not(open_memory, tmp_path):
+def test_backup_includes_recalls_and_export_does_not(open_memory, tmp_path):
     memory = open_memory()
-    [tea] = tell(memory, "tea")
-    recall(memory, tea)
+    [tea] = add_texts(memory, "tea")
+    record_recall(memory, tea)
     run(memory.engine.flush_accesses())
     memory.backup(tmp_path / "copy.db")
     exported = io.BytesIO()
     memory.export(exported)
-    assert counted(open_memory("copy.db"), tea) == {tea: AccessCount(1, 1)}
+    assert access_counts(open_memory("copy.db"), tea) == {tea: AccessCount(1, 1)}
     moved = open_memory("moved.db")
     moved.import_(exported.getvalue())
-    assert counted(moved, tea) == {}
+    assert access_counts(moved, tea) == {}
     assert moved.get(tea)["memory"] == "tea"
 
 
-def test_erasing_leaves_no_recall_in_the_process_or_in_the_file(open_memory):
+def test_erasing_memory_removes_recalls_from_buffers_and_file(open_memory):
     memory = open_memory()
-    tea, mate = tell(memory, "tea", "mate")
-    recall(memory, tea, mate)
+    tea, mate = add_texts(memory, "tea", "mate")
+    record_recall(memory, tea, mate)
     run(memory.engine.flush_accesses())
-    recall(memory, tea, mate)
+    record_recall(memory, tea, mate)
     certificate = memory.erase(tea)
     assert certificate["destroyed"]["recalls"] == 1
     assert len(memory.engine.hot_buffers.get_hot_seqs(ALICE)) == 1
     assert tea not in repr(vars(memory.engine.hot_buffers))
     run(memory.engine.flush_accesses())
-    assert counted(memory, tea, mate) == {mate: AccessCount(2, 1)}
+    assert access_counts(memory, tea, mate) == {mate: AccessCount(2, 1)}
 
 
-def test_erasing_a_user_leaves_no_name_in_the_process(open_memory):
+def test_erasing_user_removes_name_from_buffers(open_memory):
     memory = open_memory()
-    [secret] = tell(memory, "secret", user_id="xanthippe")
-    recall(memory, secret, scope=Scope("default", user_id="xanthippe"))
+    [secret] = add_texts(memory, "secret", user_id="xanthippe")
+    record_recall(memory, secret, scope=Scope("default", user_id="xanthippe"))
     memory.erase(user_id="xanthippe")
     assert "xanthippe" not in repr(vars(memory.engine.hot_buffers))
     assert memory.stats()["recalls"] == 0
 
 
-def test_an_erasure_that_cannot_clean_up_yet_forgets_all_the_same(open_memory, monkeypatch):
+def test_erasure_clears_buffers_even_if_scrub_fails(open_memory, monkeypatch):
     memory = open_memory()
-    [tea] = tell(memory, "tea")
-    recall(memory, tea)
+    [tea] = add_texts(memory, "tea")
+    record_recall(memory, tea)
 
     def busy() -> None:
         raise StoreBusy()
@@ -181,66 +179,66 @@ def test_an_erasure_that_cannot_clean_up_yet_forgets_all_the_same(open_memory, m
     assert memory.stats()["recalls"] == 0
 
 
-def test_a_count_that_comes_after_another_process_erased_is_dropped(open_memory):
+def test_recalls_of_concurrently_erased_memory_are_dropped(open_memory):
     one, other = open_memory(), open_memory()
-    [tea] = tell(one, "tea")
-    recall(one, tea)
+    [tea] = add_texts(one, "tea")
+    record_recall(one, tea)
     other.erase(tea)
     assert run(one.engine.flush_accesses()) == ()
-    assert counted(one, tea) == {}
+    assert access_counts(one, tea) == {}
     assert other.stats()["recalls"] == 0
 
 
-def test_a_reset_forgets_every_recall(open_memory):
+def test_reset_clears_recalls(open_memory):
     memory = open_memory()
-    [tea] = tell(memory, "tea")
-    recall(memory, tea)
+    [tea] = add_texts(memory, "tea")
+    record_recall(memory, tea)
     run(memory.engine.flush_accesses())
-    recall(memory, tea)
+    record_recall(memory, tea)
     memory.reset()
     assert memory.engine.hot_buffers.get_hot_seqs(ALICE) == ()
     assert memory.stats()["recalls"] == 0
-    assert counted(memory, tea) == {}
+    assert access_counts(memory, tea) == {}
 
 
-def test_an_imported_erasure_forgets_here_too(open_memory):
+def test_imported_erasure_clears_recalls(open_memory):
     here, there = open_memory(), open_memory("there.db")
-    tea, mate = tell(there, "tea", "mate")
+    tea, mate = add_texts(there, "tea", "mate")
     older = io.BytesIO()
     there.export(older)
     here.import_(older.getvalue())
-    recall(here, tea, mate)
+    record_recall(here, tea, mate)
     there.erase(tea)
     newer = io.BytesIO()
     there.export(newer)
     here.import_(newer.getvalue())
     assert tea not in repr(vars(here.engine.hot_buffers))
-    assert counted(here, tea, mate) == {mate: AccessCount(1, 1)}
+    assert access_counts(here, tea, mate) == {mate: AccessCount(1, 1)}
 
 
-def test_closing_is_no_error_when_recalls_cannot_be_written(open_memory):
+def test_close_succeeds_if_recalls_cannot_be_written(open_memory):
     memory = open_memory()
-    [tea] = tell(memory, "tea")
-    recall(memory, tea)
+    [tea] = add_texts(memory, "tea")
+    record_recall(memory, tea)
     memory.engine.store.close()
     memory.close()
-    assert counted(open_memory(), tea) == {}
+    assert access_counts(open_memory(), tea) == {}
 
 
-def test_another_embedder_keeps_the_overlay(open_memory):
+def test_reindex_keeps_recalls(open_memory):
     memory = open_memory()
-    [tea] = tell(memory, "tea")
-    recall(memory, tea)
+    [tea] = add_texts(memory, "tea")
+    record_recall(memory, tea)
     memory.reindex("hash")
     assert memory.engine.hot_buffers.get_hot_seqs(ALICE) != ()
     assert memory.stats()["recalls"] == 1
 
 
-def test_settings_say_how_much_is_hot_and_when_recalls_are_written(open_memory):
+def test_hot_size_and_access_flush_settings_are_applied(open_memory):
     memory = open_memory(hot_size=1, access_flush=2)
-    ids = tell(memory, "tea", "mate")
-    recall(memory, *ids)
+    ids = add_texts(memory, "tea", "mate")
+    record_recall(memory, *ids)
     assert len(memory.engine.hot_buffers.get_hot_seqs(ALICE)) == 1
     assert not memory.engine.hot_buffers.is_flush_due
-    recall(memory, *ids)
+    record_recall(memory, *ids)
     assert memory.engine.hot_buffers.is_flush_due
