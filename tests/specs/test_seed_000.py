@@ -1,6 +1,4 @@
-"""Seed 000: a declared ontology says what may be remembered; what lies outside is dropped, and
-never in silence.
-"""
+"""Seed 000: only facts within a declared ontology are stored; others are skipped and reported."""
 
 import inspect
 import json
@@ -48,25 +46,25 @@ MUSEUM = {
 SAID = "I'm in the east wing, it rains, and I love photography"
 
 
-def line(concept, value, evidence=None, polarity="asserted"):
+def fact_line(concept, value, evidence=None, polarity="asserted"):
     return {"concept": concept, "value": value, "polarity": polarity, "evidence": evidence or value}
 
 
-def form(*lines):
+def facts_json(*lines):
     return json.dumps({"facts": list(lines)})
 
 
 @pytest.fixture(params=["ram", "sqlite"])
 def museum(request):
-    """Opens a memory of the museum whose model answers by a script."""
+    """Function that opens a museum memory with a scripted model."""
     stages = []
 
-    def opened(*replies, ontology=MUSEUM, **knobs):
+    def open_museum(*replies, ontology=MUSEUM, **knobs):
         llm = ScriptedLLM(replies) if replies else "none"
         stages.append(stage(request.param, llm=llm, ontology=ontology, extract="closed", **knobs))
         return stages[-1].__enter__().memory, llm
 
-    yield opened
+    yield open_museum
     for each in stages:
         each.__exit__(None, None, None)
 
@@ -83,10 +81,10 @@ def rows(memory, user="ann"):
     return memory.get_all(user_id=user, limit=1000)["results"]
 
 
-# The function
+# extract_facts
 
 
-def test_the_names_of_the_seed_are_there_with_its_arguments():
+def test_public_functions_have_the_specified_parameters():
     assert list(inspect.signature(extract_facts).parameters)[:4] == [
         "user_msg",
         "bot_msg",
@@ -98,43 +96,43 @@ def test_the_names_of_the_seed_are_there_with_its_arguments():
     assert EXTRACTOR_SYSTEM.format(catalog="THE LIST").count("THE LIST") == 1
 
 
-def test_a_swapped_extractor_needs_no_more_than_the_prompt_and_the_catalogue():
+def test_extractor_prompt_contains_the_concept_catalog():
     prompt = EXTRACTOR_SYSTEM.format(catalog=build_concept_catalog(MUSEUM))
     assert '- ArtInterest.Medium: Art medium ("I love X"; "I\'m into X")' in prompt
     assert "{catalog}" not in prompt
 
 
-def test_facts_come_out_as_the_seed_has_them():
+def test_extract_facts_returns_valid_facts_unchanged():
     lines = [
-        line("ArtInterest.Medium", "photography", "I love photography"),
-        line("Position.CurrentArea", "east wing", "I'm in the east wing"),
+        fact_line("ArtInterest.Medium", "photography", "I love photography"),
+        fact_line("Position.CurrentArea", "east wing", "I'm in the east wing"),
     ]
-    assert extract_facts(SAID, None, MUSEUM, ScriptedLLM([form(*lines)])) == lines
+    assert extract_facts(SAID, None, MUSEUM, ScriptedLLM([facts_json(*lines)])) == lines
 
 
 @each_row(
     ("bad", "why"),
     [
-        (line("Weather.Now", "rain", "it rains"), "outside"),
-        (line("artinterest.medium", "photography"), "outside"),
-        (line("ArtInterest.Medium", "photography", polarity="maybe"), "negated"),
-        (line("ArtInterest.Medium", "photography", polarity=None), "negated"),
-        (line("ArtInterest.Medium", "", "I love photography"), "value"),
-        (line("ArtInterest.Medium", "photography") | {"evidence": ""}, "evidence"),
-        (line("ArtInterest.Medium", "photography", "I adore oil on canvas"), "evidence"),
+        (fact_line("Weather.Now", "rain", "it rains"), "outside"),
+        (fact_line("artinterest.medium", "photography"), "outside"),
+        (fact_line("ArtInterest.Medium", "photography", polarity="maybe"), "negated"),
+        (fact_line("ArtInterest.Medium", "photography", polarity=None), "negated"),
+        (fact_line("ArtInterest.Medium", "", "I love photography"), "value"),
+        (fact_line("ArtInterest.Medium", "photography") | {"evidence": ""}, "evidence"),
+        (fact_line("ArtInterest.Medium", "photography", "I adore oil on canvas"), "evidence"),
         ("photography", "shape"),
     ],
 )
-def test_a_line_that_breaks_the_contract_is_left_out_with_its_reason(bad, why):
-    good, dropped = line("ArtInterest.Medium", "photography", "I love photography"), []
-    assert extract_facts(SAID, None, MUSEUM, ScriptedLLM([form(bad, good)]), dropped=dropped) == [
-        good
-    ]
+def test_invalid_fact_is_dropped_with_its_reason(bad, why):
+    good, dropped = fact_line("ArtInterest.Medium", "photography", "I love photography"), []
+    assert extract_facts(
+        SAID, None, MUSEUM, ScriptedLLM([facts_json(bad, good)]), dropped=dropped
+    ) == [good]
     assert [why in row["reason"] for row in dropped] == [True]
 
 
-def test_the_model_may_be_a_function_an_object_or_a_name():
-    answer = form(line("ArtInterest.Medium", "photography"))
+def test_model_can_be_a_function_an_object_or_a_name():
+    answer = facts_json(fact_line("ArtInterest.Medium", "photography"))
     chat = {
         "choices": [
             {
@@ -154,26 +152,29 @@ def test_the_model_may_be_a_function_an_object_or_a_name():
     assert script.asked[0].body["model"] == "any-model"
 
 
-def test_a_model_without_a_key_is_named(monkeypatch):
+def test_missing_api_key_is_named_in_the_error(monkeypatch):
     monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
     with pytest.raises(ConfigError, match="OPENROUTER_API_KEY"):
         extract_facts(SAID, None, MUSEUM, "openai/gpt-4o-mini")
 
 
-def test_what_the_function_finds_can_be_handed_to_a_memory(museum):
+def test_extracted_facts_can_be_added_to_a_memory(museum):
     memory, _ = museum()
     facts = extract_facts(
-        SAID, None, MUSEUM, lambda prompt: form(line("ArtInterest.Medium", "photography"))
+        SAID,
+        None,
+        MUSEUM,
+        lambda prompt: facts_json(fact_line("ArtInterest.Medium", "photography")),
     )
-    memory.add(SAID, user_id="ann", facts=[*facts, line("Weather.Now", "rain", "it rains")])
+    memory.add(SAID, user_id="ann", facts=[*facts, fact_line("Weather.Now", "rain", "it rains")])
     assert held(memory) == [("ArtInterest.Medium", "photography")]
 
 
-# A closed world
+# Closed extraction
 
 
-def test_the_model_is_shown_the_ontology_and_nothing_else(museum):
-    memory, llm = museum(form())
+def test_prompt_lists_only_the_concepts_of_the_ontology(museum):
+    memory, llm = museum(facts_json())
     memory.add(SAID, user_id="ann")
     catalogue = [
         row
@@ -184,14 +185,14 @@ def test_the_model_is_shown_the_ontology_and_nothing_else(museum):
     assert "- profile:" not in llm.asked[0][0]
 
 
-def test_what_lies_outside_is_dropped_and_the_receipt_says_so(museum):
+def test_facts_outside_the_ontology_are_skipped_in_the_receipt(museum):
     lines = [
-        line("ArtInterest.Medium", "photography"),
-        line("Weather.Now", "rain", "it rains"),
-        line("profile", "photography"),
-        line("Position.CurrentArea", "east wing", polarity="?"),
+        fact_line("ArtInterest.Medium", "photography"),
+        fact_line("Weather.Now", "rain", "it rains"),
+        fact_line("profile", "photography"),
+        fact_line("Position.CurrentArea", "east wing", polarity="?"),
     ]
-    memory, _ = museum(form(*lines))
+    memory, _ = museum(facts_json(*lines))
     done = memory.add(SAID, user_id="ann")
     assert held(memory) == [("ArtInterest.Medium", "photography")]
     reasons = [row["reason"] for row in done["skipped"]]
@@ -206,8 +207,8 @@ def test_what_lies_outside_is_dropped_and_the_receipt_says_so(museum):
     )
 
 
-def test_the_words_themselves_are_kept_and_found(museum):
-    memory, _ = museum(form())
+def test_turn_is_searchable_without_extracted_facts(museum):
+    memory, _ = museum(facts_json())
     done = memory.add(SAID, user_id="ann")
     assert (done["results"], rows(memory)) == ([], [])
     assert SAID in [
@@ -215,8 +216,10 @@ def test_the_words_themselves_are_kept_and_found(museum):
     ]
 
 
-def test_a_value_that_nobody_said_waits_in_quarantine(museum):
-    memory, _ = museum(form(line("ArtInterest.Medium", "sculpture", "I love photography")))
+def test_ungrounded_value_is_quarantined(museum):
+    memory, _ = museum(
+        facts_json(fact_line("ArtInterest.Medium", "sculpture", "I love photography"))
+    )
     done = memory.add(SAID, user_id="ann")
     assert (done["results"], held(memory)) == ([], [])
     [doubt] = memory.quarantine(user_id="ann")["results"]
@@ -226,22 +229,24 @@ def test_a_value_that_nobody_said_waits_in_quarantine(museum):
     )
 
 
-def test_one_question_to_a_model_for_each_turn(museum):
-    memory, llm = museum(*(form(line("Position.CurrentArea", f"hall {n}")) for n in range(3)))
+def test_model_is_called_once_per_turn(museum):
+    memory, llm = museum(
+        *(facts_json(fact_line("Position.CurrentArea", f"hall {n}")) for n in range(3))
+    )
     for number in range(3):
         memory.add(f"Now I'm in hall {number}", user_id="ann")
     assert len(llm.asked) == 3
     assert held(memory) == [("Position.CurrentArea", "hall 2")]
 
 
-def test_what_the_assistant_says_is_read_in_a_second_pass_if_wanted(museum):
+def test_extract_replies_reads_assistant_in_second_pass(museum):
     talk = [
         {"role": "user", "content": "Where should I go?"},
         {"role": "assistant", "content": "As you are allergic to dust, avoid the attic."},
     ]
     memory, llm = museum(
-        form(),
-        form(line("SpecialNeed.Allergy", "dust", "you are allergic to dust")),
+        facts_json(),
+        facts_json(fact_line("SpecialNeed.Allergy", "dust", "you are allergic to dust")),
         extract_replies=True,
     )
     memory.add(talk, user_id="ann")
@@ -249,19 +254,19 @@ def test_what_the_assistant_says_is_read_in_a_second_pass_if_wanted(museum):
     assert held(memory) == [("SpecialNeed.Allergy", "dust")]
 
 
-def test_without_a_model_rules_fill_in_the_form(museum):
+def test_rules_extract_concepts_without_a_model(museum):
     memory, _ = museum()
     done = memory.add("I'm allergic to peanuts and I work at Acme", user_id="ann")
     assert held(memory) == [("SpecialNeed.Allergy", "peanuts")]
     assert [row["reason"] for row in done["skipped"]] == ["outside the ontology"]
 
 
-# Counting
+# Cardinality and eviction
 
 
-def told_one_by_one(museum, name, values, **more):
-    """A memory that heard of a concept's values, one in a turn."""
-    memory, _ = museum(*(form(line(name, value)) for value in values), **more)
+def add_one_per_turn(museum, name, values, **more):
+    """Add each value of a concept in a turn of its own; return the memory and receipts."""
+    memory, _ = museum(*(facts_json(fact_line(name, value)) for value in values), **more)
     done = [
         memory.add(f"{value}, to be exact: {number}", user_id="ann")
         for number, value in enumerate(values)
@@ -269,8 +274,8 @@ def told_one_by_one(museum, name, values, **more):
     return memory, done
 
 
-def test_one_by_recency_keeps_the_latest_on_one_thread(museum):
-    memory, done = told_one_by_one(museum, "Position.CurrentArea", ["east wing", "west wing"])
+def test_cardinality_one_by_recency_updates_the_same_memory(museum):
+    memory, done = add_one_per_turn(museum, "Position.CurrentArea", ["east wing", "west wing"])
     [first], [second] = (each["results"] for each in done)
     assert (second["event"], second["id"]) == ("UPDATE", first["id"])
     assert held(memory) == [("Position.CurrentArea", "west wing")]
@@ -280,36 +285,36 @@ def test_one_by_recency_keeps_the_latest_on_one_thread(museum):
 MEDIA = ["photography", "oil", "ink", "marble", "bronze", "video", "glass", "paper", "wool"]
 
 
-def test_eight_by_salience_let_the_weakest_go_when_a_ninth_comes(museum):
-    memory, done = told_one_by_one(museum, "ArtInterest.Medium", MEDIA)
+def test_ninth_value_evicts_the_weakest_by_salience(museum):
+    memory, done = add_one_per_turn(museum, "ArtInterest.Medium", MEDIA)
     assert [event for event, _ in events(done[-1])] == ["ADD", "DELETE"]
     assert {value for _, value in held(memory)} == set(MEDIA[1:])
     gone = done[-1]["results"][1]["id"]
     assert memory.history(gone)[-1]["event"] == "DELETE"
 
 
-def test_what_is_said_again_and_again_is_not_the_weakest(museum):
-    memory, done = told_one_by_one(museum, "ArtInterest.Medium", [MEDIA[0], MEDIA[0], *MEDIA[1:]])
+def test_repeated_value_is_not_evicted(museum):
+    memory, done = add_one_per_turn(museum, "ArtInterest.Medium", [MEDIA[0], MEDIA[0], *MEDIA[1:]])
     assert events(done[1])[0][0] == "NONE"
     assert {value for _, value in held(memory)} == {MEDIA[0], *MEDIA[2:]}
 
 
-def test_one_by_salience_lets_the_weaker_go(museum):
-    memory, _ = told_one_by_one(museum, "VisitPlan.TimeBudget", ["one hour", "two hours"])
+def test_cardinality_one_by_salience_evicts_the_weaker(museum):
+    memory, _ = add_one_per_turn(museum, "VisitPlan.TimeBudget", ["one hour", "two hours"])
     assert held(memory) == [("VisitPlan.TimeBudget", "two hours")]
 
 
-def test_unlimited_adds_up(museum):
+def test_unlimited_cardinality_keeps_all_values(museum):
     values = [f"pollen {number}" for number in range(12)]
-    memory, _ = told_one_by_one(museum, "SpecialNeed.Allergy", values)
+    memory, _ = add_one_per_turn(museum, "SpecialNeed.Allergy", values)
     assert [value for _, value in held(memory)] == values
 
 
-def test_a_negation_removes_what_it_denies_and_nothing_else(museum):
+def test_negation_removes_only_the_negated_value(museum):
     memory, llm = museum(
-        form(line("ArtInterest.Medium", "ink"), line("ArtInterest.Medium", "oil")),
-        form(line("ArtInterest.Medium", "ink", "not ink any more", polarity="negated")),
-        form(line("ArtInterest.Medium", "wool", "never wool", polarity="negated")),
+        facts_json(fact_line("ArtInterest.Medium", "ink"), fact_line("ArtInterest.Medium", "oil")),
+        facts_json(fact_line("ArtInterest.Medium", "ink", "not ink any more", polarity="negated")),
+        facts_json(fact_line("ArtInterest.Medium", "wool", "never wool", polarity="negated")),
     )
     [ink, _] = memory.add("I'm into ink and oil", user_id="ann")["results"]
     assert events(memory.add("By the way, not ink any more", user_id="ann")) == [
@@ -322,12 +327,12 @@ def test_a_negation_removes_what_it_denies_and_nothing_else(museum):
     assert len(llm.asked) == 3
 
 
-def test_the_ontology_belongs_to_the_memory_and_not_to_the_user(museum):
-    memory, _ = told_one_by_one(museum, "Position.CurrentArea", ["east wing"])
+def test_facts_are_separate_per_user(museum):
+    memory, _ = add_one_per_turn(museum, "Position.CurrentArea", ["east wing"])
     assert held(memory, "bob") == []
 
 
-# Older ontologies and broken ones
+# Legacy and invalid ontologies
 
 LEGACY = {
     "concepts": {
@@ -347,13 +352,13 @@ LEGACY = {
 
 
 @pytest.mark.parametrize(("name", "left"), [("Where.Now", 1), ("Likes.Art", 3), ("Saw.Work", 3)])
-def test_an_update_policy_is_honoured_with_a_warning(museum, name, left):
+def test_update_policy_is_honoured_with_deprecation_warning(museum, name, left):
     with pytest.warns(DeprecationWarning, match=f"{name}.update_policy"):
-        memory, _ = told_one_by_one(museum, name, MEDIA[:3], ontology=LEGACY)
+        memory, _ = add_one_per_turn(museum, name, MEDIA[:3], ontology=LEGACY)
     assert len(held(memory)) == left
 
 
-def test_a_sound_ontology_warns_of_nothing():
+def test_valid_ontology_emits_no_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Memory("ram://", embedder="none", ontology=MUSEUM).close()
@@ -369,28 +374,28 @@ BROKEN = {
 
 
 @pytest.mark.parametrize(("change", "says"), BROKEN.values(), ids=BROKEN.keys())
-def test_a_broken_ontology_names_the_file_the_key_and_the_fix(change, says, tmp_path):
+def test_ontology_error_names_the_file_the_key_and_the_fix(change, says, tmp_path):
     path = tmp_path / "museum.json"
     whole = {**MUSEUM["concepts"]["ArtInterest.Medium"], **change}
     path.write_text(json.dumps({"concepts": {"Art.Odd": whole}}))
     with pytest.raises(ConfigError) as caught:
         Memory("ram://", embedder="none", ontology=str(path))
-    told_so = str(caught.value)
-    assert all(word in told_so for word in ("museum.json", "Art.Odd", *says)), told_so
+    message = str(caught.value)
+    assert all(word in message for word in ("museum.json", "Art.Odd", *says)), message
 
 
 @pytest.mark.parametrize("text", ["{", "[]", '{"concepts": []}', '{"kinds": {}}'])
-def test_a_file_that_is_no_ontology_is_named(text, tmp_path):
+def test_invalid_ontology_file_is_named_in_the_error(text, tmp_path):
     path = tmp_path / "museum.json"
     path.write_text(text)
     with pytest.raises(ConfigError, match=r"museum\.json"):
         Memory("ram://", embedder="none", ontology=str(path))
 
 
-def test_an_ontology_is_read_from_a_file_too(tmp_path):
+def test_ontology_can_be_loaded_from_a_file(tmp_path):
     path = tmp_path / "museum.json"
     path.write_text(json.dumps(MUSEUM))
-    llm = ScriptedLLM([form(line("ArtInterest.Medium", "photography"))])
+    llm = ScriptedLLM([facts_json(fact_line("ArtInterest.Medium", "photography"))])
     with Memory("ram://", embedder="none", llm=llm, ontology=path) as memory:
         memory.add(SAID, user_id="ann", extract="closed")
         assert held(memory) == [("ArtInterest.Medium", "photography")]
@@ -401,7 +406,7 @@ def test_an_ontology_is_read_from_a_file_too(tmp_path):
 
 @pytest.fixture
 def kinds(tmp_path, monkeypatch, capsys):
-    """`told kinds …` over a store and a folder of this test's own."""
+    """Function that runs `told kinds …` on a temporary store, and the kinds folder."""
     folder = tmp_path / "kinds"
     monkeypatch.setenv("TOLD_STORE", f"sqlite:///{tmp_path}/m.db")
     monkeypatch.setenv("TOLD_EMBEDDER", "none")
@@ -418,7 +423,7 @@ def kinds(tmp_path, monkeypatch, capsys):
     return call, folder
 
 
-def test_kinds_new_makes_one_that_list_show_and_check_know(kinds):
+def test_kinds_new_creates_a_listed_and_valid_kind(kinds):
     call, folder = kinds
     made = call("new", "Decision", "--field", "reason")
     assert (folder / "decision.yaml").exists()
@@ -432,7 +437,7 @@ def test_kinds_new_makes_one_that_list_show_and_check_know(kinds):
     assert "decision" in call("new", "Decision", code=2)["message"]
 
 
-def test_kinds_check_names_what_is_wrong_and_reads_ontologies(kinds, tmp_path):
+def test_kinds_check_reports_problems_and_accepts_ontologies(kinds, tmp_path):
     call, folder = kinds
     (folder / "odd.yaml").write_text("name: odd\nwrite: sometimes\n")
     [row] = call("check", str(folder / "odd.yaml"), code=3)
@@ -444,16 +449,16 @@ def test_kinds_check_names_what_is_wrong_and_reads_ontologies(kinds, tmp_path):
     assert row["kinds"] == list(MUSEUM["concepts"])
 
 
-def test_kinds_show_of_none_says_which_there_are(kinds):
+def test_kinds_show_of_unknown_kind_lists_existing_kinds(kinds):
     call, _ = kinds
     assert "profile" in call("show", "profil", code=2)["hint"]
 
 
-def test_kinds_infer_proposes_what_had_no_place(kinds, tmp_path):
+def test_kinds_infer_proposes_kinds_for_skipped_facts(kinds, tmp_path):
     call, _ = kinds
     assert call("infer", "--user", "ann") == {"results": []}
-    answers = [form(line("Weather.Now", word, word)) for word in ("rain", "snow")]
-    answers.append(form(line("ArtInterest.Medium", "marble", "I love photography")))
+    answers = [facts_json(fact_line("Weather.Now", word, word)) for word in ("rain", "snow")]
+    answers.append(facts_json(fact_line("ArtInterest.Medium", "marble", "I love photography")))
     with Memory(
         f"sqlite:///{tmp_path}/m.db", embedder="none", llm=ScriptedLLM(answers), ontology=MUSEUM
     ) as memory:

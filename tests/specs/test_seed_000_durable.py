@@ -1,6 +1,4 @@
-"""Seed 000 in a ledger: facts of many users that outlive a process, shared by threads and
-processes, with a history.
-"""
+"""Seed 000 in a ledger: durable facts of several users, shared by threads and processes."""
 
 import json
 import subprocess
@@ -18,7 +16,7 @@ from told.flow import run
 from told.ontology import Fact, MemoryStore
 from told.testing import ManualClock
 
-ANY = {
+QUERY_PARAMETERS = {
     "ticked": (1, "[1]"),
     "ticks": (1, 1, 1),
     "evidence_named": (0, 1, "[]"),
@@ -28,16 +26,16 @@ ANY = {
 
 @pytest.fixture(params=["ram", "sqlite"])
 def memory(request, tmp_path):
-    """A memory of each backend."""
+    """Memory on each backend."""
     with opened(request.param, tmp_path) as kept:
         yield kept["memory"]
 
 
-def visit(memory, user="ann", **more):
+def open_store(memory, user="ann", **more):
     return MemoryStore(MUSEUM, memory=memory, user_id=user, **more)
 
 
-def tell(store, **said):
+def upsert_all(store, **said):
     for name, value in said.items():
         concept = next(each for each in store.ontology if each.endswith(name))
         store.upsert(concept, value, "asserted", f"I said {value}.")
@@ -46,95 +44,95 @@ def tell(store, **said):
 # Sessions and users
 
 
-def test_what_lasts_survives_the_session_and_the_rest_does_not(memory):
-    first = visit(memory)
-    tell(first, Hearing="deaf", Style="photography", TimeBudget="an hour", Refreshment="coffee")
+def test_only_lasting_facts_survive_the_session(memory):
+    first = open_store(memory)
+    upsert_all(
+        first, Hearing="deaf", Style="photography", TimeBudget="an hour", Refreshment="coffee"
+    )
     assert sorted(values(first)) == ["an hour", "coffee", "deaf", "photography"]
-    second = visit(memory)
+    second = open_store(memory)
     assert sorted(values(second)) == ["deaf", "photography"]
     assert [fact.value for fact in second.recall("coffee")] == []
     assert sorted(values(first)) == ["an hour", "coffee", "deaf", "photography"]
 
 
-def test_a_session_goes_on_where_its_run_is_named(memory):
-    tell(visit(memory, run_id="tuesday"), TimeBudget="an hour")
-    assert values(visit(memory, run_id="tuesday")) == ["an hour"]
-    assert values(visit(memory, run_id="wednesday")) == []
+def test_session_facts_are_kept_under_the_same_run_id(memory):
+    upsert_all(open_store(memory, run_id="tuesday"), TimeBudget="an hour")
+    assert values(open_store(memory, run_id="tuesday")) == ["an hour"]
+    assert values(open_store(memory, run_id="wednesday")) == []
 
 
-def test_what_a_long_conversation_counted_is_known_without_looking_at_its_turns(
-    memory, monkeypatch
-):
-    store = visit(memory)
-    tell(store, Hearing="deaf", Style="oil")
+def test_turn_count_does_not_list_all_ticks(memory, monkeypatch):
+    store = open_store(memory)
+    upsert_all(store, Hearing="deaf", Style="oil")
     store.tick(5000)
     store.tick(7)
 
-    def looked_at(*_):
+    def fail_on_scan(*_):
         raise AssertionError("the turns were looked at one by one")
 
-    monkeypatch.setattr(memory.engine.store, "list_ticks", looked_at)
-    tell(store, Style="wool")
+    monkeypatch.setattr(memory.engine.store, "list_ticks", fail_on_scan)
+    upsert_all(store, Style="wool")
     assert store.turn == 5007
     assert "wool" in store.context_block()
     found = {fact.value: (fact.first_turn, fact.salience) for fact in store.facts.values()}
     assert found == {"deaf": (0, 1.0), "wool": (5007, 0.7)}
 
 
-def test_turns_go_on_counting_from_session_to_session(memory):
-    first = visit(memory)
-    tell(first, Style="oil")
+def test_turn_count_continues_across_sessions(memory):
+    first = open_store(memory)
+    upsert_all(first, Style="oil")
     first.tick(10)
-    second = visit(memory)
+    second = open_store(memory)
     assert second.turn == 10
     assert next(iter(second.facts.values())).salience == pytest.approx(0.7 * 0.99**10)
     with pytest.raises(InvalidInput, match="tick"):
         second.turn = 3
 
 
-def test_a_store_that_is_reopened_holds_what_it_held(tmp_path):
+def test_reopened_store_keeps_its_facts(tmp_path):
     for turn in range(3):
         with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
-            store = visit(memory)
-            tell(store, Style=f"style {turn}")
+            store = open_store(memory)
+            upsert_all(store, Style=f"style {turn}")
             store.tick()
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
-        assert visit(memory).dump().splitlines()[0] == "(turn 3) 3 fact(s):"
+        assert open_store(memory).dump().splitlines()[0] == "(turn 3) 3 fact(s):"
 
 
-def test_users_and_agents_see_their_own(memory):
-    tell(visit(memory), Hearing="deaf")
-    tell(visit(memory, "bob"), Mobility="wheelchair")
-    tell(visit(memory, agent_id="guide"), Style="oil")
-    assert values(visit(memory)) == ["deaf"]
-    assert values(visit(memory, "bob")) == ["wheelchair"]
-    assert values(visit(memory, agent_id="guide")) == ["oil"]
-    visit(memory, "bob").tick(1000)
-    assert visit(memory).turn == 0
+def test_users_and_agents_see_only_their_facts(memory):
+    upsert_all(open_store(memory), Hearing="deaf")
+    upsert_all(open_store(memory, "bob"), Mobility="wheelchair")
+    upsert_all(open_store(memory, agent_id="guide"), Style="oil")
+    assert values(open_store(memory)) == ["deaf"]
+    assert values(open_store(memory, "bob")) == ["wheelchair"]
+    assert values(open_store(memory, agent_id="guide")) == ["oil"]
+    open_store(memory, "bob").tick(1000)
+    assert open_store(memory).turn == 0
 
 
-def test_a_fact_of_another_user_cannot_be_given_up(memory):
-    tell(visit(memory), Hearing="deaf")
-    [fact] = visit(memory).facts.values()
-    bob = visit(memory, "bob")
+def test_fact_of_another_user_cannot_be_deleted(memory):
+    upsert_all(open_store(memory), Hearing="deaf")
+    [fact] = open_store(memory).facts.values()
+    bob = open_store(memory, "bob")
     with pytest.raises(NotFoundError):
         run(memory.engine.forget_beliefs(bob._backend.scopes, [fact.id]))
     with pytest.raises(KeyError):
         del bob.facts[fact.id]
-    assert values(visit(memory)) == ["deaf"]
+    assert values(open_store(memory)) == ["deaf"]
 
 
-def test_a_user_or_an_agent_must_be_named(memory):
+def test_user_or_agent_id_is_required(memory):
     with pytest.raises(ScopeError, match="user_id"):
         MemoryStore(MUSEUM, memory=memory)
 
 
-# The ledger
+# Ledger
 
 
-def test_what_happened_to_a_fact_is_its_history(memory):
-    store = visit(memory)
-    tell(store, Style="oil")
+def test_history_records_every_event_of_a_fact(memory):
+    store = open_store(memory)
+    upsert_all(store, Style="oil")
     [fact] = store.facts.values()
     store.upsert(STYLE, "Oil", "asserted", "Oil again")
     store.upsert(STYLE, "oil", "negated", "No more oil")
@@ -144,7 +142,7 @@ def test_what_happened_to_a_fact_is_its_history(memory):
 
 
 @pytest.mark.parametrize(
-    ("tell_more", "why"),
+    ("change", "why"),
     [
         (
             lambda store: store.upsert("Position.CurrentArea", "east wing", "negated", "not there"),
@@ -164,35 +162,35 @@ def test_what_happened_to_a_fact_is_its_history(memory):
         (lambda store: store.forget(), "forgotten"),
     ],
 )
-def test_the_ledger_says_why_a_fact_was_given_up(memory, tell_more, why):
-    store = visit(memory)
-    tell(store, CurrentArea="east wing")
+def test_history_records_why_a_fact_was_deleted(memory, change, why):
+    store = open_store(memory)
+    upsert_all(store, CurrentArea="east wing")
     [fact] = store.facts.values()
-    tell_more(store)
+    change(store)
     assert memory.history(fact.id)[-1]["why"] == why
 
 
-def test_a_fact_is_found_by_a_search_of_the_memory(memory):
-    tell(visit(memory), Style="photography", TimeBudget="an hour")
+def test_fact_is_found_by_memory_search(memory):
+    upsert_all(open_store(memory), Style="photography", TimeBudget="an hour")
     found = memory.search("photography", user_id="ann")["results"]
     assert [(row["memory"], row["kind"]) for row in found][:1] == [
         ("Art style or medium: photography", STYLE)
     ]
 
 
-def test_what_a_memory_understood_by_the_same_ontology_is_held_too(tmp_path):
+def test_facts_extracted_by_the_memory_are_in_the_store(tmp_path):
     with Memory("ram://", embedder="none", ontology=MUSEUM, extract="closed") as memory:
         memory.add("I love photography", user_id="ann")
-        store = visit(memory)
+        store = open_store(memory)
         assert values(store) == ["photography"]
         again = store.upsert(STYLE, "Photography", "asserted", "Photography!")
         assert (again.reinforcements, len(store.facts)) == (1, 1)
         assert memory.about(user_id="ann")["results"][0]["id"] == again.id
 
 
-def test_reading_writes_nothing(memory):
-    store = visit(memory)
-    tell(store, Style="oil")
+def test_reads_write_no_entries(memory):
+    store = open_store(memory)
+    upsert_all(store, Style="oil")
     store.tick(1000)
     before = memory.stats()["entries"]
     assert (store.context_block(), len(store.facts), store.about()) == ("", 0, [])
@@ -200,30 +198,30 @@ def test_reading_writes_nothing(memory):
     assert memory.stats()["entries"] == before
 
 
-def test_a_secret_is_not_kept(memory):
-    store = visit(memory)
+def test_secret_is_not_stored(memory):
+    store = open_store(memory)
     key = "sk-proj-" + "a1B2c3D4e5F6g7H8" * 3
     with pytest.warns(UserWarning, match="Secrets"):
         store.upsert(STYLE, f"key {key}", "asserted", f"My key is {key}")
     assert key not in store.dump()
 
 
-def test_a_value_may_come_without_a_sentence(memory):
-    store = visit(memory)
+def test_evidence_is_optional(memory):
+    store = open_store(memory)
     assert store.upsert(STYLE, "oil").evidence == ""
     assert values(store) == ["oil"]
 
 
-def test_views_rebuilt_hold_the_same(memory):
-    store = visit(memory)
+def test_rebuild_keeps_the_facts(memory):
+    store = open_store(memory)
     five_turns(MemoryStore(SEED, 0.8, memory=memory, user_id="ann"))
     before = store.dump()
     memory.rebuild()
     assert store.dump() == before
 
 
-def test_a_fact_saved_elsewhere_can_be_put_in_and_taken_out(memory):
-    store = visit(memory)
+def test_fact_can_be_set_and_deleted_through_facts(memory):
+    store = open_store(memory)
     store.facts["x"] = Fact("x", STYLE, "oil", "I love oil", "long_term", 0.3)
     [fact] = store.facts.values()
     assert (fact.value, fact.evidence, fact.salience) == ("oil", "I love oil", 0.7)
@@ -231,10 +229,10 @@ def test_a_fact_saved_elsewhere_can_be_put_in_and_taken_out(memory):
     assert (values(store), store.recall("oil")) == ([], [])
 
 
-def test_to_erase_destroys_what_was_said(memory):
-    store = visit(memory)
-    tell(store, Hearing="deaf", Style="oil")
-    tell(store, Hearing="deaf")
+def test_forget_with_erase_removes_the_evidence(memory):
+    store = open_store(memory)
+    upsert_all(store, Hearing="deaf", Style="oil")
+    upsert_all(store, Hearing="deaf")
     [gone] = store.forget("SpecialNeed.", erase=True)
     assert (gone.value, values(store)) == ("deaf", ["oil"])
     entries = memory.engine.store.scan_entries(memory.engine.account, 0, 1000)
@@ -242,10 +240,10 @@ def test_to_erase_destroys_what_was_said(memory):
     assert memory.verify()["ok"]
 
 
-# Company
+# Concurrency and cost
 
 
-def sound(store, talkers, rounds):
+def assert_limits_kept(store, talkers, rounds):
     held = [fact.concept for fact in store.facts.values()]
     assert (held.count("Likes"), held.count("Where"), held.count("Drinks")) == (5, 1, 1)
     assert (
@@ -255,7 +253,7 @@ def sound(store, talkers, rounds):
     assert store.turn == talkers * rounds
 
 
-def test_threads_share_a_user_and_no_concept_is_ever_too_full(memory):
+def test_threads_sharing_a_user_respect_cardinality(memory):
     stores = [MemoryStore(FULL, memory=memory, user_id="ann", run_id="now") for _ in range(4)]
     threads = [
         threading.Thread(target=chatter, args=(each, "abcd"[place], 8))
@@ -265,7 +263,7 @@ def test_threads_share_a_user_and_no_concept_is_ever_too_full(memory):
         thread.start()
     for thread in threads:
         thread.join()
-    sound(stores[0], 4, 8)
+    assert_limits_kept(stores[0], 4, 8)
     assert memory.verify()["ok"]
 
 
@@ -279,7 +277,7 @@ with Memory(sys.argv[1], embedder="none") as memory:
 """
 
 
-def test_processes_share_a_file(tmp_path):
+def test_processes_can_share_a_file(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     Memory(url, embedder="none").close()
     paths = json.dumps(sys.path)
@@ -287,11 +285,11 @@ def test_processes_share_a_file(tmp_path):
     both = [subprocess.Popen([sys.executable, "-c", program, url, name]) for name in "ab"]
     assert [each.wait(timeout=120) for each in both] == [0, 0]
     with Memory(url, embedder="none") as memory:
-        sound(MemoryStore(FULL, memory=memory, user_id="ann", run_id="now"), 2, 8)
+        assert_limits_kept(MemoryStore(FULL, memory=memory, user_id="ann", run_id="now"), 2, 8)
         assert memory.verify()["ok"]
 
 
-def test_time_passes_for_facts_in_a_ledger(tmp_path):
+def test_stored_facts_fade_by_time(tmp_path):
     clock = ManualClock()
     with opened("sqlite", tmp_path, clock) as kept:
         store = MemoryStore(tiers(), clock="time", **kept)
@@ -308,9 +306,12 @@ def test_time_passes_for_facts_in_a_ledger(tmp_path):
 
 
 @pytest.mark.parametrize("query", ["ticked", "ticks", "evidence_named", "tellings"])
-def test_no_question_of_an_upsert_looks_through_a_whole_table(tmp_path, query):
+def test_upsert_queries_do_not_scan_tables(tmp_path, query):
     Memory(f"sqlite:///{tmp_path}/m.db", embedder="none").close()
     with apsw.Connection(f"{tmp_path}/m.db") as db:
-        plan = [row[-1] for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ANY[query])]
+        plan = [
+            row[-1]
+            for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", QUERY_PARAMETERS[query])
+        ]
     db.close()
     assert not [step for step in plan if step.startswith("SCAN") and "VIRTUAL TABLE" not in step]

@@ -1,6 +1,4 @@
-"""Seed 000, its wishes: recall of what has faded, forgetting, what is remembered, replies, other
-clocks, no model.
-"""
+"""Seed 000, optional features: recall of faded facts, forget, about, replies, clocks, rules."""
 
 import json
 
@@ -16,21 +14,23 @@ from told.testing import HashingEmbedder, ManualClock, ScriptedLLM
 DAY = 24 * 3_600_000_000
 COFFEE = "ImmediateNeed.Refreshment"
 MODELS = registry.home()
-HERE = any((MODELS / name / registry.MANIFEST_FILENAME).is_file() for name in ("e5-small",))
+MODEL_INSTALLED = any(
+    (MODELS / name / registry.MANIFEST_FILENAME).is_file() for name in ("e5-small",)
+)
 
 
 @pytest.fixture(params=KEEPERS)
-def kept(request, tmp_path):
-    """How a store keeps its facts, and the clock it goes by."""
+def backend(request, tmp_path):
+    """Store options of each backend, and its clock."""
     clock = ManualClock()
     with opened(request.param, tmp_path, clock) as options:
         yield options, clock
 
 
 @pytest.fixture
-def visitor(kept):
-    """A store that heard of deafness, photography and a coffee, some turns ago."""
-    store = MemoryStore(MUSEUM, **kept[0])
+def visitor(backend):
+    """Store with facts about deafness, photography and a faded coffee."""
+    store = MemoryStore(MUSEUM, **backend[0])
     store.upsert("SpecialNeed.Hearing", "deaf", "asserted", "I should mention I'm deaf.")
     store.upsert(STYLE, "photography", "asserted", "I really love photography.")
     store.tick()
@@ -42,14 +42,14 @@ def visitor(kept):
 # Recall
 
 
-def test_a_query_recalls_what_has_faded(visitor):
+def test_query_recalls_faded_fact(visitor):
     assert COFFEE not in [fact.concept for fact in visitor.facts.values()]
     [coffee] = visitor.recall("where is the coffee?")
     assert (coffee.value, coffee.salience < 0.10) == ("coffee", True)
     assert COFFEE not in [fact.concept for fact in visitor.facts.values()]
 
 
-def test_this_process_keeps_the_newest_of_what_has_faded(monkeypatch):
+def test_in_process_store_keeps_newest_faded_facts(monkeypatch):
     monkeypatch.setattr("told.api.ontology.storage.MAX_ARCHIVED", 3)
     store = MemoryStore(SEED)
     for number in range(8):
@@ -63,13 +63,13 @@ def test_this_process_keeps_the_newest_of_what_has_faded(monkeypatch):
     ]
 
 
-def test_a_query_that_points_back_recalls_what_was_said_last(visitor):
+def test_referring_query_recalls_the_latest_fact(visitor):
     assert visitor.recall("Where can I have one?", limit=1)[0].value == "coffee"
     assert visitor.recall("Where is the airport?") == []
 
 
-def test_a_query_finds_words_of_the_value_before_those_of_the_sentence(kept):
-    store = MemoryStore(SEED, **kept[0])
+def test_value_match_ranks_above_evidence_match(backend):
+    store = MemoryStore(SEED, **backend[0])
     for value, evidence in (
         ("oil", "I love oil more than glass"),
         ("glass", "Glass is fine"),
@@ -80,20 +80,20 @@ def test_a_query_finds_words_of_the_value_before_those_of_the_sentence(kept):
     assert len(store.recall("art style", limit=2)) == 2
 
 
-def test_what_was_negated_or_forgotten_is_never_recalled(visitor):
+def test_negated_or_forgotten_fact_is_not_recalled(visitor):
     visitor.upsert(STYLE, "photography", "negated", "No photography")
     visitor.forget(COFFEE)
     assert (visitor.recall("photography"), visitor.recall("coffee")) == ([], [])
 
 
-def test_an_embedder_finds_what_is_meant(kept):
-    store = MemoryStore(SEED, 0.99, HashingEmbedder(dim=512), **kept[0])
+def test_embedder_recalls_by_similarity(backend):
+    store = MemoryStore(SEED, 0.99, HashingEmbedder(dim=512), **backend[0])
     store.upsert(STYLE, "photojournalism", "asserted", "I love it")
     store.upsert(STYLE, "wool", "asserted", "wool")
     assert [fact.value for fact in store.recall("photojournalist?")] == ["photojournalism"]
 
 
-# Forgetting, and what is remembered
+# forget and about
 
 
 @pytest.mark.parametrize(
@@ -106,21 +106,21 @@ def test_an_embedder_finds_what_is_meant(kept):
         ({}, []),
     ],
 )
-def test_what_a_user_wants_forgotten_is_forgotten_even_if_permanent(visitor, asked, left):
+def test_forget_removes_matching_facts_even_if_permanent(visitor, asked, left):
     before = len(visitor.facts) + 1
     gone = visitor.forget(**asked)
     assert sorted(values(visitor)) == left
     assert len(gone) == before - len(left) - (0 if asked == {} else 1)
 
 
-def test_what_is_alike_is_forgotten_by_another_name(kept):
-    store = MemoryStore(SEED, 0.8, **kept[0])
+def test_forget_matches_similar_values(backend):
+    store = MemoryStore(SEED, 0.8, **backend[0])
     store.upsert(STYLE, "photography", "asserted", "x")
     assert [fact.value for fact in store.forget(value="photos")] == ["photography"]
     assert values(store) == []
 
 
-def test_a_user_is_told_what_is_remembered(visitor, kept):
+def test_about_lists_remembered_facts(visitor, backend):
     deaf, photography = visitor.about()
     assert (deaf["label"], deaf["value"]) == ("Hearing impairment", "deaf")
     assert deaf["evidence"] == "I should mention I'm deaf."
@@ -142,8 +142,8 @@ def test_a_user_is_told_what_is_remembered(visitor, kept):
 # Clocks
 
 
-def test_facts_may_fade_by_time(kept):
-    options, clock = kept
+def test_facts_can_fade_by_time(backend):
+    options, clock = backend
     store = MemoryStore(tiers(), clock="time", **options)
     for tier in ("permanent", "long_term", "session", "ephemeral"):
         store.upsert(tier, tier, "asserted", tier)
@@ -156,8 +156,8 @@ def test_facts_may_fade_by_time(kept):
     assert [row["fades_in_days"] for row in store.about()] == [None, 597.0, 3.0]
 
 
-def test_facts_may_fade_by_tokens(kept):
-    store = MemoryStore(tiers(), clock="tokens", **kept[0])
+def test_facts_can_fade_by_tokens(backend):
+    store = MemoryStore(tiers(), clock="tokens", **backend[0])
     fact = store.upsert("session", "x", "asserted", "x")
     store.tick(tokens=100)
     assert store.facts[fact.id].salience == pytest.approx(0.85**0.5)
@@ -167,8 +167,8 @@ def test_facts_may_fade_by_tokens(kept):
     assert store.turn == 3
 
 
-def test_a_concept_may_have_a_clock_of_its_own(kept):
-    options, clock = kept
+def test_concept_can_set_its_own_clock(backend):
+    options, clock = backend
     rules = {
         "A": concept("session", half_life_days=2),
         "B": concept("session"),
@@ -183,10 +183,10 @@ def test_a_concept_may_have_a_clock_of_its_own(kept):
     assert weights == pytest.approx({"A": 0.5, "B": 0.85, "C": 0.25})
 
 
-def test_several_events_to_a_turn_decay_as_one_turn_does(kept, monkeypatch):
+def test_decay_per_event_matches_decay_per_turn(backend, monkeypatch):
     from told.ontology import DECAY
 
-    store = MemoryStore(tiers(), **kept[0])
+    store = MemoryStore(tiers(), **backend[0])
     monkeypatch.setitem(DECAY, "ephemeral", decay_per_event(0.55, 10))
     fact = store.upsert("ephemeral", "x", "asserted", "x")
     for _ in range(10):
@@ -197,16 +197,19 @@ def test_several_events_to_a_turn_decay_as_one_turn_does(kept, monkeypatch):
 # Replies
 
 
-def line(name, value, evidence):
+def fact_line(name, value, evidence):
     return {"concept": name, "value": value, "polarity": "asserted", "evidence": evidence}
 
 
 REPLY = "As you are deaf, I booked the captioned tour for you."
-DEAF = line("SpecialNeed.Hearing", "deaf", REPLY)
+DEAF = fact_line("SpecialNeed.Hearing", "deaf", REPLY)
 
 
-def test_replies_are_read_in_a_second_pass_if_wanted():
-    found = [line(STYLE, "oil", "I love oil"), line("SpecialNeed.Hearing", "deaf", "you are deaf")]
+def test_replies_option_reads_assistant_in_second_pass():
+    found = [
+        fact_line(STYLE, "oil", "I love oil"),
+        fact_line("SpecialNeed.Hearing", "deaf", "you are deaf"),
+    ]
     llm = ScriptedLLM([json.dumps({"facts": found[:1]}), json.dumps({"facts": found[1:]})])
     assert extract_facts("I love oil", REPLY, MUSEUM, llm, replies=True) == found
     assert "assistant's lines" in llm.asked[1][0]
@@ -217,21 +220,21 @@ def test_replies_are_read_in_a_second_pass_if_wanted():
     assert [row["reason"] for row in dropped] == ["only the assistant said so"]
 
 
-def test_rules_read_replies_too():
+def test_rules_extract_from_replies():
     assert extract_facts("Thanks", REPLY, MUSEUM, "local") == []
     assert extract_facts("Thanks", REPLY, MUSEUM, "local", replies=True) == [DEAF]
     assert extract_facts("", REPLY, MUSEUM, "local", replies=True) == [DEAF]
 
 
-def test_what_a_user_says_yes_to_is_said():
+def test_affirmed_question_is_extracted():
     asked = "Do you love photography?"
     assert extract_facts("Yes, a lot!", asked, MUSEUM, "local") == [
-        line(STYLE, "photography", asked)
+        fact_line(STYLE, "photography", asked)
     ]
     assert extract_facts("No.", asked, MUSEUM, "local") == []
 
 
-# Without a model
+# Rules without a model
 
 SAID = [
     ("Hi! I'm visiting today, and I should mention I'm deaf.", "SpecialNeed.Hearing", "deaf"),
@@ -243,7 +246,7 @@ SAID = [
 
 
 @pytest.mark.parametrize(("text", "name", "value"), SAID)
-def test_rules_fill_in_the_examples_of_an_ontology(text, name, value):
+def test_rules_match_the_examples_of_an_ontology(text, name, value):
     [fact] = extract_facts(text, None, MUSEUM, "local")
     assert (fact["concept"], fact["value"], fact["polarity"]) == (name, value, "asserted")
     assert fact["evidence"] in text
@@ -252,22 +255,22 @@ def test_rules_fill_in_the_examples_of_an_ontology(text, name, value):
 @pytest.mark.parametrize(
     "text", ["Where can I have one?", "Do I love photography?", "The weather is fine.", "ok"]
 )
-def test_rules_find_nothing_where_nothing_is_said(text):
+def test_rules_extract_nothing_from_texts_without_facts(text):
     assert extract_facts(text, None, MUSEUM, "local") == []
 
 
-def test_rules_hear_a_denial():
+def test_rules_detect_negation():
     [fact] = extract_facts("I don't love sculpture any more", None, MUSEUM, "local")
     assert (fact["value"], fact["polarity"]) == ("sculpture", "negated")
 
 
-def test_without_a_model_that_is_configured_rules_do_with_a_warning():
+def test_rules_are_used_with_warning_without_a_model():
     with pytest.warns(UserWarning, match="rules"):
         assert len(extract_facts("I love oil and ink", None, MUSEUM)) == 2
 
 
-def test_a_conversation_without_a_model_fades_as_the_seed_shows(kept):
-    memory = MemoryStore(MUSEUM, **kept[0])
+def test_conversation_without_model_fades_as_specified(backend):
+    memory = MemoryStore(MUSEUM, **backend[0])
 
     def turn(text):
         for fact in extract_facts(user_msg=text, bot_msg=None, ontology=MUSEUM, model="local"):
@@ -289,11 +292,13 @@ def test_a_conversation_without_a_model_fades_as_the_seed_shows(kept):
     assert filtered_block(memory, ["SpecialNeed."]) == "- Hearing impairment: deaf"
 
 
-# The embedder on this machine
+# Embedders
 
 
-@pytest.mark.skipif(not HERE, reason="run `told models install e5-small`: the model is not here")
-def test_the_local_embedder_merges_synonyms(monkeypatch):
+@pytest.mark.skipif(
+    not MODEL_INSTALLED, reason="run `told models install e5-small`: the model is not here"
+)
+def test_local_embedder_merges_synonyms(monkeypatch):
     monkeypatch.setenv("TOLD_MODELS", str(MODELS))
     store = MemoryStore(SEED, similarity_threshold=0.94, similarity_fn="local:e5-small")
     for value in (
@@ -312,7 +317,7 @@ def test_the_local_embedder_merges_synonyms(monkeypatch):
     ]
 
 
-def test_the_embedder_of_a_memory_helps_to_recall():
+def test_recall_uses_the_embedder_of_the_memory():
     with Memory("ram://", embedder=HashingEmbedder(dim=512)) as memory:
         store = MemoryStore(SEED, memory=memory, user_id="ann")
         store.upsert(STYLE, "photojournalism", "asserted", "I love it")
