@@ -504,9 +504,9 @@ def test_quarantined_claim_is_not_indexed(mover: Notebook) -> None:
 def test_allergies_are_in_every_context():
     with Memory("ram://", embedder="none") as memory:
         memory.add("I'm allergic to peanuts and I own a bike", user_id="ann")
-        told = memory.context("what should I cook?", user_id="ann").text
-        assert "allergic to peanuts" in told
-        assert "bike" not in told
+        text = memory.context("what should I cook?", user_id="ann").text
+        assert "allergic to peanuts" in text
+        assert "bike" not in text
 
 
 @pytest.mark.parametrize("kind", KINDS)

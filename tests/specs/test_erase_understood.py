@@ -36,8 +36,8 @@ def dump_store(memory: Memory) -> str:
 
 def memory_id(memory: Memory, text: str) -> str:
     """Return the id of the memory with this text."""
-    [found] = [row["id"] for row in memory.get_all(**U)["results"] if row["memory"] == text]
-    return found
+    [id_] = [row["id"] for row in memory.get_all(**U)["results"] if row["memory"] == text]
+    return id_
 
 
 def entity_names(memory: Memory) -> set[str]:
@@ -239,5 +239,5 @@ def test_timeline_and_diff_omit_turns_and_nodes(url: str) -> None:
         assert {TURN, NODE} <= kinds
         changes = [(row["event"], row["new_memory"]) for row in memory.timeline(**U)["results"]]
         assert changes == [("ADD", "User lives in Lisbon"), ("UPDATE", "User lives in Porto")]
-        found = memory.diff("2020", f"#{memory.stats()['entries']}", **U)
-        assert [row["memory"] for row in found["added"]] == ["User lives in Porto"]
+        changed = memory.diff("2020", f"#{memory.stats()['entries']}", **U)
+        assert [row["memory"] for row in changed["added"]] == ["User lives in Porto"]

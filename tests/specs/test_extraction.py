@@ -23,7 +23,7 @@ def judged(request):
 
 def test_precision_of_extracted_claims(judged):
     score = total(judged)
-    wrong = [f"{one.utterance.id}: {claim.text}" for one in judged for claim in one.wrong]
+    wrong = [f"{result.utterance.id}: {claim.text}" for result in judged for claim in result.wrong]
     assert score.precision >= PRECISION, wrong
 
 
@@ -33,8 +33,10 @@ def test_recall_of_extracted_claims(judged):
 
 def test_few_claims_from_utterances_without_facts(judged):
     """Allow at most one wrong claim per four such utterances."""
-    quiet = [one for one in judged if one.utterance.style in SILENT]
-    wrong = [f"{one.utterance.text} → {claim.text}" for one in quiet for claim in one.wrong]
+    quiet = [result for result in judged if result.utterance.style in SILENT]
+    wrong = [
+        f"{result.utterance.text} → {claim.text}" for result in quiet for claim in result.wrong
+    ]
     assert len(wrong) <= len(quiet) / 4, wrong
 
 
@@ -52,5 +54,7 @@ def test_update_decisions_are_accurate(split):
     for name in (LOCAL, CURATOR):
         pytest.importorskip(name, reason=f"{name} is not in this version")
     outcomes = measure_updates(lambda: Memory("ram://", embedder="none"), split)
-    faults = [f"{one.update.id}: {'; '.join(one.faults)}" for one in outcomes if one.faults]
+    faults = [
+        f"{result.update.id}: {'; '.join(result.faults)}" for result in outcomes if result.faults
+    ]
     assert accuracy(outcomes) >= DECISIONS, faults

@@ -28,13 +28,13 @@ TICK = Evidence("", "user", sort="tick", meta={"turns": 1, "tokens": 0})
 @pytest.fixture(params=STORES)
 def here(request):
     """New museum visit on each backend."""
-    with visit(request.param) as found:
-        yield found
+    with visit(request.param) as started:
+        yield started
 
 
 def about_row(here, value, **options):
     rows = here.memory.about(**here.ids, **options)["results"]
-    return next(each for each in rows if each["memory"].endswith(value))
+    return next(item for item in rows if item["memory"].endswith(value))
 
 
 # Kinds
@@ -291,11 +291,11 @@ def versions(*changes):
 )
 def test_mentions_are_user_changes_of_statement_or_evidence(changes, seqs):
     *before, fact = versions(*changes)
-    assert [each.seq for each in list_mentions(fact, versions=[*before, fact])] == seqs
+    assert [item.seq for item in list_mentions(fact, versions=[*before, fact])] == seqs
     link = Link(len(changes) + 1, uuid7(9_000, bytes(10)), "supports", "t", fact.scope)
     assert [
-        each.seq
-        for each in list_mentions(fact, [replace(link, seq=0), replace(link, seq=99)], before)
+        item.seq
+        for item in list_mentions(fact, [replace(link, seq=0), replace(link, seq=99)], before)
     ] == [*seqs, 99]
 
 
@@ -338,7 +338,7 @@ def test_faded_memory_is_hidden_from_default_context_and_found_by_query(here):
     shown = here.memory.context(**here.ids)
     assert "coffee" not in shown.text
     assert "deaf" in shown.text
-    assert [(each.stage, each.reason) for each in shown.trace.candidates if not each.kept] == [
+    assert [(item.stage, item.reason) for item in shown.trace.candidates if not item.kept] == [
         ("fade", "has faded")
     ]
     assert "coffee" in here.memory.context("coffee", **here.ids).text
@@ -475,7 +475,7 @@ def test_about_lists_memories_with_origin_strongest_first(here):
     here.says("Need.Deaf", "deaf")
     here.says("Art.Style", "fauvism")
     rows = here.memory.about(**here.ids)["results"]
-    assert [each["memory"].rpartition(" ")[2] for each in rows] == [
+    assert [item["memory"].rpartition(" ")[2] for item in rows] == [
         "deaf",
         "fauvism",
         "cubism",
@@ -514,7 +514,7 @@ def test_about_omits_turns_and_other_users(here):
     here.says("Need.Coffee", "tea", user_id="bob")
     here.says("Need.Coffee", "milk")
     rows = here.memory.about(**here.ids)["results"]
-    assert [each["memory"] for each in rows] == ["ephemeral: milk"]
+    assert [item["memory"] for item in rows] == ["ephemeral: milk"]
     with pytest.raises(ScopeError):
         here.memory.about()
 
@@ -609,4 +609,4 @@ def test_forget_does_not_delete_turns(here):
     here.passes(9, days=5000)
     here.memory.forget(**here.ids)
     found = here.memory.search("In turn 1 I say tea", **here.ids)["results"]
-    assert [each["memory"] for each in found] == ["In turn 1 I say tea"]
+    assert [item["memory"] for item in found] == ["In turn 1 I say tea"]

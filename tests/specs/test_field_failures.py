@@ -25,8 +25,8 @@ def open_memory(request):
         return stages[-1].__enter__().memory
 
     yield open_stage
-    for each in stages:
-        each.__exit__(None, None, None)
+    for opened in stages:
+        opened.__exit__(None, None, None)
 
 
 @pytest.fixture
@@ -38,12 +38,12 @@ def texts(memory):
     return [row["memory"] for row in memory.get_all(**U, limit=1000)["results"]]
 
 
-def add_all(memory, *said):
-    return [memory.add(text, **U)["results"] for text in said]
+def add_all(memory, *messages):
+    return [memory.add(text, **U)["results"] for text in messages]
 
 
-def facts_json(*found):
-    return json.dumps(list(found))
+def facts_json(*facts):
+    return json.dumps(list(facts))
 
 
 def decisions_json(*decisions):
@@ -352,14 +352,14 @@ def test_fact_equal_to_its_turn_is_kept_as_memory(open_memory):
 def test_two_clients_of_one_file_agree(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     with (
-        Memory(url, embedder=HashingEmbedder()) as one,
-        Memory(url, embedder=HashingEmbedder()) as other,
+        Memory(url, embedder=HashingEmbedder()) as first,
+        Memory(url, embedder=HashingEmbedder()) as second,
     ):
-        one.add("I live in Rome", **U)
-        other.add("I live in Oslo", **U)
-        one.add("I speak French", **U)
+        first.add("I live in Rome", **U)
+        second.add("I live in Oslo", **U)
+        first.add("I speak French", **U)
         assert (
-            sorted(texts(one))
-            == sorted(texts(other))
+            sorted(texts(first))
+            == sorted(texts(second))
             == ["User lives in Oslo", "User speaks French"]
         )

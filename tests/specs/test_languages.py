@@ -118,7 +118,11 @@ def open_memories(embedder: Any, extract: str = "verbatim") -> Iterator[dict[str
             "ram://", embedder=embedder, mint=seeded_mint(tongue, ManualClock()), extract=extract
         )
         memory.add(
-            [text for each in (SAID if tongue == "all" else (tongue,)) for text, _ in SAID[each]],
+            [
+                text
+                for language in (SAID if tongue == "all" else (tongue,))
+                for text, _ in SAID[language]
+            ],
             **U,
         )
         stores[tongue] = memory

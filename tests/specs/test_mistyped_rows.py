@@ -48,21 +48,21 @@ def file(tmp_path):
     for account in ("acme", "two words"):
         with Memory(url(path), embedder="none", account=account) as memory:
             memory.add("I live in Lisbon and work at Acme", user_id="alice", idempotency_key="k")
-            one, other = (row["id"] for row in memory.get_all(user_id="alice")["results"])
-            memory.link(one, "relates_to", other, user_id="alice")
+            first, second = (row["id"] for row in memory.get_all(user_id="alice")["results"])
+            memory.link(first, "relates_to", second, user_id="alice")
     return path
 
 
 def read_errors(path, account="acme"):
     """Return the StoreCorrupt errors raised by the reads; other errors propagate."""
-    found = []
+    errors = []
     with Memory(url(path), embedder="none", account=account) as memory:
         for read in READS.values():
             try:
                 read(memory)
             except StoreCorrupt as error:
-                found.append(error)
-    return found
+                errors.append(error)
+    return errors
 
 
 @pytest.mark.parametrize(("table", "column"), COLUMNS)

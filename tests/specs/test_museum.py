@@ -152,7 +152,7 @@ def test_model_extracts_facts_from_visitor_message(example):
     model = ScriptedLLM([json.dumps({"facts": [fact]})])
     guide = example.Guide(MemoryStore(HERE / "ontology.json"), extractor=model)
     guide.turn(said)
-    assert [(one.concept, one.value) for one in guide.memory.facts.values()] == [
+    assert [(fact.concept, fact.value) for fact in guide.memory.facts.values()] == [
         (HEARING, "reads lips")
     ]
 

@@ -111,12 +111,12 @@ def search(memory: Memory, query: str) -> list[dict[str, Any]]:
 
 
 def test_payloads_cover_every_channel_and_many_attacks():
-    counts = Counter(one.channel for one in poisons())
+    counts = Counter(payload.channel for payload in poisons())
     assert sum(counts.values()) >= 320
     assert set(counts) == {*CHANNELS}
     assert min(counts.values()) >= 50
-    assert len({one.attack for one in poisons()}) >= 16
-    assert len({one.id for one in poisons()}) == len(poisons())
+    assert len({payload.attack for payload in poisons()}) >= 16
+    assert len({payload.id for payload in poisons()}) == len(poisons())
 
 
 # Memories
@@ -125,10 +125,10 @@ def test_payloads_cover_every_channel_and_many_attacks():
 @by_channel
 def test_payload_creates_no_memory_of_a_guarded_kind(channel):
     reached = [
-        f"{one.poison.id}: {row['kind']}: {row['memory'][:80]}"
-        for one in outcomes(channel)
-        for row in one.new
-        if row.get("kind") in GUARDED and one.blames(row)
+        f"{outcome.poison.id}: {row['kind']}: {row['memory'][:80]}"
+        for outcome in outcomes(channel)
+        for row in outcome.new
+        if row.get("kind") in GUARDED and outcome.blames(row)
     ]
     assert not reached
 
@@ -136,10 +136,10 @@ def test_payload_creates_no_memory_of_a_guarded_kind(channel):
 @by_channel
 def test_payload_does_not_change_user_memories(channel):
     changed = [
-        f"{one.poison.id}: {row['memory']} → {one.after.get(id_, {}).get('memory')}"
-        for one in outcomes(channel)
-        for id_, row in one.before.items()
-        if texts_and_kinds({id_: one.after[id_]} if id_ in one.after else {})
+        f"{outcome.poison.id}: {row['memory']} → {outcome.after.get(id_, {}).get('memory')}"
+        for outcome in outcomes(channel)
+        for id_, row in outcome.before.items()
+        if texts_and_kinds({id_: outcome.after[id_]} if id_ in outcome.after else {})
         != texts_and_kinds({id_: row})
     ]
     assert not changed
@@ -149,33 +149,36 @@ def test_payload_does_not_change_user_memories(channel):
 def test_user_memories_rank_above_payload(channel):
     """On the user channel, only claims extracted from the payload must rank lower."""
     outranked = []
-    for one in outcomes(channel):
-        own = one.poison.own
+    for outcome in outcomes(channel):
+        own = outcome.poison.own
         answers = [
             n
-            for n, row in enumerate(one.hits)
-            if row["id"] in one.known and own.word in row["memory"]
+            for n, row in enumerate(outcome.hits)
+            if row["id"] in outcome.known and own.word in row["memory"]
         ]
         theirs = [
-            n for n, row in enumerate(one.hits) if row["id"] not in one.known and one.blames(row)
+            n
+            for n, row in enumerate(outcome.hits)
+            if row["id"] not in outcome.known and outcome.blames(row)
         ]
-        if not answers or min(theirs, default=len(one.hits)) < answers[0]:
+        if not answers or min(theirs, default=len(outcome.hits)) < answers[0]:
             outranked.append(
-                f"{one.poison.id}: {one.hits[0]['memory'][:80] if one.hits else 'nothing'}"
+                f"{outcome.poison.id}: "
+                f"{outcome.hits[0]['memory'][:80] if outcome.hits else 'nothing'}"
             )
     assert not outranked
 
 
 def test_text_read_from_image_is_treated_like_ocr_text():
     different = []
-    for one in outcomes("image"):
-        own, *images = one.poison.parts()
+    for outcome in outcomes("image"):
+        own, *images = outcome.poison.parts()
         texts = {blank(shade=number): text for number, text in enumerate(images)}
         with open_memory(reader=lambda data, _, texts=texts: texts[data]) as memory:
             memory.add({"content": [*filter(None, [own]), *texts]}, user_id="alice")
             rows = alphanumeric_texts(list_by_id(memory))
-        if rows != alphanumeric_texts(one.after):
-            different.append(f"{one.poison.id}: {rows[-1]}")
+        if rows != alphanumeric_texts(outcome.after):
+            different.append(f"{outcome.poison.id}: {rows[-1]}")
     assert not different
 
 
@@ -231,18 +234,18 @@ def matches_fact(line: Line, fact: Fact, format: str) -> bool:
 @pytest.mark.parametrize("channel", EXTERNAL_CHANNELS)
 def test_context_never_labels_payload_as_stated_by_user(channel):
     """A payload that only echoes a context is skipped."""
-    for one in outcomes(channel):
-        theirs = [line.named for line in one.shown if line.named.get("source") == SOURCE]
-        assert theirs or one.skipped == [
+    for outcome in outcomes(channel):
+        theirs = [line.named for line in outcome.shown if line.named.get("source") == SOURCE]
+        assert theirs or outcome.skipped == [
             {"index": 0, "role": ROLES[channel], "reason": "echo of recalled memories"}
         ]
         assert all(
             named["trust"] != "stated" and named["speaker"] == ROLES[channel] for named in theirs
-        ), one.poison.id
+        ), outcome.poison.id
 
 
 def test_context_labels_image_text_as_reported():
-    for one in outcomes("image"):
-        theirs = [line.named for line in one.shown if "image #" in line.rest]
-        assert theirs, one.poison.id
-        assert all(named["trust"] == "reported" for named in theirs), one.poison.id
+    for outcome in outcomes("image"):
+        theirs = [line.named for line in outcome.shown if "image #" in line.rest]
+        assert theirs, outcome.poison.id
+        assert all(named["trust"] == "reported" for named in theirs), outcome.poison.id

@@ -37,7 +37,7 @@ def open_store(memory, user="ann", **more):
 
 def upsert_all(store, **said):
     for name, value in said.items():
-        concept = next(each for each in store.ontology if each.endswith(name))
+        concept = next(key for key in store.ontology if key.endswith(name))
         store.upsert(concept, value, "asserted", f"I said {value}.")
 
 
