@@ -83,7 +83,7 @@ def test_wait_does_not_repeat_a_model_call_in_progress():
         assert len(llm.inner.asked) == 1
 
 
-def test_short_turns_are_batched_up_to_the_extract_threshold():
+def test_turns_below_the_extract_threshold_stay_pending():
     llm = ScriptedLLM([FACTS], local=False)
     with open_memory(llm, extract_threshold=40) as memory:
         memory.add(SAID, user_id="ann")
