@@ -182,10 +182,10 @@ def open_with_model(request):
     """Open memories whose model replays scripted tool calls, one list of calls a step."""
     stages = []
 
-    def open_memory(*steps, **knobs):
+    def open_memory(*steps, **settings):
         replies = [ToolReply("", tuple(step)) if isinstance(step, list) else step for step in steps]
         llm = ScriptedLLM(replies)
-        stages.append(stage(request.param, llm=llm, extract="react", **knobs))
+        stages.append(stage(request.param, llm=llm, extract="react", **settings))
         return stages[-1].__enter__().memory, llm
 
     yield open_memory
@@ -193,10 +193,10 @@ def open_with_model(request):
         opened_stage.__exit__(None, None, None)
 
 
-def add_turns(open_with_model, *turns, **knobs):
+def add_turns(open_with_model, *turns, **settings):
     """Add turns, each with the tool calls the model makes for it; return the receipts too."""
     steps = [step for _, calls in turns for step in (calls, NOTHING_NEW)]
-    memory, llm = open_with_model(*steps, **knobs)
+    memory, llm = open_with_model(*steps, **settings)
     return memory, llm, [memory.add(text, **WHO) for text, _ in turns]
 
 

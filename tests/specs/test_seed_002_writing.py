@@ -64,8 +64,8 @@ def open_memory(request):
     """Open memories over one store backend."""
     stages = []
 
-    def open_stage(llm="none", **knobs):
-        stages.append(stage(request.param, llm=llm, **knobs))
+    def open_stage(llm="none", **settings):
+        stages.append(stage(request.param, llm=llm, **settings))
         return stages[-1].__enter__().memory
 
     yield open_stage
@@ -523,11 +523,11 @@ PHOTO = {"type": "image", "image": blank()}
 def test_image_text_is_appended_to_the_turn_and_searchable(open_memory):
     shown = []
 
-    def reads(image, media_type):
+    def read_image(image, media_type):
         shown.append(media_type)
         return f"PLATFORM {len(shown)} TO CAIRNS"
 
-    memory = open_memory(reader=reads)
+    memory = open_memory(reader=read_image)
     content = [
         {"type": "text", "text": "Two signs from our trip"},
         PHOTO,
@@ -633,13 +633,13 @@ def test_names_marked_distinct_are_not_linked(memory):
 
 
 def test_async_identify_links_similar_names():
-    async def names():
+    async def identify_names():
         async with AsyncMemory("ram://", embedder="none") as memory:
             await memory.add("Bob works at Initech Inc.", **U)
             await memory.add("Carol studies at Initech.", **U)
             return (await memory.identify(**U))["results"]
 
-    assert [pair["relation"] for pair in asyncio.run(names())] == ["same_as"]
+    assert [pair["relation"] for pair in asyncio.run(identify_names())] == ["same_as"]
 
 
 def test_memory_closes_while_the_model_is_unavailable():

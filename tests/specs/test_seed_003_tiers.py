@@ -103,11 +103,11 @@ class Stage:
 def open_stage(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Callable[..., Stage]]:
     opened: list[Memory] = []
 
-    def opener(name: str = "m", clock: ManualClock | None = None, **knobs: Any) -> Stage:
+    def opener(name: str = "m", clock: ManualClock | None = None, **settings: Any) -> Stage:
         clock = clock or ManualClock()
         url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/{name}.db"
         opened.append(
-            Memory(url, **{"embedder": "none", "mint": seeded_mint(name, clock), **knobs})
+            Memory(url, **{"embedder": "none", "mint": seeded_mint(name, clock), **settings})
         )
         return Stage(opened[-1], clock)
 
@@ -384,11 +384,11 @@ def test_model_judges_only_when_the_setting_is_on(open_stage: Callable[..., Stag
 
 
 def open_judged(
-    open_stage: Callable[..., Stage], *replies: Any, **knobs: Any
+    open_stage: Callable[..., Stage], *replies: Any, **settings: Any
 ) -> tuple[Stage, ScriptedLLM]:
     """Open a stage whose model judges when it is waited for."""
     llm = ScriptedLLM(replies, "judge-1")
-    return open_stage(llm=llm, judge=True, **{"judge_batch": 50, **knobs}), llm
+    return open_stage(llm=llm, judge=True, **{"judge_batch": 50, **settings}), llm
 
 
 def test_turns_are_judged_in_one_call_and_scores_are_entries_of_the_model(
@@ -664,7 +664,7 @@ LONG = (
 )
 
 
-def test_a_short_text_is_its_own_summary() -> None:
+def test_short_text_is_its_own_summary() -> None:
     assert extract_summary("  We use\nRedis. ", 100) == "We use Redis."
     assert extract_summary("", 100) == ""
 

@@ -34,7 +34,7 @@ WORDS = {"one": "one n0", "two": "two n50", "close": "close n18", "far": "far n5
 def open_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenMemory]:
     opened: list[Memory] = []
 
-    def open_memory(**knobs: Any) -> Memory:
+    def open_memory(**settings: Any) -> Memory:
         url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/{len(opened)}.db"
         defaults = {
             "embedder": Compass(),
@@ -42,7 +42,7 @@ def open_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open
             "extract": "verbatim",
             "gate": False,
         }
-        opened.append(Memory(url, **{**defaults, **knobs}))
+        opened.append(Memory(url, **{**defaults, **settings}))
         return opened[-1]
 
     yield open_memory
@@ -634,91 +634,93 @@ def test_as_of_reads_and_explanations_count_no_cooccurrence(memory: Memory) -> N
 
 
 @pytest.fixture
-def narrow(open_memory: OpenMemory) -> Memory:
+def narrow_memory(open_memory: OpenMemory) -> Memory:
     """A memory with minimal search depth, so that topic expansion is visible."""
     return open_memory(depth=1, beside=0, hot_size=0, expand_hot=0.0, centre=0.0)
 
 
-def test_hit_retrieves_two_members_of_its_topic(narrow: Memory) -> None:
+def test_hit_retrieves_two_members_of_its_topic(narrow_memory: Memory) -> None:
     for number in range(6):
-        exchange(narrow, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
-    narrow.file_topics()
-    came = explain_sources(narrow, "n0")
-    assert sorted(by for by in map(tuple, came.values())).count(("topic",)) == 2
+        exchange(narrow_memory, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
+    narrow_memory.file_topics()
+    sources_by_text = explain_sources(narrow_memory, "n0")
+    assert sorted(by for by in map(tuple, sources_by_text.values())).count(("topic",)) == 2
 
 
 def test_read_looks_up_the_links_of_each_memory_once(
-    narrow: Memory, monkeypatch: pytest.MonkeyPatch
+    narrow_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):
-        exchange(narrow, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
-    narrow.file_topics()
-    store, asked = narrow.engine.store, list[str]()
+        exchange(narrow_memory, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
+    narrow_memory.file_topics()
+    store, asked = narrow_memory.engine.store, list[str]()
     links = store.find_links
     monkeypatch.setattr(
         store,
         "find_links",
         lambda account, nodes, seq: asked.extend(nodes) or links(account, nodes, seq),
     )
-    assert len(search_texts(narrow, "n0", limit=3)) == 3
+    assert len(search_texts(narrow_memory, "n0", limit=3)) == 3
     assert len(asked) > 3
     assert len(asked) == len(set(asked))
 
 
-def test_members_are_ranked_by_similarity_recency_and_importance(narrow: Memory) -> None:
-    first = exchange(narrow, "first n0", "yes one n1")
+def test_members_are_ranked_by_similarity_recency_and_importance(narrow_memory: Memory) -> None:
+    first = exchange(narrow_memory, "first n0", "yes one n1")
     for text in ("near n2", "far n30", "further n34"):
-        exchange(narrow, text, f"yes {text}")
-    narrow.file_topics()
-    brought = [text for text, by in explain_sources(narrow, "n0").items() if by == ["topic"]]
-    assert [text.split()[-1] for text in sorted(brought, key=len)] == ["n1", "n2"]
-    [further] = [
-        row["id"] for row in narrow.get_all(**U)["results"] if row["memory"] == "further n34"
+        exchange(narrow_memory, text, f"yes {text}")
+    narrow_memory.file_topics()
+    topic_texts = [
+        text for text, by in explain_sources(narrow_memory, "n0").items() if by == ["topic"]
     ]
-    narrow.link(first[0], "importance", further, weight=1.0, **U)
+    assert [text.split()[-1] for text in sorted(topic_texts, key=len)] == ["n1", "n2"]
+    [further] = [
+        row["id"] for row in narrow_memory.get_all(**U)["results"] if row["memory"] == "further n34"
+    ]
+    narrow_memory.link(first[0], "importance", further, weight=1.0, **U)
     assert "further n34" in {
-        text for text, by in explain_sources(narrow, "n0").items() if by == ["topic"]
+        text for text, by in explain_sources(narrow_memory, "n0").items() if by == ["topic"]
     }
 
 
-def test_cooccurring_topics_retrieve_each_others_members(narrow: Memory) -> None:
-    exchange(narrow, "redis n0", "yes n0")
-    exchange(narrow, "sessions n50", "right n50")
-    narrow.file_topics()
-    assert "sessions n50" not in explain_sources(narrow, "n0 redis")
-    one, two = (row["id"] for row in list_topics(narrow))
-    narrow.engine.hot_buffers.record_cooccurrence("default", [one, two], 1)
-    assert explain_sources(narrow, "n0 redis")["sessions n50"] == ["topic"]
+def test_cooccurring_topics_retrieve_each_others_members(narrow_memory: Memory) -> None:
+    exchange(narrow_memory, "redis n0", "yes n0")
+    exchange(narrow_memory, "sessions n50", "right n50")
+    narrow_memory.file_topics()
+    assert "sessions n50" not in explain_sources(narrow_memory, "n0 redis")
+    one, two = (row["id"] for row in list_topics(narrow_memory))
+    narrow_memory.engine.hot_buffers.record_cooccurrence("default", [one, two], 1)
+    assert explain_sources(narrow_memory, "n0 redis")["sessions n50"] == ["topic"]
 
 
-def test_neighbour_topic_unrelated_to_the_query_is_not_retrieved(narrow: Memory) -> None:
-    exchange(narrow, "redis n0", "yes n0")
-    exchange(narrow, "sessions n70", "right n70")
-    narrow.file_topics()
-    narrow.engine.hot_buffers.record_cooccurrence(
-        "default", [row["id"] for row in list_topics(narrow)], 1
+def test_neighbour_topic_unrelated_to_the_query_is_not_retrieved(narrow_memory: Memory) -> None:
+    exchange(narrow_memory, "redis n0", "yes n0")
+    exchange(narrow_memory, "sessions n70", "right n70")
+    narrow_memory.file_topics()
+    narrow_memory.engine.hot_buffers.record_cooccurrence(
+        "default", [row["id"] for row in list_topics(narrow_memory)], 1
     )
-    assert "sessions n70" not in explain_sources(narrow, "n0 redis")
+    assert "sessions n70" not in explain_sources(narrow_memory, "n0 redis")
 
 
-def test_as_of_read_does_not_follow_later_cooccurrence(narrow: Memory) -> None:
-    exchange(narrow, "redis n0", "yes n0")
-    exchange(narrow, "sessions n50", "right n50")
-    narrow.file_topics()
-    narrow.engine.hot_buffers.record_cooccurrence(
-        "default", [row["id"] for row in list_topics(narrow)], 1
+def test_as_of_read_does_not_follow_later_cooccurrence(narrow_memory: Memory) -> None:
+    exchange(narrow_memory, "redis n0", "yes n0")
+    exchange(narrow_memory, "sessions n50", "right n50")
+    narrow_memory.file_topics()
+    narrow_memory.engine.hot_buffers.record_cooccurrence(
+        "default", [row["id"] for row in list_topics(narrow_memory)], 1
     )
-    then = f"#{narrow.engine.store.get_head('default').seq}"
-    assert "sessions n50" not in explain_sources(narrow, "n0 redis", as_of=then)
+    then = f"#{narrow_memory.engine.store.get_head('default').seq}"
+    assert "sessions n50" not in explain_sources(narrow_memory, "n0 redis", as_of=then)
 
 
-def test_deleted_topic_retrieves_no_members(narrow: Memory) -> None:
+def test_deleted_topic_retrieves_no_members(narrow_memory: Memory) -> None:
     for number in range(3):
-        exchange(narrow, f"turn {number} n{number}")
-    narrow.file_topics()
-    [topic] = list_topics(narrow)
-    narrow.delete(topic["id"])
-    assert ["topic"] not in explain_sources(narrow, "n0").values()
+        exchange(narrow_memory, f"turn {number} n{number}")
+    narrow_memory.file_topics()
+    [topic] = list_topics(narrow_memory)
+    narrow_memory.delete(topic["id"])
+    assert ["topic"] not in explain_sources(narrow_memory, "n0").values()
 
 
 def test_topic_source_without_topics_changes_nothing(open_memory: OpenMemory) -> None:
@@ -734,14 +736,16 @@ def test_topic_source_without_topics_changes_nothing(open_memory: OpenMemory) ->
 # "Hot buffer: LRU of 20, hit threshold cosine >= 0.6", hot_nodes
 
 
-def test_hot_memory_is_a_hit_from_a_cosine_of_0_60(narrow: Memory, open_memory: OpenMemory) -> None:
+def test_hot_memory_is_a_hit_from_a_cosine_of_0_60(
+    narrow_memory: Memory, open_memory: OpenMemory
+) -> None:
     memory = open_memory(depth=1, beside=0, centre=0.0)
     for text in ("warm n0", "other n90"):
         memory.add(text, **U)
     assert search_texts(memory, "n0", limit=1) == ["warm n0"]
     assert explain_sources(memory, "n52")["warm n0"][-1] == "hot"
     assert explain_sources(memory, "n56")["warm n0"][-1] == "warm", "at hand, but no answer"
-    assert narrow.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
+    assert narrow_memory.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
 
 
 def test_hot_buffer_holds_twenty_memories_with_vectors(open_memory: OpenMemory) -> None:

@@ -54,9 +54,9 @@ def list_texts(memory, **scope):
 
 
 def test_2_1_memory_item_has_all_fields(memory):
-    [made] = add_texts(memory, "User likes Python", metadata={"tag": "work", "n": 1})
-    item = memory.get(made)
-    assert item["id"] == made
+    [memory_id] = add_texts(memory, "User likes Python", metadata={"tag": "work", "n": 1})
+    item = memory.get(memory_id)
+    assert item["id"] == memory_id
     assert item["memory"] == "User likes Python"
     assert item["hash"] == md5("User likes Python")
     assert item["metadata"] == {"tag": "work", "n": 1}
@@ -177,8 +177,8 @@ def test_5_default_limit_is_one_hundred(memory):
 
 
 def test_6_get_returns_a_memory_by_id(memory):
-    [made] = add_texts(memory, "User likes Python")
-    assert memory.get(made)["memory"] == "User likes Python"
+    [memory_id] = add_texts(memory, "User likes Python")
+    assert memory.get(memory_id)["memory"] == "User likes Python"
 
 
 def test_7_get_of_an_unknown_id_returns_none(memory):
@@ -208,12 +208,13 @@ def test_pages_as_of_one_position_are_stable_under_concurrent_writes(memory):
 
 @pytest.mark.parametrize("spelling", ["text", "data"])
 def test_9_10_update_overwrites_text_hash_and_updated_at(memory, spelling):
-    [made] = add_texts(memory, "old text", metadata=WORK)
-    before = memory.get(made)
+    [memory_id] = add_texts(memory, "old text", metadata=WORK)
+    before = memory.get(memory_id)
     assert (
-        memory.update(made, **{spelling: "new text"})["message"] == "Memory updated successfully!"
+        memory.update(memory_id, **{spelling: "new text"})["message"]
+        == "Memory updated successfully!"
     )
-    after = memory.get(made)
+    after = memory.get(memory_id)
     assert (after["memory"], after["hash"]) == ("new text", md5("new text"))
     assert after["created_at"] == before["created_at"]
     assert after["updated_at"] > before["updated_at"]
@@ -227,17 +228,19 @@ def test_9_10_update_overwrites_text_hash_and_updated_at(memory, spelling):
 
 
 def test_9_update_accepts_the_text_as_a_positional_argument(memory):
-    [made] = add_texts(memory, "old text")
-    memory.update(made, "new text")
-    assert memory.get(made)["memory"] == "new text"
+    [memory_id] = add_texts(memory, "old text")
+    memory.update(memory_id, "new text")
+    assert memory.get(memory_id)["memory"] == "new text"
 
 
 def test_11_deleted_memory_is_not_returned(memory):
-    made, _ = add_texts(memory, "User likes Python", "User likes tea")
-    assert memory.delete(made)["message"] == "Memory deleted successfully!"
-    assert memory.get(made) is None
+    memory_id, _ = add_texts(memory, "User likes Python", "User likes tea")
+    assert memory.delete(memory_id)["message"] == "Memory deleted successfully!"
+    assert memory.get(memory_id) is None
     assert list_texts(memory) == ["User likes tea"]
-    assert made not in [row["id"] for row in memory.search("Python", user_id="alice")["results"]]
+    assert memory_id not in [
+        row["id"] for row in memory.search("Python", user_id="alice")["results"]
+    ]
 
 
 def test_12_delete_all_clears_only_its_scope(memory):
@@ -262,24 +265,24 @@ def test_12_delete_all_of_an_empty_scope_succeeds(memory):
 
 
 def test_13_reset_removes_everything(memory):
-    [made] = add_texts(memory, "one", idempotency_key="k")
+    [memory_id] = add_texts(memory, "one", idempotency_key="k")
     add_texts(memory, "two", agent_id="helper")
     assert memory.reset() == {"message": "All memories reset"}
     assert list_texts(memory) == list_texts(memory, agent_id="helper") == []
-    assert memory.history(made) == []
-    assert memory.get(made) is None
+    assert memory.history(memory_id) == []
+    assert memory.get(memory_id) is None
     assert memory.search("one", user_id="alice")["results"] == []
     assert memory.verify()["ok"]
-    assert add_texts(memory, "one", idempotency_key="k") != [made]
+    assert add_texts(memory, "one", idempotency_key="k") != [memory_id]
 
 
 # Update intelligence that needs no model
 
 
 def test_14_exact_duplicate_is_a_none_event(memory):
-    [made] = add_texts(memory, "User likes Python")
+    [memory_id] = add_texts(memory, "User likes Python")
     [again] = memory.add("User likes Python", user_id="alice")["results"]
-    assert (again["event"], again["id"]) == ("NONE", made)
+    assert (again["event"], again["id"]) == ("NONE", memory_id)
     assert list_texts(memory) == ["User likes Python"]
 
 
@@ -323,11 +326,11 @@ LATER_FIELDS = {"old_memory", "new_memory", "created_at", "updated_at", "actor_i
 
 
 def test_23_to_26_history_lists_changes_in_order(memory):
-    [made] = add_texts(memory, "one")
-    assert [change["event"] for change in memory.history(made)] == ["ADD"]
-    memory.update(made, "two")
-    memory.delete(made)
-    history = memory.history(made)
+    [memory_id] = add_texts(memory, "one")
+    assert [change["event"] for change in memory.history(memory_id)] == ["ADD"]
+    memory.update(memory_id, "two")
+    memory.delete(memory_id)
+    history = memory.history(memory_id)
     assert [(c["event"], c["old_value"], c["new_value"], c["is_deleted"]) for c in history] == [
         ("ADD", None, "one", False),
         ("UPDATE", "one", "two", False),
@@ -340,7 +343,7 @@ def test_23_to_26_history_lists_changes_in_order(memory):
     assert stamps == sorted(stamps)
     assert all(datetime.fromisoformat(stamp).utcoffset() is not None for stamp in stamps)
     assert all(change.keys() >= FIELDS | LATER_FIELDS for change in history)
-    assert {change["memory_id"] for change in history} == {made}
+    assert {change["memory_id"] for change in history} == {memory_id}
     assert len({change["id"] for change in history}) == 3
 
 
@@ -376,9 +379,9 @@ def test_23_link_adds_no_event_to_the_target_history(memory):
 
 
 def test_25_history_of_an_erased_memory_has_no_content(memory):
-    [made] = add_texts(memory, "a secret")
-    memory.erase(made)
-    history = memory.history(made)
+    [memory_id] = add_texts(memory, "a secret")
+    memory.erase(memory_id)
+    history = memory.history(memory_id)
     assert history[-1]["event"] == "ERASE"
     assert history[-1]["is_deleted"]
     assert "a secret" not in str(history)
@@ -459,9 +462,9 @@ def test_14_1_errors_share_a_base_class_and_have_codes():
 
 
 def test_14_1_changing_a_missing_memory_raises_not_found(memory):
-    [made] = add_texts(memory, "one")
-    memory.delete(made)
-    for missing in ("fake-id", made):
+    [memory_id] = add_texts(memory, "one")
+    memory.delete(memory_id)
+    for missing in ("fake-id", memory_id):
         for change in (lambda m: memory.update(m, "x"), memory.delete, memory.retract):
             with pytest.raises(NotFoundError):
                 change(missing)

@@ -82,13 +82,13 @@ def test_date_object_equals_its_iso_string(here, moved):
 
 
 def test_deleted_memory_is_returned_as_of_an_earlier_position(here):
-    made = add_text(here, "tea")
+    memory_id = add_text(here, "tea")
     here.clock.tick(SECOND)
-    here.memory.delete(made)
+    here.memory.delete(memory_id)
     assert list_texts(here) == []
     assert list_texts(here, as_of="#2") == ["tea"]
-    assert here.memory.get(made, as_of="#2")["memory"] == "tea"
-    assert here.memory.get(made, as_of="#3") is None
+    assert here.memory.get(memory_id, as_of="#2")["memory"] == "tea"
+    assert here.memory.get(memory_id, as_of="#3") is None
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_as_of_and_valid_at_combine(here, moved, as_of, valid_at, found):
 
 
 def test_update_timestamp_sets_when_the_new_text_holds(here):
-    made = add_text(here, "works at Acme", timestamp="2020-01-01")
-    here.memory.update(made, "works at Globex", timestamp="2023-06")
+    memory_id = add_text(here, "works at Acme", timestamp="2020-01-01")
+    here.memory.update(memory_id, "works at Globex", timestamp="2023-06")
     assert list_texts(here, valid_at="2023-05") == ["works at Acme"]
     assert list_texts(here, valid_at="2023-07") == ["works at Globex"]
 
@@ -172,8 +172,8 @@ def test_update_timestamp_sets_when_the_new_text_holds(here):
     "valid_at", ["9998", "9999", "9999-12-31", date.max, "9999-12-31T23:59:59Z"]
 )
 def test_future_update_holds_until_the_last_day_of_the_calendar(here, valid_at):
-    made = add_text(here, "works at Acme", timestamp="2020-01-01")
-    here.memory.update(made, "works at Globex", timestamp="2030-01-01")
+    memory_id = add_text(here, "works at Acme", timestamp="2020-01-01")
+    here.memory.update(memory_id, "works at Globex", timestamp="2030-01-01")
     assert list_texts(here, valid_at=valid_at) == ["works at Globex"]
 
 
@@ -187,11 +187,11 @@ def test_search_as_of_the_end_of_the_calendar_works_in_any_zone():
 
 
 def test_metadata_update_does_not_change_validity(here):
-    made = add_text(here, "tea", timestamp="2020-01-01")
+    memory_id = add_text(here, "tea", timestamp="2020-01-01")
     here.clock.tick(DAY)
-    here.memory.update(made, metadata={"tag": "drinks"})
+    here.memory.update(memory_id, metadata={"tag": "drinks"})
     assert list_texts(here, valid_at="2021") == ["tea"]
-    assert here.memory.get(made, valid_at="2021")["metadata"] == {"tag": "drinks"}
+    assert here.memory.get(memory_id, valid_at="2021")["metadata"] == {"tag": "drinks"}
 
 
 def test_deleted_memory_is_valid_at_no_time(here, moved):
@@ -204,34 +204,37 @@ def test_deleted_memory_is_valid_at_no_time(here, moved):
 
 
 def test_expired_memory_is_hidden_and_shown_on_request(here):
-    made = add_text(here, "parking code 42", expiration_date="2026-01-05")
+    memory_id = add_text(here, "parking code 42", expiration_date="2026-01-05")
     add_text(here, "tea")
     assert list_texts(here) == ["parking code 42", "tea"], "the day itself still counts"
     here.clock.now = 1_767_657_600 * SECOND  # 2026-01-06T00:00:00Z
     assert list_texts(here) == ["tea"]
     assert list_texts(here, show_expired=True) == ["parking code 42", "tea"]
-    assert made not in [
+    assert memory_id not in [
         row["id"] for row in here.memory.search("parking code", user_id="u")["results"]
     ]
-    assert here.memory.search("parking", user_id="u", show_expired=True)["results"][0]["id"] == made
+    assert (
+        here.memory.search("parking", user_id="u", show_expired=True)["results"][0]["id"]
+        == memory_id
+    )
     assert "parking" not in here.memory.context("parking", user_id="u").text
-    assert here.memory.get(made)["expiration_date"] == "2026-01-06T00:00:00.000000+00:00"
+    assert here.memory.get(memory_id)["expiration_date"] == "2026-01-06T00:00:00.000000+00:00"
     assert list_texts(here, as_of="2026-01-05T12:00:00Z") == ["parking code 42", "tea"], (
         "as of then it had not expired"
     )
 
 
 def test_expiration_can_be_set_kept_and_cleared(here):
-    made = add_text(here, "tea", expiration_date="2026-02")
-    here.memory.update(made, "green tea")
-    assert here.memory.get(made)["expiration_date"].startswith("2026-03-01"), (
+    memory_id = add_text(here, "tea", expiration_date="2026-02")
+    here.memory.update(memory_id, "green tea")
+    assert here.memory.get(memory_id)["expiration_date"].startswith("2026-03-01"), (
         "not named, so it stays"
     )
-    here.memory.update(made, expiration_date="2027-01-01T12:00:00Z")
-    assert here.memory.get(made)["expiration_date"] == "2027-01-01T12:00:00.000000+00:00"
-    here.memory.update(made, expiration_date=None)
-    assert "expiration_date" not in here.memory.get(made)
-    assert [change["event"] for change in here.memory.history(made)] == [
+    here.memory.update(memory_id, expiration_date="2027-01-01T12:00:00Z")
+    assert here.memory.get(memory_id)["expiration_date"] == "2027-01-01T12:00:00.000000+00:00"
+    here.memory.update(memory_id, expiration_date=None)
+    assert "expiration_date" not in here.memory.get(memory_id)
+    assert [change["event"] for change in here.memory.history(memory_id)] == [
         "ADD",
         "UPDATE",
         "UPDATE",
@@ -279,12 +282,12 @@ def test_invalid_listing_offset_is_rejected(here, moved, offset):
 
 
 def test_listing_continues_where_the_last_page_ended(here):
-    made = [add_text(here, f"fact {n}") for n in range(7)]
+    ids = [add_text(here, f"fact {n}") for n in range(7)]
     pages = [
         here.memory.get_all(user_id="u", limit=3, offset=offset)["results"]
         for offset in (0, 3, 6, 9)
     ]
-    assert [[row["id"] for row in page] for page in pages] == [made[:3], made[3:6], made[6:], []]
+    assert [[row["id"] for row in page] for page in pages] == [ids[:3], ids[3:6], ids[6:], []]
 
 
 def test_diff_lists_changes_between_two_times(here, moved):
@@ -308,13 +311,13 @@ def test_diff_lists_changes_between_two_times(here, moved):
 
 
 def test_every_timestamp_is_utc_with_an_offset(here):
-    made = add_text(
+    memory_id = add_text(
         here,
         "tea",
         timestamp="2026-01-01T09:00:00+09:00",
         expiration_date="2030-01-01T00:00:00-05:00",
     )
-    item = here.memory.get(made)
+    item = here.memory.get(memory_id)
     assert item["said_at"] == "2026-01-01T00:00:00.000000+00:00"
     assert item["expiration_date"] == "2030-01-01T05:00:00.000000+00:00"
     for name in ("created_at", "updated_at", "said_at", "expiration_date"):
@@ -351,13 +354,13 @@ def test_ambiguous_or_invalid_timestamp_is_rejected(here, timestamp):
 
 
 @pytest.fixture(params=["ram", "sqlite"])
-def extracting(request):
+def extracting_stage(request):
     with stage(request.param) as opened:
         yield opened
 
 
-def test_extracted_facts_follow_both_time_axes(extracting):
-    here = extracting
+def test_extracted_facts_follow_both_time_axes(extracting_stage):
+    here = extracting_stage
     home = add_text(here, "I live in Lisbon", timestamp="2020-03-01")
     here.clock.tick(2 * DAY)
     assert add_text(here, "I moved to Porto in 2023") == home
@@ -379,8 +382,8 @@ def test_extracted_facts_follow_both_time_axes(extracting):
     }
 
 
-def test_extracted_facts_expire_with_their_turn(extracting):
-    here = extracting
+def test_extracted_facts_expire_with_their_turn(extracting_stage):
+    here = extracting_stage
     add_text(here, "I am staying in Oslo, I live in Lisbon", expiration_date="2026-01-05")
     assert list_texts(here) != []
     here.clock.tick(2 * DAY)

@@ -32,7 +32,7 @@ class RemoteModel:
 
 
 @pytest.fixture(params=["ram", "sqlite"])
-def opened(request, tmp_path):
+def memory_and_model(request, tmp_path):
     model = RemoteModel()
     url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/m.db"
     with Memory(url, embedder="none", llm=model, llm_retries=0, curate="rules") as memory:
@@ -50,16 +50,16 @@ def extract_and_list(memory, model):
     return list_texts(memory)
 
 
-def test_deleted_turn_is_not_extracted_once_the_model_is_reachable(opened):
-    memory, model = opened
+def test_deleted_turn_is_not_extracted_once_the_model_is_reachable(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     memory.add("I play the cello", user_id="u")
     assert extract_and_list(memory, model) == ["User plays cello"]
 
 
-def test_deleting_one_message_does_not_stop_the_next_from_being_extracted(opened):
-    memory, model = opened
+def test_deleting_one_message_does_not_stop_the_next_from_being_extracted(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.add("I play the cello", user_id="u")
     [turn] = [
@@ -69,16 +69,16 @@ def test_deleting_one_message_does_not_stop_the_next_from_being_extracted(opened
     assert extract_and_list(memory, model) == ["User plays cello"]
 
 
-def test_message_added_again_after_deletion_is_extracted(opened):
-    memory, model = opened
+def test_message_added_again_after_deletion_is_extracted(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     memory.add("My code is 4711", user_id="u")
     assert extract_and_list(memory, model) == ["User has a code"]
 
 
-def test_message_added_again_after_its_facts_were_deleted_is_extracted_again(opened):
-    memory, model = opened
+def test_message_added_again_after_its_facts_were_deleted_is_extracted_again(memory_and_model):
+    memory, model = memory_and_model
     model.up = True
     memory.add("My code is 4711", user_id="u")
     memory.wait()
@@ -92,8 +92,8 @@ def test_message_added_again_after_its_facts_were_deleted_is_extracted_again(ope
     assert memory.stats()["evidence"] == 0
 
 
-def test_message_added_again_while_its_facts_exist_costs_no_model_call(opened):
-    memory, model = opened
+def test_message_added_again_while_its_facts_exist_costs_no_model_call(memory_and_model):
+    memory, model = memory_and_model
     model.up = True
     memory.add("My code is 4711", user_id="u")
     memory.wait()
@@ -102,8 +102,8 @@ def test_message_added_again_while_its_facts_exist_costs_no_model_call(opened):
     assert len(model.asked) == 1
 
 
-def test_message_added_repeatedly_after_deletion_is_extracted_once(opened):
-    memory, model = opened
+def test_message_added_repeatedly_after_deletion_is_extracted_once(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     for _ in range(4):
@@ -117,16 +117,16 @@ def test_message_added_repeatedly_after_deletion_is_extracted_once(opened):
     assert list_texts(memory) == ["User has a code"]
 
 
-def test_deleting_the_last_fact_of_a_message_cancels_its_extraction(opened):
-    memory, model = opened
+def test_deleting_the_last_fact_of_a_message_cancels_its_extraction(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and work at Acme", user_id="u")
     for row in memory.get_all(user_id="u")["results"]:
         memory.delete(row["id"])
     assert (extract_and_list(memory, model), model.asked) == ([], [])
 
 
-def test_fault_of_a_deleted_message_is_cleared_without_a_model_call(opened):
-    memory, model = opened
+def test_fault_of_a_deleted_message_is_cleared_without_a_model_call(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.wait()
     memory.delete_all(user_id="u")
@@ -135,15 +135,15 @@ def test_fault_of_a_deleted_message_is_cleared_without_a_model_call(opened):
     assert (list_texts(memory), model.asked, memory.faults()["results"]) == ([], [], [])
 
 
-def test_message_deleted_during_the_model_call_yields_no_facts(opened):
-    memory, model = opened
+def test_message_deleted_during_the_model_call_yields_no_facts(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     model.on_ask = lambda: memory.delete_all(user_id="u")
     assert extract_and_list(memory, model) == []
 
 
-def test_message_negated_by_a_later_one_is_still_extracted(opened):
-    memory, model = opened
+def test_message_negated_by_a_later_one_is_still_extracted(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I play the cello", user_id="u")
     memory.add("I no longer play the cello", user_id="u")
     model.up = True
@@ -159,8 +159,10 @@ def test_message_negated_by_a_later_one_is_still_extracted(opened):
         '{"facts": ["User lives in Lisbon", "User works for Acme"]}',
     ],
 )
-def test_deleted_fact_stays_deleted_when_the_rest_of_its_message_is_extracted(answer, opened):
-    memory, model = opened
+def test_deleted_fact_stays_deleted_when_the_rest_of_its_message_is_extracted(
+    answer, memory_and_model
+):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and work at Acme", user_id="u")
     [work] = [
         row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]
@@ -173,8 +175,8 @@ def test_deleted_fact_stays_deleted_when_the_rest_of_its_message_is_extracted(an
     assert memory.verify()["ok"]
 
 
-def test_deleted_fact_stated_in_another_message_is_added_again(opened):
-    memory, model = opened
+def test_deleted_fact_stated_in_another_message_is_added_again(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and work at Acme", user_id="u")
     [work] = [
         row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]
@@ -185,8 +187,8 @@ def test_deleted_fact_stated_in_another_message_is_added_again(opened):
     assert sorted(extract_and_list(memory, model)) == ["User lives in Lisbon", "User works at Acme"]
 
 
-def test_superseded_rule_fact_does_not_cancel_the_other_fact_of_its_message(opened):
-    memory, model = opened
+def test_superseded_rule_fact_does_not_cancel_the_other_fact_of_its_message(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and play the cello", user_id="u")
     memory.add("I moved to Porto", user_id="u")
     model.answer = '{"facts": []}'
