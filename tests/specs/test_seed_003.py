@@ -1,6 +1,4 @@
-"""The cache tiers' retrieval: hot buffer, tail, topics that come up together, and side effects of
-what was selected.
-"""
+"""Cache tier retrieval: hot buffer, tail, topic co-occurrence and recall side effects."""
 
 from __future__ import annotations
 
@@ -46,23 +44,23 @@ def memory(open_memory: Callable[..., Memory]) -> Memory:
     return open_memory()
 
 
-def tell(memory: Memory, *texts: str, **ids: str) -> list[str]:
+def add_texts(memory: Memory, *texts: str, **ids: str) -> list[str]:
     return [row["id"] for row in memory.add(list(texts), **(ids or U))["results"]]
 
 
-def found(memory: Memory, query: str, **options: Any) -> list[str]:
+def search_texts(memory: Memory, query: str, **options: Any) -> list[str]:
     return [row["memory"] for row in memory.search(query, **{**U, **options})["results"]]
 
 
-def sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
+def explain_sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
     return {
         row["memory"]: row["sources"]
         for row in memory.explain(query, **{**U, **options})["candidates"]
     }
 
 
-def recalls(memory: Memory, *ids: str) -> list[int]:
-    """How often each was recalled."""
+def count_recalls(memory: Memory, *ids: str) -> list[int]:
+    """Count how often each memory was recalled."""
     engine = memory.engine
     counts = run(load_access_counts(engine.store, engine.hot_buffers, "default", ids))
     return [counts.get(memory_id, AccessCount(0, 0)).count for memory_id in ids]
@@ -71,121 +69,123 @@ def recalls(memory: Memory, *ids: str) -> list[int]:
 # Hot buffer
 
 
-def test_what_was_selected_is_at_hand_for_the_next_query(memory: Memory) -> None:
-    tell(memory, "green tea", "black coffee")
-    assert sources(memory, "zebra") == {}
-    assert found(memory, "tea") == ["green tea"]
-    assert sources(memory, "zebra") == {"green tea": ["hot"]}
-    assert sources(memory, "coffee") == {"black coffee": ["words #1"], "green tea": ["hot"]}
+def test_selected_memory_enters_the_hot_buffer(memory: Memory) -> None:
+    add_texts(memory, "green tea", "black coffee")
+    assert explain_sources(memory, "zebra") == {}
+    assert search_texts(memory, "tea") == ["green tea"]
+    assert explain_sources(memory, "zebra") == {"green tea": ["hot"]}
+    assert explain_sources(memory, "coffee") == {"black coffee": ["words #1"], "green tea": ["hot"]}
 
 
-def test_only_what_was_selected_gets_there(memory: Memory) -> None:
-    tell(memory, "green tea", "green soup", "green shirt")
-    [first] = found(memory, "green", limit=1)
-    assert set(sources(memory, "zebra")) == {first}
+def test_only_selected_memories_enter_the_hot_buffer(memory: Memory) -> None:
+    add_texts(memory, "green tea", "green soup", "green shirt")
+    [first] = search_texts(memory, "green", limit=1)
+    assert set(explain_sources(memory, "zebra")) == {first}
 
 
-def test_it_has_twenty_places_and_the_one_idle_longest_leaves(memory: Memory) -> None:
-    tell(memory, *(f"note{number} alone" for number in range(25)))
+def test_hot_buffer_holds_twenty_and_evicts_the_least_recently_used(memory: Memory) -> None:
+    add_texts(memory, *(f"note{number} alone" for number in range(25)))
     for number in range(25):
-        assert found(memory, f"note{number}", limit=1) == [f"note{number} alone"]
+        assert search_texts(memory, f"note{number}", limit=1) == [f"note{number} alone"]
     hot = memory.engine.store.find_versions(
         "default", seqs=memory.engine.hot_buffers.get_hot_seqs(SCOPE)
     )
     assert {fact.text for fact in hot} == {f"note{number} alone" for number in range(5, 25)}
 
 
-def test_it_is_of_one_scope_alone(memory: Memory) -> None:
-    tell(memory, "green tea")
-    tell(memory, "black tea", user_id="u", run_id="r")
-    assert found(memory, "black tea", run_id="r") == ["black tea"]
-    assert sources(memory, "zebra") == {}
-    assert sources(memory, "zebra", run_id="r") == {"black tea": ["hot"]}
+def test_hot_buffer_belongs_to_one_scope(memory: Memory) -> None:
+    add_texts(memory, "green tea")
+    add_texts(memory, "black tea", user_id="u", run_id="r")
+    assert search_texts(memory, "black tea", run_id="r") == ["black tea"]
+    assert explain_sources(memory, "zebra") == {}
+    assert explain_sources(memory, "zebra", run_id="r") == {"black tea": ["hot"]}
     assert memory.explain("zebra", user_id="v")["candidates"] == []
 
 
-def test_a_read_of_the_past_neither_uses_nor_fills_it(memory: Memory) -> None:
-    tell(memory, "green tea")
+def test_as_of_read_neither_uses_nor_fills_the_hot_buffer(memory: Memory) -> None:
+    add_texts(memory, "green tea")
     head = f"#{memory.engine.store.get_head('default').seq}"
-    assert found(memory, "tea", as_of=head) == ["green tea"]
+    assert search_texts(memory, "tea", as_of=head) == ["green tea"]
     assert memory.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
-    assert found(memory, "tea") == ["green tea"]
-    assert sources(memory, "zebra", as_of=head) == {}
-    assert sources(memory, "zebra", valid_at="2030-01-01") == {}
+    assert search_texts(memory, "tea") == ["green tea"]
+    assert explain_sources(memory, "zebra", as_of=head) == {}
+    assert explain_sources(memory, "zebra", valid_at="2030-01-01") == {}
 
 
-def test_what_was_given_up_changed_or_erased_is_hot_no_more(memory: Memory) -> None:
-    gone, changed, erased = tell(memory, "tea one", "tea two", "tea three")
-    assert len(found(memory, "tea")) == 3
+def test_deleted_updated_or_erased_memory_leaves_the_hot_buffer(memory: Memory) -> None:
+    gone, changed, erased = add_texts(memory, "tea one", "tea two", "tea three")
+    assert len(search_texts(memory, "tea")) == 3
     memory.delete(gone)
     memory.update(changed, "coffee")
     memory.erase(erased)
-    assert sources(memory, "zebra") == {}
+    assert explain_sources(memory, "zebra") == {}
 
 
-def test_a_filter_holds_for_what_is_hot_too(memory: Memory) -> None:
+def test_filters_apply_to_hot_memories(memory: Memory) -> None:
     memory.add("green tea", **U, metadata={"tag": "home"})
-    found(memory, "tea")
-    assert sources(memory, "zebra", filters={"tag": "work"}) == {}
-    assert sources(memory, "zebra", filters={"tag": "home"}) == {"green tea": ["hot"]}
+    search_texts(memory, "tea")
+    assert explain_sources(memory, "zebra", filters={"tag": "work"}) == {}
+    assert explain_sources(memory, "zebra", filters={"tag": "home"}) == {"green tea": ["hot"]}
 
 
 @pytest.mark.parametrize("knobs", [{"hot_size": 0}, {"sources": "time tree"}])
-def test_it_can_be_switched_off(open_memory: Callable[..., Memory], knobs: dict[str, Any]) -> None:
+def test_hot_buffer_can_be_disabled(
+    open_memory: Callable[..., Memory], knobs: dict[str, Any]
+) -> None:
     memory = open_memory(**knobs)
-    tell(memory, "green tea")
-    found(memory, "tea")
-    assert sources(memory, "zebra") == {}
+    add_texts(memory, "green tea")
+    search_texts(memory, "tea")
+    assert explain_sources(memory, "zebra") == {}
 
 
-# ------------------------------------------------------------------------- Side effects (only for
-# selected items)
+# Side effects (only for selected items)
 
 
-def test_recalls_are_counted_for_what_was_selected_alone(memory: Memory) -> None:
-    ids = tell(memory, "green tea", "green soup", "black coffee")
+def test_only_selected_memories_count_as_recalled(memory: Memory) -> None:
+    ids = add_texts(memory, "green tea", "green soup", "black coffee")
     [first] = memory.search("green", **U, limit=1)["results"]
-    assert recalls(memory, *ids) == [int(first["id"] == memory_id) for memory_id in ids]
+    assert count_recalls(memory, *ids) == [int(first["id"] == memory_id) for memory_id in ids]
     memory.search("green", **U)
-    assert sum(recalls(memory, *ids)) == 3
-    assert recalls(memory, ids[2]) == [0]
+    assert sum(count_recalls(memory, *ids)) == 3
+    assert count_recalls(memory, ids[2]) == [0]
 
 
-def test_a_context_counts_what_stands_in_it_and_nothing_else(memory: Memory) -> None:
-    ids = tell(memory, "green tea", "green " + "and very long " * 60)
+def test_context_counts_recalls_only_of_its_hits(memory: Memory) -> None:
+    ids = add_texts(memory, "green tea", "green " + "and very long " * 60)
     bundle = memory.context("green", **U, budget=50)
     assert [hit.fact.id for hit in bundle.hits] == [ids[0]]
-    assert recalls(memory, *ids) == [1, 0]
+    assert count_recalls(memory, *ids) == [1, 0]
 
 
-def test_what_a_threshold_or_a_double_drops_is_not_counted(memory: Memory) -> None:
-    [one] = tell(memory, "green tea")
-    [other] = tell(memory, "green tea", user_id="u", run_id="r")
+def test_memories_dropped_by_threshold_or_dedup_are_not_counted(memory: Memory) -> None:
+    [one] = add_texts(memory, "green tea")
+    [other] = add_texts(memory, "green tea", user_id="u", run_id="r")
     [row] = memory.search("green tea", **U)["results"]
     assert row["also"] == [({one, other} - {row["id"]}).pop()]
-    assert sum(recalls(memory, one, other)) == 1
+    assert sum(count_recalls(memory, one, other)) == 1
     assert memory.search("green tea", **U, threshold=1.0)["results"] == []
-    assert sum(recalls(memory, one, other)) == 1
+    assert sum(count_recalls(memory, one, other)) == 1
 
 
-def test_looking_at_how_a_search_works_counts_nothing(memory: Memory) -> None:
-    ids = tell(memory, "green tea")
+def test_explain_get_and_as_of_reads_count_no_recall(memory: Memory) -> None:
+    ids = add_texts(memory, "green tea")
     memory.explain("tea", **U)
     memory.why_not("tea", ids[0], **U)
     memory.get(ids[0])
     memory.get_all(**U)
     memory.search("tea", **U, as_of="#2")
     memory.context("tea", **U, as_of="#2")
-    assert recalls(memory, *ids) == [0]
+    assert count_recalls(memory, *ids) == [0]
     assert memory.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
 
 
-# --------------------------------------------------------------- L0 tail (last 5 items, always
-# shown verbatim)
+# L0 tail (last 5 items, always shown verbatim)
 
 
-def test_the_last_five_stand_at_the_end_verbatim_whatever_is_asked(memory: Memory) -> None:
-    tell(memory, "my sister lives in Oslo", *(f"turn {number}: hm, yes!" for number in range(7)))
+def test_context_ends_with_the_last_five_turns_verbatim(memory: Memory) -> None:
+    add_texts(
+        memory, "my sister lives in Oslo", *(f"turn {number}: hm, yes!" for number in range(7))
+    )
     for query in ("sister", "zebra", None):
         bundle = memory.context(query, **U, tail=5)
         lines = bundle.text.splitlines()
@@ -195,48 +195,49 @@ def test_the_last_five_stand_at_the_end_verbatim_whatever_is_asked(memory: Memor
     assert "my sister lives in Oslo" in memory.context("sister", **U, tail=5).text
 
 
-def test_without_a_tail_nothing_stands_there(memory: Memory) -> None:
-    tell(memory, "green tea", "coffee")
+def test_context_without_tail_has_no_tail_section(memory: Memory) -> None:
+    add_texts(memory, "green tea", "coffee")
     assert "Just said:" not in memory.context("tea", **U).text
 
 
-def test_what_is_in_the_tail_and_found_is_printed_once(memory: Memory) -> None:
-    tell(memory, "green tea")
+def test_tail_turn_that_also_matches_is_printed_once(memory: Memory) -> None:
+    add_texts(memory, "green tea")
     assert memory.context("tea", **U, tail=5).text.count("green tea") == 1
 
 
-# ----------------------------------------------------------------- Knowledge graph: topics and
-# co_occurs edges
+# Knowledge graph: topics and co_occurs edges
 
 
-def link(memory: Memory, *links: tuple[str, str, str, float]) -> None:
+def commit_links(memory: Memory, *links: tuple[str, str, str, float]) -> None:
     drafts = [Draft(Linked(src, rel, dst, weight), SCOPE) for src, rel, dst, weight in links]
     memory.engine.store.commit(Batch("default", drafts), fold_all)
 
 
-def raw(memory: Memory, query: str) -> dict[str, float]:
+def raw_scores(memory: Memory, query: str) -> dict[str, float]:
     return {row["memory"]: row["parts"]["raw"] for row in memory.explain(query, **U)["candidates"]}
 
 
-def test_members_of_a_topic_come_up_together(open_memory: Callable[..., Memory]) -> None:
+def test_members_of_a_topic_are_retrieved_together(open_memory: Callable[..., Memory]) -> None:
     memory = open_memory(expand_hot=0.0)
-    tea, pot, dog = tell(memory, "green tea", "a cast iron pot", "the dog is brown")
-    link(memory, (tea, "in_topic", "topic:kitchen", 1.0), (pot, "in_topic", "topic:kitchen", 0.8))
-    scores = raw(memory, "tea")
+    tea, pot, dog = add_texts(memory, "green tea", "a cast iron pot", "the dog is brown")
+    commit_links(
+        memory, (tea, "in_topic", "topic:kitchen", 1.0), (pot, "in_topic", "topic:kitchen", 0.8)
+    )
+    scores = raw_scores(memory, "tea")
     assert scores == {
         "green tea": scores["green tea"],
         "a cast iron pot": pytest.approx(0.4 * scores["green tea"]),
     }
-    assert sources(memory, "tea")["a cast iron pot"] == ["topic"]
+    assert explain_sources(memory, "tea")["a cast iron pot"] == ["topic"]
     assert dog
 
 
-def test_topics_that_come_up_together_bring_each_others_members(
+def test_cooccurring_topics_retrieve_each_others_members(
     open_memory: Callable[..., Memory],
 ) -> None:
     memory = open_memory(expand_hot=0.0)
-    tea, violin, far = tell(memory, "green tea", "a violin lesson", "two steps away")
-    link(
+    tea, violin, far = add_texts(memory, "green tea", "a violin lesson", "two steps away")
+    commit_links(
         memory,
         (tea, "in_topic", "topic:a", 1.0),
         (violin, "in_topic", "topic:b", 0.9),
@@ -244,40 +245,41 @@ def test_topics_that_come_up_together_bring_each_others_members(
         (far, "in_topic", "topic:c", 1.0),
         ("topic:b", "co_occurs", "topic:c", 1.0),
     )
-    scores = raw(memory, "tea")
+    scores = raw_scores(memory, "tea")
     assert scores["a violin lesson"] == pytest.approx(0.5 * 0.5 * 0.9 * scores["green tea"])
     assert scores.get("two steps away", 0.0) < scores["a violin lesson"]
 
 
-def test_topics_can_be_left_out(open_memory: Callable[..., Memory]) -> None:
+def test_topic_expansion_can_be_disabled(open_memory: Callable[..., Memory]) -> None:
     memory = open_memory(sources="hot time tree graph keys")
-    tea, pot = tell(memory, "green tea", "a cast iron pot")
-    link(memory, (tea, "in_topic", "topic:kitchen", 1.0), (pot, "in_topic", "topic:kitchen", 1.0))
-    assert list(raw(memory, "tea")) == ["green tea"]
+    tea, pot = add_texts(memory, "green tea", "a cast iron pot")
+    commit_links(
+        memory, (tea, "in_topic", "topic:kitchen", 1.0), (pot, "in_topic", "topic:kitchen", 1.0)
+    )
+    assert list(raw_scores(memory, "tea")) == ["green tea"]
 
 
-def test_a_topic_of_hundreds_is_followed_only_so_far(memory: Memory) -> None:
-    [tea] = tell(memory, "green tea")
-    others = tell(memory, *(f"member {number}" for number in range(300)))
-    link(memory, *((thread, "in_topic", "topic:t", 1.0) for thread in (tea, *others)))
-    assert 1 < len(raw(memory, "tea")) <= 1 + 30 * 6
+def test_expansion_of_a_large_topic_is_capped(memory: Memory) -> None:
+    [tea] = add_texts(memory, "green tea")
+    others = add_texts(memory, *(f"member {number}" for number in range(300)))
+    commit_links(memory, *((thread, "in_topic", "topic:t", 1.0) for thread in (tea, *others)))
+    assert 1 < len(raw_scores(memory, "tea")) <= 1 + 30 * 6
 
 
-def test_another_users_members_of_a_topic_do_not_come_up(memory: Memory) -> None:
-    [tea] = tell(memory, "green tea")
-    [theirs] = tell(memory, "a secret", user_id="v")
-    link(memory, (tea, "in_topic", "topic:t", 1.0), (theirs, "in_topic", "topic:t", 1.0))
+def test_topic_members_of_another_user_are_not_retrieved(memory: Memory) -> None:
+    [tea] = add_texts(memory, "green tea")
+    [theirs] = add_texts(memory, "a secret", user_id="v")
+    commit_links(memory, (tea, "in_topic", "topic:t", 1.0), (theirs, "in_topic", "topic:t", 1.0))
     assert "secret" not in str(memory.explain("tea", **U))
 
 
-# ------------------------------------------------------------------- Dedupe: hash content, skip
-# duplicates
+# Dedupe: hash content, skip duplicates
 
 
-def test_what_says_the_same_is_selected_once_and_names_the_others(memory: Memory) -> None:
-    [one] = tell(memory, "Green  tea!")
-    [two] = tell(memory, "Green  tea!", user_id="u", run_id="r")
-    [other] = tell(memory, "black tea")
+def test_duplicates_are_returned_once_with_the_ids_of_the_others(memory: Memory) -> None:
+    [one] = add_texts(memory, "Green  tea!")
+    [two] = add_texts(memory, "Green  tea!", user_id="u", run_id="r")
+    [other] = add_texts(memory, "black tea")
     rows = memory.search("tea", **U)["results"]
     assert {row["memory"] for row in rows} == {"Green  tea!", "black tea"}
     assert {(row["id"], *row.get("also", ())) for row in rows} in (
@@ -286,22 +288,19 @@ def test_what_says_the_same_is_selected_once_and_names_the_others(memory: Memory
     )
 
 
-def test_many_copies_take_no_room_from_others(memory: Memory) -> None:
+def test_duplicates_do_not_count_towards_the_limit(memory: Memory) -> None:
     for number in range(40):
-        tell(memory, "green tea is good", user_id="u", run_id=f"r{number}")
-    tell(memory, "green tea in the morning", "a tea pot")
+        add_texts(memory, "green tea is good", user_id="u", run_id=f"r{number}")
+    add_texts(memory, "green tea in the morning", "a tea pot")
     wanted = ["green tea is good", "green tea in the morning", "a tea pot"]
-    assert sorted(found(memory, "green tea is good", limit=3)) == sorted(wanted)
+    assert sorted(search_texts(memory, "green tea is good", limit=3)) == sorted(wanted)
 
 
-# ------------------------------------------------------------------------------------- Fused
-# score and weights
+# Fused score and weights
 
 
-def test_the_seeds_own_weights_can_be_asked_for(open_memory: Callable[..., Memory]) -> None:
-    """0.6·sim + 0.3·recency + 0.1·importance on a scale of ten: what is recent and important goes
-    before the rest.
-    """
+def test_weights_of_the_seed_can_be_configured(open_memory: Callable[..., Memory]) -> None:
+    """0.6·sim + 0.3·recency + 0.1·importance, on a scale of ten."""
     memory = open_memory(
         embedder=HashingEmbedder(),
         fusion="anchored",
@@ -327,13 +326,15 @@ def test_the_seeds_own_weights_can_be_asked_for(open_memory: Callable[..., Memor
 DAY = 86_400_000_000
 
 
-def by_hand(row: dict[str, Any], age_days: float, half_life: float, importance: float) -> float:
+def expected_score(
+    row: dict[str, Any], age_days: float, half_life: float, importance: float
+) -> float:
     similarity: float = row["score_details"]["cosine"]
     return 0.6 * similarity + 0.3 * math.exp(-age_days / half_life) + 0.1 * importance
 
 
-def aged(memory: Memory) -> dict[str, str]:
-    """Three turns that are 20, 5 and 0 days old; only the first says what it is worth."""
+def add_aged_turns(memory: Memory) -> dict[str, str]:
+    """Add three turns, 20, 5 and 0 days old; only the first has an importance."""
     clock = memory.engine.store.mint.clock
     ids, worth = {}, {"importance": 0.9}
     for text, meta, days in (
@@ -348,17 +349,17 @@ def aged(memory: Memory) -> dict[str, str]:
     return ids
 
 
-def test_the_fused_score_is_six_tenths_similarity_three_recency_and_one_importance(
+def test_fused_score_weighs_similarity_recency_and_importance(
     open_memory: Callable[..., Memory],
 ) -> None:
     memory = open_memory(embedder=HashingEmbedder(), fusion="fused", newest_among=0)
-    aged(memory)
+    add_aged_turns(memory)
     ages, worth = {"green tea": 20, "green tea pot": 5, "a blue tea cup": 0}, {"green tea": 0.9}
     rows = memory.search("green tea", **U, explain=True)["results"]
     assert len(rows) == 3
     for row in rows:
         text, parts = row["memory"], row["score_details"]
-        expected = by_hand(row, ages[text], 7.0, worth.get(text, score_importance(text)))
+        expected = expected_score(row, ages[text], 7.0, worth.get(text, score_importance(text)))
         assert row["score"] == pytest.approx(expected, abs=1e-4)
         assert parts["dense"] == pytest.approx(6.0 * parts["cosine"])
         assert parts["recency"] == pytest.approx(3.0 * math.exp(-ages[text] / 7.0), abs=1e-3)
@@ -369,30 +370,32 @@ def test_the_fused_score_is_six_tenths_similarity_three_recency_and_one_importan
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
     assert rows[0]["memory"] == "green tea pot", "what matches best is twenty days old"
     usual = open_memory(embedder=HashingEmbedder())
-    aged(usual)
-    assert found(usual, "green tea", limit=1) == ["green tea"], "and by default it is the first"
+    add_aged_turns(usual)
+    assert search_texts(usual, "green tea", limit=1) == ["green tea"], (
+        "and by default it is the first"
+    )
 
 
-def test_the_fused_score_ages_what_is_filed_by_thirty_days_and_takes_what_a_model_judged(
+def test_fused_score_uses_registry_recency_and_judged_importance(
     open_memory: Callable[..., Memory],
 ) -> None:
     memory = open_memory(embedder=HashingEmbedder(), fusion="fused", newest_among=0)
-    ids = aged(memory)
+    ids = add_aged_turns(memory)
     filed = Linked(ids["green tea"], "in_exchange", "x", 0.5)
     judged = Linked("words", "importance", ids["green tea pot"], 0.2)
     drafts = [Draft(link, SCOPE, "told") for link in (filed, judged)]
     memory.engine.store.commit(Batch("default", drafts), fold_all)
     rows = {row["memory"]: row for row in memory.search("green tea", **U, explain=True)["results"]}
     old, pot = rows["green tea"], rows["green tea pot"]
-    assert old["score"] == pytest.approx(by_hand(old, 20, 30.0, 0.9), abs=1e-4)
-    assert pot["score"] == pytest.approx(by_hand(pot, 5, 7.0, 0.2), abs=1e-4)
+    assert old["score"] == pytest.approx(expected_score(old, 20, 30.0, 0.9), abs=1e-4)
+    assert pot["score"] == pytest.approx(expected_score(pot, 5, 7.0, 0.2), abs=1e-4)
 
 
-def test_without_vectors_the_fused_score_takes_the_share_of_the_query(
+def test_fused_score_without_vectors_uses_term_coverage(
     open_memory: Callable[..., Memory],
 ) -> None:
     memory = open_memory(fusion="fused")
-    tell(memory, "green tea", "black tea")
+    add_texts(memory, "green tea", "black tea")
     one, other = memory.search("green tea", **U, explain=True)["results"]
     assert one["score_details"]["cover"] == pytest.approx(6.0), "all of it"
     assert 0.0 < other["score_details"]["cover"] < 6.0

@@ -1,6 +1,4 @@
-"""The cache tiers: tail, importance, write-back, the judge, summaries, the sweep, the registry, and
-their numbers.
-"""
+"""Cache tiers: tail, importance, write-back, model judge, summaries, sweep and registry."""
 
 from __future__ import annotations
 
@@ -53,14 +51,14 @@ CHAT = [
 
 
 class Stage:
-    """A memory on a clock that stands still, and short words for a conversation."""
+    """A memory on a manual clock, with shorthands for a conversation."""
 
     def __init__(self, memory: Memory, clock: ManualClock) -> None:
         self.memory = memory
         self.clock = clock
 
-    def say(self, text: str, role: str = "user", **more: Any) -> str:
-        """Say something, a second after what was said before; the id of the turn."""
+    def add_turn(self, text: str, role: str = "user", **more: Any) -> str:
+        """Add a turn one second after the previous one; return its id."""
         self.clock.tick()
         ids = {
             name: more.pop(name) for name in ("user_id", "agent_id", "run_id") if name in more
@@ -68,33 +66,35 @@ class Stage:
         done = self.memory.add({"role": role, "content": text}, **ids, **{"infer": False, **more})
         return str(done["results"][0]["id"])
 
-    def exchange(self, number: int) -> tuple[str, str]:
-        """A user's turn that decides something and the agent's answer."""
-        asked = self.say(f"We decided that service {number} listens on port {8000 + number}")
-        return asked, self.say(f"Then service {number} needs firewall rule {number}.", "assistant")
+    def add_exchange(self, number: int) -> tuple[str, str]:
+        """Add a user turn that states a decision, and the answer of the agent."""
+        asked = self.add_turn(f"We decided that service {number} listens on port {8000 + number}")
+        return asked, self.add_turn(
+            f"Then service {number} needs firewall rule {number}.", "assistant"
+        )
 
-    def fill(self, count: int = 20) -> list[str]:
-        """As many turns as push everything before them out of the tail."""
+    def fill_tail(self, count: int = 20) -> list[str]:
+        """Add enough turns to push all earlier ones out of the tail."""
         return [
-            self.say(f"Filler fact {number}: the budget is {number} euros")
+            self.add_turn(f"Filler fact {number}: the budget is {number} euros")
             for number in range(count)
         ]
 
-    def held(self) -> list[str]:
-        """What is held, by its words."""
+    def list_texts(self) -> list[str]:
+        """List the texts of all current memories."""
         return [row["memory"] for row in self.memory.get_all(**U, limit=1000)["results"]]
 
-    def ledger(self, sort: type) -> list[Any]:
-        """Every entry of a sort that can still be read."""
+    def read_ledger(self, sort: type) -> list[Any]:
+        """List the readable ledger entries of a verb."""
         entries = self.memory.engine.store.scan_entries("default", 0, 100_000)
         return [entry for entry in entries if isinstance(entry.verb, sort)]
 
-    def links(self, rel: str) -> list[Linked]:
-        """Every link of a relation."""
-        return [entry.verb for entry in self.ledger(Linked) if entry.verb.rel == rel]
+    def list_links(self, rel: str) -> list[Linked]:
+        """List the links of a relation."""
+        return [entry.verb for entry in self.read_ledger(Linked) if entry.verb.rel == rel]
 
-    def exchanges(self) -> list[list[str]]:
-        """What is filed, oldest first, each by the words of its turns."""
+    def list_exchanges(self) -> list[list[str]]:
+        """List the texts of filed exchanges, oldest first."""
         rows = self.memory.registry(**U, limit=1000)["results"]
         return [[text for text in (row["user"], row["agent"]) if text] for row in reversed(rows)]
 
@@ -103,11 +103,11 @@ class Stage:
 def open_stage(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Callable[..., Stage]]:
     opened: list[Memory] = []
 
-    def opener(name: str = "m", clock: ManualClock | None = None, **knobs: Any) -> Stage:
+    def opener(name: str = "m", clock: ManualClock | None = None, **settings: Any) -> Stage:
         clock = clock or ManualClock()
         url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/{name}.db"
         opened.append(
-            Memory(url, **{"embedder": "none", "mint": seeded_mint(name, clock), **knobs})
+            Memory(url, **{"embedder": "none", "mint": seeded_mint(name, clock), **settings})
         )
         return Stage(opened[-1], clock)
 
@@ -124,21 +124,21 @@ def stage(open_stage: Callable[..., Stage]) -> Stage:
 # Scoring and ranking
 
 
-def test_the_fused_score_is_six_tenths_similarity_three_recency_one_importance() -> None:
+def test_fused_score_weighs_similarity_recency_and_importance() -> None:
     assert fuse_scores(1, 0, 0) == 0.6
     assert fuse_scores(0, 1, 0) == 0.3
     assert fuse_scores(0, 0, 1) == 0.1
     assert fuse_scores(0.5, 0.4, 0.2) == pytest.approx(0.44)
 
 
-def test_members_of_a_topic_rank_by_half_similarity_three_tenths_recency_two_importance() -> None:
+def test_topic_member_score_weighs_similarity_recency_and_importance() -> None:
     assert score_member(1, 0, 0) == 0.5
     assert score_member(0, 1, 0) == 0.3
     assert score_member(0, 0, 1) == 0.2
     assert score_member(0.5, 0.4, 0.2) == pytest.approx(0.41)
 
 
-def test_recency_decays_exponentially_with_the_half_life_of_its_tier() -> None:
+def test_recency_decays_exponentially_with_the_days_of_its_tier() -> None:
     settings = Settings()
     assert (settings.index_days, settings.registry_days) == (7, 30)
     assert compute_recency(0, 7) == 1
@@ -148,14 +148,14 @@ def test_recency_decays_exponentially_with_the_half_life_of_its_tier() -> None:
     assert compute_recency(-5 * DAYS, 7) == 1
 
 
-def test_cold_is_below_a_fifth_and_older_than_five_minutes() -> None:
+def test_cold_means_recency_below_a_fifth_and_older_than_five_minutes() -> None:
     assert is_cold(12 * DAYS, 7, 0.2, 5)
     assert not is_cold(11 * DAYS, 7, 0.2, 5)
     assert not is_cold(4 * MINUTES, 1e-9, 0.2, 5)
     assert is_cold(6 * MINUTES, 1e-9, 0.2, 5)
 
 
-def test_every_knob_has_the_value_the_tiers_were_described_with() -> None:
+def test_default_settings_match_the_seed() -> None:
     wanted = {
         "tail_size": 20,
         "keep_importance": 0.5,
@@ -218,46 +218,46 @@ FOREIGN = [
 
 
 @pytest.mark.parametrize("text", HIGH)
-def test_facts_decisions_rules_choices_and_deadlines_are_important(text: str) -> None:
+def test_facts_decisions_rules_and_deadlines_are_important(text: str) -> None:
     assert 0.7 <= score_importance(text, "user") <= 1
 
 
 @pytest.mark.parametrize("text", MIDDLE)
-def test_questions_and_plain_context_lie_in_the_middle(text: str) -> None:
+def test_questions_and_plain_statements_have_medium_importance(text: str) -> None:
     assert 0.4 <= score_importance(text, "user") <= 0.6
 
 
 @pytest.mark.parametrize("text", LOW)
-def test_small_talk_and_filler_are_not(text: str) -> None:
+def test_small_talk_and_filler_have_low_importance(text: str) -> None:
     assert 0 <= score_importance(text, "user") <= 0.3
 
 
 @pytest.mark.parametrize("text", REPLIES)
-def test_nor_is_what_an_agent_says_to_be_polite(text: str) -> None:
+def test_polite_assistant_replies_have_low_importance(text: str) -> None:
     assert score_importance(text, "assistant") <= 0.3
 
 
 @pytest.mark.parametrize("text", FOREIGN)
-def test_a_language_nobody_here_understands_is_kept(text: str) -> None:
+def test_text_in_an_unsupported_language_is_kept(text: str) -> None:
     assert score_importance(text, "user") >= 0.5
 
 
 @pytest.mark.parametrize("text", HIGH)
-def test_an_answer_weighs_no_more_than_the_same_words_of_the_user_and_is_kept(text: str) -> None:
+def test_assistant_text_scores_no_higher_than_the_same_user_text_and_is_kept(text: str) -> None:
     assert 0.5 <= score_importance(text, "assistant") <= score_importance(text, "user")
 
 
 # The tail
 
 
-def test_the_tail_is_the_newest_twenty_turns_and_the_oldest_leaves_first(stage: Stage) -> None:
-    said = [stage.exchange(number) for number in range(11)]
+def test_tail_holds_the_newest_twenty_turns(stage: Stage) -> None:
+    said = [stage.add_exchange(number) for number in range(11)]
     tail = stage.memory.tiers(**U)["tail"]
     assert [row["id"] for row in tail] == [id_ for pair in said[1:] for id_ in pair]
     assert [row["role"] for row in tail[:2]] == ["user", "assistant"]
 
 
-def test_the_tail_survives_a_restart(tmp_path: Any) -> None:
+def test_tail_survives_a_restart(tmp_path: Any) -> None:
     with Memory(f"sqlite:///{tmp_path}/kept.db", embedder="none") as memory:
         memory.add(["We use port 1", "We meet on Friday"], **U)
         before = memory.tiers(**U)["tail"]
@@ -266,17 +266,17 @@ def test_the_tail_survives_a_restart(tmp_path: Any) -> None:
         assert memory.tiers(**U)["tail"] == before
 
 
-def test_what_the_gate_rejects_never_gets_into_the_tail(stage: Stage) -> None:
+def test_turns_rejected_by_the_gate_are_not_in_the_tail(stage: Stage) -> None:
     stage.memory.add(["ok thanks", "We use Redis for sessions"], **U)
     assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == [
         "We use Redis for sessions"
     ]
 
 
-def test_every_conversation_has_a_tail_of_its_own(stage: Stage) -> None:
-    one = stage.say("The red run uses port 1", run_id="red")
+def test_each_conversation_has_its_own_tail(stage: Stage) -> None:
+    one = stage.add_turn("The red run uses port 1", run_id="red")
     for number in range(20):
-        stage.say(f"The blue run uses port {number}", run_id="blue")
+        stage.add_turn(f"The blue run uses port {number}", run_id="blue")
     stage.clock.tick(20 * DAYS)
     stage.memory.consolidate()
     assert [row["id"] for row in stage.memory.tiers(run_id="red")["tail"]] == [one]
@@ -286,74 +286,74 @@ def test_every_conversation_has_a_tail_of_its_own(stage: Stage) -> None:
 # Write-back
 
 
-def test_small_talk_that_leaves_the_tail_is_let_go_and_its_evidence_stays(stage: Stage) -> None:
-    chat = stage.say(CHAT[0])
+def test_small_talk_leaving_the_tail_is_dropped_and_its_evidence_kept(stage: Stage) -> None:
+    chat = stage.add_turn(CHAT[0])
     assert stage.memory.consolidate(**U)["dropped"] == 0
-    stage.fill()
-    assert CHAT[0] in stage.held()
+    stage.fill_tail()
+    assert CHAT[0] in stage.list_texts()
     done = stage.memory.consolidate(**U)
     assert (done["left"], done["dropped"]) == (1, 1)
-    assert CHAT[0] not in stage.held()
+    assert CHAT[0] not in stage.list_texts()
     assert stage.memory.search("funny", **U)["results"] == []
     assert stage.memory.history(chat)[-1]["why"] == "unimportant"
-    words = [entry.verb.evidence.content for entry in stage.ledger(Observed)]
+    words = [entry.verb.evidence.content for entry in stage.read_ledger(Observed)]
     assert CHAT[0] in words
 
 
-def test_what_is_important_stays_in_the_index(stage: Stage) -> None:
-    stage.exchange(1)
-    stage.fill()
+def test_important_turns_stay_in_the_index(stage: Stage) -> None:
+    stage.add_exchange(1)
+    stage.fill_tail()
     done = stage.memory.consolidate(**U)
     assert (done["left"], done["dropped"]) == (2, 0)
     assert stage.memory.tiers(**U)["index"] == {"count": 2, "cold": 0}
     assert stage.memory.search("service port", **U)["results"]
 
 
-def test_exactly_one_half_is_kept(stage: Stage) -> None:
-    stage.say("whatever it may be", metadata={"importance": 0.5})
-    stage.say("whatever else it may be", metadata={"importance": 0.49})
-    stage.fill()
+def test_importance_of_exactly_one_half_is_kept(stage: Stage) -> None:
+    stage.add_turn("whatever it may be", metadata={"importance": 0.5})
+    stage.add_turn("whatever else it may be", metadata={"importance": 0.49})
+    stage.fill_tail()
     stage.memory.consolidate(**U)
-    assert "whatever it may be" in stage.held()
-    assert "whatever else it may be" not in stage.held()
+    assert "whatever it may be" in stage.list_texts()
+    assert "whatever else it may be" not in stage.list_texts()
 
 
-def test_what_the_user_says_of_the_importance_wins(stage: Stage) -> None:
-    stage.say(CHAT[0], metadata={"importance": 1.0})
-    stage.say("We use Redis for sessions", metadata={"importance": 0})
-    stage.fill()
+def test_importance_set_by_the_user_wins(stage: Stage) -> None:
+    stage.add_turn(CHAT[0], metadata={"importance": 1.0})
+    stage.add_turn("We use Redis for sessions", metadata={"importance": 0})
+    stage.fill_tail()
     stage.memory.consolidate(**U)
-    assert CHAT[0] in stage.held()
-    assert "We use Redis for sessions" not in stage.held()
+    assert CHAT[0] in stage.list_texts()
+    assert "We use Redis for sessions" not in stage.list_texts()
 
 
-def test_words_that_a_fact_was_taken_from_are_not_let_go(stage: Stage) -> None:
+def test_turn_with_an_extracted_fact_is_not_dropped(stage: Stage) -> None:
     stage.clock.tick()
     stage.memory.add(CHAT[0], **U, facts=["User lives in Lima"])
-    stage.fill()
+    stage.fill_tail()
     assert stage.memory.consolidate(**U)["dropped"] == 0
 
 
-def test_what_was_given_a_kind_is_not_let_go(stage: Stage) -> None:
-    stage.say(CHAT[0], kind="event")
-    stage.fill()
+def test_turn_with_an_explicit_kind_is_not_dropped(stage: Stage) -> None:
+    stage.add_turn(CHAT[0], kind="event")
+    stage.fill_tail()
     assert stage.memory.consolidate(**U)["dropped"] == 0
 
 
-def test_a_recalled_text_that_the_agent_repeats_is_not_remembered_again(stage: Stage) -> None:
-    stage.exchange(1)
+def test_recalled_text_repeated_by_the_agent_is_not_stored_again(stage: Stage) -> None:
+    stage.add_exchange(1)
     recalled = stage.memory.context("which port does service 1 listen on", **U)
-    before = stage.held()
+    before = stage.list_texts()
     stage.clock.tick()
     done = stage.memory.add([{"role": "assistant", "content": recalled.text}], **U)
     assert done["results"] == []
     assert done["skipped"]
-    assert stage.held() == before
+    assert stage.list_texts() == before
 
 
-def test_recalls_are_at_hand_in_the_hot_buffer_and_not_in_the_tail(stage: Stage) -> None:
-    first, _ = stage.exchange(1)
-    stage.fill()
+def test_recalled_memories_enter_the_hot_buffer_and_not_the_tail(stage: Stage) -> None:
+    first, _ = stage.add_exchange(1)
+    stage.fill_tail()
     assert stage.memory.tiers(**U)["hot"] == []
     stage.memory.search("service port", **U, limit=1)
     state = stage.memory.tiers(**U)
@@ -364,7 +364,7 @@ def test_recalls_are_at_hand_in_the_hot_buffer_and_not_in_the_tail(stage: Stage)
 # The judge
 
 
-def scores(*values: Any) -> str:
+def score_reply(*values: Any) -> str:
     return json.dumps(
         {
             "scores": [
@@ -374,61 +374,61 @@ def scores(*values: Any) -> str:
     )
 
 
-def test_a_model_is_not_asked_unless_the_setting_says_so(open_stage: Callable[..., Stage]) -> None:
+def test_model_judges_only_when_the_setting_is_on(open_stage: Callable[..., Stage]) -> None:
     llm = ScriptedLLM([])
     stage = open_stage(llm=llm)
-    stage.exchange(1)
+    stage.add_exchange(1)
     stage.memory.wait()
     stage.memory.consolidate(**U)
     assert llm.asked == []
 
 
-def judged(
-    open_stage: Callable[..., Stage], *replies: Any, **knobs: Any
+def open_judged(
+    open_stage: Callable[..., Stage], *replies: Any, **settings: Any
 ) -> tuple[Stage, ScriptedLLM]:
-    """A stage whose model judges; nobody asks it before it is waited for."""
+    """Open a stage whose model judges when it is waited for."""
     llm = ScriptedLLM(replies, "judge-1")
-    return open_stage(llm=llm, judge=True, **{"judge_batch": 50, **knobs}), llm
+    return open_stage(llm=llm, judge=True, **{"judge_batch": 50, **settings}), llm
 
 
-def test_some_turns_are_judged_in_one_question_and_the_answer_is_an_entry_of_the_model(
+def test_turns_are_judged_in_one_call_and_scores_are_entries_of_the_model(
     open_stage: Any,
 ) -> None:
-    stage, llm = judged(open_stage, scores(0.9, 0.2))
-    asked, answered = stage.exchange(1)
+    stage, llm = open_judged(open_stage, score_reply(0.9, 0.2))
+    asked, answered = stage.add_exchange(1)
     done = stage.memory.wait()
     assert done["judged"] == 2
     assert len(llm.asked) == 1
-    assert [(link.dst, link.weight) for link in stage.links("importance")] == [
+    assert [(link.dst, link.weight) for link in stage.list_links("importance")] == [
         (asked, 0.9),
         (answered, 0.2),
     ]
-    assert {entry.draft.author for entry in stage.ledger(Linked)} == {"judge-1"}
+    assert {entry.draft.author for entry in stage.read_ledger(Linked)} == {"judge-1"}
     assert [row["importance"] for row in stage.memory.tiers(**U)["tail"]] == [0.9, 0.2]
     assert stage.memory.wait()["judged"] == 0
 
 
-def test_turns_are_asked_about_in_batches(open_stage: Any) -> None:
-    stage, llm = judged(open_stage, scores(0.9, 0.8), scores(0.7), judge_batch=2)
+def test_turns_are_judged_in_batches(open_stage: Any) -> None:
+    stage, llm = open_judged(open_stage, score_reply(0.9, 0.8), score_reply(0.7), judge_batch=2)
     for number in range(3):
-        stage.say(f"The port is {number}")
+        stage.add_turn(f"The port is {number}")
     stage.memory.wait()
     assert len(llm.asked) == 2
-    assert [link.weight for link in stage.links("importance")] == [0.9, 0.8, 0.7]
+    assert [link.weight for link in stage.list_links("importance")] == [0.9, 0.8, 0.7]
 
 
-def test_the_worker_judges_what_fills_a_question_without_being_asked(open_stage: Any) -> None:
-    stage, llm = judged(open_stage, scores(0.9, 0.8), judge_batch=2)
-    stage.say("The port is 1")
-    stage.say("The port is 2")
-    until(lambda: len(stage.links("importance")) == 2)
+def test_worker_judges_a_full_batch_by_itself(open_stage: Any) -> None:
+    stage, llm = open_judged(open_stage, score_reply(0.9, 0.8), judge_batch=2)
+    stage.add_turn("The port is 1")
+    stage.add_turn("The port is 2")
+    wait_until(lambda: len(stage.list_links("importance")) == 2)
     assert len(llm.asked) == 1
 
 
 @pytest.mark.parametrize(
     ("reply", "found"),
     [
-        (scores(0.8, 0.1), {1: 0.8, 2: 0.1}),
+        (score_reply(0.8, 0.1), {1: 0.8, 2: 0.1}),
         ("[0.8, 0.1]", {1: 0.8, 2: 0.1}),
         ('{"1": 0.8, "2": "0.1"}', {1: 0.8, 2: 0.1}),
         (
@@ -444,19 +444,17 @@ def test_the_worker_judges_what_fills_a_question_without_being_asked(open_stage:
         ("I would rather not say.", {}),
     ],
 )
-def test_an_answer_is_read_in_any_of_the_usual_shapes_and_kept_between_0_and_1(
-    reply: str, found: Any
-) -> None:
+def test_scores_are_parsed_from_common_formats_and_clamped(reply: str, found: Any) -> None:
     assert parse_scores(reply, 2) == (
         found if reply != '{"importance": 0.4}' else parse_scores(reply, 1) and {1: 0.4}
     )
 
 
-def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_end(
+def test_unparseable_reply_is_a_fault_and_is_skipped_after_all_attempts(
     open_stage: Any,
 ) -> None:
-    stage, _ = judged(open_stage, "no", "never", scores(0.9), consumer_attempts=2)
-    stage.say("The port is 1")
+    stage, _ = open_judged(open_stage, "no", "never", score_reply(0.9), consumer_attempts=2)
+    stage.add_turn("The port is 1")
     assert any("no score" in note for note in stage.memory.wait()["warnings"])
     assert stage.memory.wait()["judged"] == 0
     [fault] = stage.memory.faults()["results"]
@@ -464,16 +462,16 @@ def test_a_garbled_answer_is_a_fault_with_its_words_and_is_passed_over_in_the_en
     assert stage.memory.wait()["warnings"] == []
     assert stage.memory.retry_faults() == {"mended": 1, "left": 0}
     assert stage.memory.faults()["results"] == []
-    assert [link.weight for link in stage.links("importance")] == [0.9]
+    assert [link.weight for link in stage.list_links("importance")] == [0.9]
 
 
-def test_what_one_user_says_is_not_asked_about_for_another_nor_in_the_same_question(
+def test_turns_of_different_users_are_never_judged_in_one_call(
     open_stage: Any,
 ) -> None:
-    stage, llm = judged(open_stage, scores(0.9), scores(0.8), scores(0.7))
+    stage, llm = open_judged(open_stage, score_reply(0.9), score_reply(0.8), score_reply(0.7))
     for user in ("alice", "bob"):
-        stage.say(f"The port of {user} is 1", user_id=user)
-    stage.say("The port of a run is 2", user_id="alice", run_id="one")
+        stage.add_turn(f"The port of {user} is 1", user_id=user)
+    stage.add_turn("The port of a run is 2", user_id="alice", run_id="one")
     assert stage.memory.consolidate(user_id="alice", run_id="one")["judged"] == 1
     assert stage.memory.consolidate(user_id="alice")["judged"] == 1
     assert "bob" not in str(llm.asked)
@@ -484,24 +482,24 @@ def test_what_one_user_says_is_not_asked_about_for_another_nor_in_the_same_quest
     assert len(llm.asked) == 3
 
 
-def test_the_worker_waits_until_one_conversation_fills_a_question(open_stage: Any) -> None:
-    stage, llm = judged(open_stage, scores(0.9, 0.8), scores(0.7), judge_batch=2)
+def test_worker_waits_until_one_conversation_fills_a_batch(open_stage: Any) -> None:
+    stage, llm = open_judged(open_stage, score_reply(0.9, 0.8), score_reply(0.7), judge_batch=2)
     engine = stage.memory.engine
     for user in ("alice", "bob", "alice"):
         run(judge_turns(engine.write_context, "default", full_only=True))
-        stage.say(f"The port of {user} is {stage.clock()}", user_id=user)
+        stage.add_turn(f"The port of {user} is {stage.clock()}", user_id=user)
     run(judge_turns(engine.write_context, "default", full_only=True))
     assert len(llm.asked) == 1
     assert "bob" not in str(llm.asked)
     assert stage.memory.wait()["judged"] == 1
 
 
-def test_too_many_conversations_that_fill_no_question_are_asked_about_all_the_same(
+def test_worker_judges_partial_batches_when_too_many_turns_wait(
     open_stage: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    stage, llm = judged(open_stage, *[scores(0.9)] * 3, judge_batch=2)
+    stage, llm = open_judged(open_stage, *[score_reply(0.9)] * 3, judge_batch=2)
     for user in ("alice", "bob", "carol"):
-        stage.say(f"The port of {user} is 1", user_id=user)
+        stage.add_turn(f"The port of {user} is 1", user_id=user)
     engine = stage.memory.engine
     run(judge_turns(engine.write_context, "default", full_only=True))
     assert llm.asked == []
@@ -510,9 +508,9 @@ def test_too_many_conversations_that_fill_no_question_are_asked_about_all_the_sa
     assert len(llm.asked) == 3
 
 
-def test_a_model_that_is_down_loses_nothing(open_stage: Any) -> None:
-    stage, _ = judged(open_stage, LLMError("down"), scores(0.9))
-    stage.say("The port is 1")
+def test_unavailable_judge_loses_nothing(open_stage: Any) -> None:
+    stage, _ = open_judged(open_stage, LLMError("down"), score_reply(0.9))
+    stage.add_turn("The port is 1")
     done = stage.memory.consolidate(**U)
     assert done["judged"] == 0
     assert any("down" in note for note in done["warnings"])
@@ -520,134 +518,136 @@ def test_a_model_that_is_down_loses_nothing(open_stage: Any) -> None:
     assert stage.memory.faults()["results"] == []
 
 
-def test_judged_in_the_index_it_just_counts(open_stage: Any) -> None:
-    stage, _ = judged(open_stage, scores(1.0, *[0.5] * 21))
-    stage.exchange(1)
-    stage.fill()
-    quietly(stage)
+def test_turn_judged_while_in_the_index_keeps_its_score(open_stage: Any) -> None:
+    stage, _ = open_judged(open_stage, score_reply(1.0, *[0.5] * 21))
+    stage.add_exchange(1)
+    stage.fill_tail()
+    sweep_without_judge(stage)
     assert stage.memory.tiers(**U)["index"]["count"] == 2
     stage.memory.wait()
     stage.clock.tick(20 * DAYS)
-    stage.fill()
-    quietly(stage)
-    assert stage.links("in_exchange")[0].weight == 1.0
+    stage.fill_tail()
+    sweep_without_judge(stage)
+    assert stage.list_links("in_exchange")[0].weight == 1.0
 
 
-def quietly(stage: Stage) -> dict[str, Any]:
-    """A sweep while the model does not answer."""
+def sweep_without_judge(stage: Stage) -> dict[str, Any]:
+    """Consolidate while the judge returns nothing."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("told.maintenance.importance.judge_turns", _silent)
+        patch.setattr("told.maintenance.importance.judge_turns", _judge_nothing)
         return stage.memory.consolidate(**U)
 
 
-def _silent(*_: Any, **__: Any) -> Any:
+def _judge_nothing(*_: Any, **__: Any) -> Any:
     return JudgeResult()
     yield
 
 
-def test_judged_important_after_it_was_let_go_it_comes_back(open_stage: Any) -> None:
-    stage, _ = judged(open_stage, scores(0.9, 0.1, *[0.5] * 20), embedder=HashingEmbedder())
-    back, gone = stage.say(CHAT[0]), stage.say(CHAT[1])
-    stage.fill()
-    assert quietly(stage)["dropped"] == 2
+def test_dropped_turn_judged_important_is_restored(open_stage: Any) -> None:
+    stage, _ = open_judged(
+        open_stage, score_reply(0.9, 0.1, *[0.5] * 20), embedder=HashingEmbedder()
+    )
+    back, gone = stage.add_turn(CHAT[0]), stage.add_turn(CHAT[1])
+    stage.fill_tail()
+    assert sweep_without_judge(stage)["dropped"] == 2
     done = stage.memory.consolidate(**U)
     assert done["returned"] == 1
-    assert CHAT[0] in stage.held()
-    assert CHAT[1] not in stage.held()
+    assert CHAT[0] in stage.list_texts()
+    assert CHAT[1] not in stage.list_texts()
     assert stage.memory.search("funny", **U)["results"][0]["id"] == back
     assert stage.memory.get(gone) is None
     assert [row["event"] for row in stage.memory.history(back)] == ["ADD", "DELETE", "ADD"]
     assert stage.memory.consolidate(**U)["dropped"] == 0
 
 
-def test_what_comes_back_is_filed_like_any_other(open_stage: Any) -> None:
-    stage, _ = judged(open_stage, scores(0.9, *[0.5] * 20))
-    stage.say(CHAT[0])
-    stage.fill()
-    quietly(stage)
+def test_restored_turn_is_filed_like_any_other(open_stage: Any) -> None:
+    stage, _ = open_judged(open_stage, score_reply(0.9, *[0.5] * 20))
+    stage.add_turn(CHAT[0])
+    stage.fill_tail()
+    sweep_without_judge(stage)
     stage.memory.wait()
     stage.clock.tick(20 * DAYS)
     stage.memory.consolidate(**U, force=True)
-    assert [CHAT[0]] in stage.exchanges()
+    assert [CHAT[0]] in stage.list_exchanges()
 
 
-def test_judged_while_it_is_being_let_go_it_stays(open_stage: Any) -> None:
-    """The judge's answer lands between the sweep's decision and its commit."""
-    stage, _ = judged(open_stage, scores(0.9, *[0.5] * 20))
-    stage.say(CHAT[0])
-    stage.fill()
+def test_turn_judged_important_during_the_sweep_is_not_dropped(open_stage: Any) -> None:
+    """The score arrives between the decision of the sweep and its commit."""
+    stage, _ = open_judged(open_stage, score_reply(0.9, *[0.5] * 20))
+    stage.add_turn(CHAT[0])
+    stage.fill_tail()
     store = stage.memory.engine.store
     once, commit = [True], type(store).commit
 
-    def late(self: Any, batch: Any, fold: Any) -> Any:
+    def judge_then_commit(self: Any, batch: Any, fold: Any) -> Any:
         if once and any(isinstance(draft.verb, Retracted) for draft in batch.drafts):
             once.clear()
             run(judge_turns(stage.memory.engine.write_context, "default"))
         return commit(self, batch, fold)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(type(store), "commit", late)
-        done = quietly(stage)
+        patch.setattr(type(store), "commit", judge_then_commit)
+        done = sweep_without_judge(stage)
     assert not once
     assert done["dropped"] == 0
-    assert CHAT[0] in stage.held()
+    assert CHAT[0] in stage.list_texts()
 
 
-def test_what_the_user_says_of_the_importance_wins_over_the_model_and_a_sweep_comes_to_an_end(
+def test_importance_set_by_the_user_wins_over_the_model(
     open_stage: Any,
 ) -> None:
-    stage, _ = judged(open_stage, scores(0.9))
-    stage.say("Redis runs on port 6380", metadata={"importance": 0.2})
+    stage, _ = open_judged(open_stage, score_reply(0.9))
+    stage.add_turn("Redis runs on port 6380", metadata={"importance": 0.2})
     stage.memory.wait()
     assert stage.memory.consolidate(**U, force=True)["dropped"] == 1
-    assert stage.held() == []
+    assert stage.list_texts() == []
 
 
-def test_a_model_brings_nothing_back_that_the_user_says_is_unimportant(open_stage: Any) -> None:
-    stage, _ = judged(open_stage, scores(0.9, *[0.5] * 20))
-    stage.say("Redis runs on port 6380", metadata={"importance": 0.2})
-    stage.fill()
-    assert quietly(stage)["dropped"] == 1
+def test_model_does_not_restore_what_the_user_marked_unimportant(open_stage: Any) -> None:
+    stage, _ = open_judged(open_stage, score_reply(0.9, *[0.5] * 20))
+    stage.add_turn("Redis runs on port 6380", metadata={"importance": 0.2})
+    stage.fill_tail()
+    assert sweep_without_judge(stage)["dropped"] == 1
     assert stage.memory.consolidate(**U)["returned"] == 0
-    assert "Redis runs on port 6380" not in stage.held()
+    assert "Redis runs on port 6380" not in stage.list_texts()
 
 
-def test_judged_after_it_was_erased_nothing_happens(open_stage: Any) -> None:
+def test_score_of_an_erased_turn_is_discarded(open_stage: Any) -> None:
     class Erasing(ScriptedLLM):
         def ask(self, system: str, user: str, *, schema: Any = None) -> str:
             stage.memory.erase(doomed)
             return super().ask(system, user, schema=schema)
 
-    llm = Erasing([scores(0.9, 0.8)])
+    llm = Erasing([score_reply(0.9, 0.8)])
     stage = open_stage(llm=llm, judge=True, judge_batch=50)
-    doomed = stage.say("The port is 1")
-    kept = stage.say("We meet on Friday")
+    doomed = stage.add_turn("The port is 1")
+    kept = stage.add_turn("We meet on Friday")
     assert stage.memory.wait()["judged"] == 1
-    assert [link.dst for link in stage.links("importance")] == [kept]
+    assert [link.dst for link in stage.list_links("importance")] == [kept]
     assert stage.memory.get(doomed) is None
     assert stage.memory.faults()["results"] == []
 
 
-def test_judged_after_somebody_deleted_it_it_stays_deleted(open_stage: Any) -> None:
-    stage, _ = judged(open_stage, scores(0.9))
-    gone = stage.say("The port is 1")
+def test_deleted_turn_is_not_judged(open_stage: Any) -> None:
+    stage, _ = open_judged(open_stage, score_reply(0.9))
+    gone = stage.add_turn("The port is 1")
     stage.memory.delete(gone)
     stage.memory.wait()
-    assert stage.held() == []
-    assert stage.links("importance") == []
+    assert stage.list_texts() == []
+    assert stage.list_links("importance") == []
 
 
-def test_erasing_a_turn_takes_its_score_and_a_garbled_answer_about_it_along(
+def test_erasing_a_turn_erases_its_score_and_faults(
     open_stage: Any,
 ) -> None:
-    stage, _ = judged(open_stage, scores(0.9), "garbled port 2", consumer_attempts=1)
-    one = stage.say("The port is 1")
+    stage, _ = open_judged(open_stage, score_reply(0.9), "garbled port 2", consumer_attempts=1)
+    one = stage.add_turn("The port is 1")
     stage.memory.wait()
-    two = stage.say("The port is 2")
+    two = stage.add_turn("The port is 2")
     stage.memory.wait()
     assert stage.memory.faults()["results"][0]["raw"] == "garbled port 2"
     stage.memory.erase(one)
-    assert stage.links("importance") == []
+    assert stage.list_links("importance") == []
     stage.memory.erase(two)
     assert all("port 2" not in str(fault) for fault in stage.memory.faults()["results"])
 
@@ -664,12 +664,12 @@ LONG = (
 )
 
 
-def test_a_short_text_is_its_own_summary() -> None:
+def test_short_text_is_its_own_summary() -> None:
     assert extract_summary("  We use\nRedis. ", 100) == "We use Redis."
     assert extract_summary("", 100) == ""
 
 
-def test_the_most_telling_sentences_are_kept_in_their_order() -> None:
+def test_summary_keeps_the_most_important_sentences_in_order() -> None:
     short = extract_summary(LONG, 160)
     assert short == (
         "We decided to move billing to PostgreSQL 16 by March 3. Ana owns the migration and Bob "
@@ -681,38 +681,38 @@ def test_the_most_telling_sentences_are_kept_in_their_order() -> None:
 
 @pytest.mark.parametrize("most", [20, 60, 100, 240, 300])
 @pytest.mark.parametrize("text", [LONG, "word " * 200, "x" * 700, "短い文。" * 100])
-def test_a_summary_is_never_longer_than_asked_and_never_empty(text: str, most: int) -> None:
+def test_summary_is_never_empty_or_longer_than_the_limit(text: str, most: int) -> None:
     assert 0 < len(extract_summary(text, most)) <= most
 
 
-def test_without_a_model_an_exchange_is_shown_by_its_most_telling_sentences(stage: Stage) -> None:
-    stage.say(LONG)
-    stage.say("Noted: 3 people.", "assistant")
+def test_exchange_summary_without_a_model_is_extractive(stage: Stage) -> None:
+    stage.add_turn(LONG)
+    stage.add_turn("Noted: 3 people.", "assistant")
     stage.memory.consolidate(**U, force=True)
     [row] = stage.memory.registry(**U)["results"]
     assert row["summary"] == f"User: {extract_summary(LONG, 240)} → Agent: Noted: 3 people."
-    assert stage.links("summary") == []
+    assert stage.list_links("summary") == []
 
 
-def test_a_model_writes_the_summary_where_it_is_asked_for_and_what_it_writes_is_its_entry(
+def test_model_summary_is_an_entry_of_the_model(
     open_stage: Any,
 ) -> None:
     llm = ScriptedLLM(['"Billing moves to PostgreSQL 16; Ana migrates."'], "pen-1")
     stage = open_stage(llm=llm, summarise=True)
-    turn = stage.say(LONG)
-    stage.say("Noted: 3 people.", "assistant")
+    turn = stage.add_turn(LONG)
+    stage.add_turn("Noted: 3 people.", "assistant")
     assert stage.memory.consolidate(**U)["summarised"] == 0
     assert stage.memory.consolidate(**U, force=True)["summarised"] == 1
-    [entry] = [each for each in stage.ledger(Linked) if each.verb.rel == "summary"]
+    [entry] = [each for each in stage.read_ledger(Linked) if each.verb.rel == "summary"]
     assert (entry.verb.dst, entry.draft.author) == (turn, "pen-1")
     assert "Billing moves" in stage.memory.registry(**U)["results"][0]["summary"]
     assert stage.memory.consolidate(**U, force=True)["summarised"] == 0
     assert len(llm.asked) == 1
 
 
-def test_a_summary_of_words_that_were_corrected_since_is_not_shown(open_stage: Any) -> None:
+def test_summary_of_a_turn_updated_since_is_not_shown(open_stage: Any) -> None:
     stage = open_stage(llm=ScriptedLLM(["Billing moves to PostgreSQL 16."]), summarise=True)
-    turn = stage.say(LONG)
+    turn = stage.add_turn(LONG)
     stage.memory.consolidate(**U, force=True)
     stage.memory.update(turn, metadata={"seen": True})
     assert "Billing moves" in stage.memory.registry(**U)["results"][0]["summary"]
@@ -720,48 +720,48 @@ def test_a_summary_of_words_that_were_corrected_since_is_not_shown(open_stage: A
     assert stage.memory.registry(**U)["results"][0]["summary"] == "User: We keep the old database"
 
 
-def test_a_model_is_not_asked_for_a_summary_unless_the_setting_says_so(open_stage: Any) -> None:
+def test_model_summarises_only_when_the_setting_is_on(open_stage: Any) -> None:
     llm = ScriptedLLM([])
     stage = open_stage(llm=llm)
-    stage.say(LONG)
+    stage.add_turn(LONG)
     stage.memory.consolidate(**U, force=True)
     assert llm.asked == []
 
 
-def test_a_summary_that_is_too_long_is_cut(open_stage: Any) -> None:
+def test_overlong_model_summary_is_truncated(open_stage: Any) -> None:
     stage = open_stage(llm=ScriptedLLM(["word " * 500]), summarise=True, summary_chars=50)
-    stage.say(LONG)
+    stage.add_turn(LONG)
     stage.memory.consolidate(**U, force=True)
-    assert len(stage.links("summary")[0].meta["text"]) <= 50
+    assert len(stage.list_links("summary")[0].meta["text"]) <= 50
 
 
-def test_erasing_a_turn_takes_its_summary_along(open_stage: Any) -> None:
+def test_erasing_a_turn_erases_its_summary(open_stage: Any) -> None:
     stage = open_stage(llm=ScriptedLLM(["Billing moves."]), summarise=True)
-    turn = stage.say(LONG)
+    turn = stage.add_turn(LONG)
     stage.memory.consolidate(**U, force=True)
-    assert stage.links("summary")
+    assert stage.list_links("summary")
     stage.memory.erase(turn)
     entries = stage.memory.engine.store.scan_entries("default", 0, 1000)
     assert all(b"Billing moves" not in (entry.envelope or b"") for entry in entries)
     assert stage.memory.registry(**U)["results"] == []
 
 
-def test_a_summary_that_fails_is_a_fault_that_can_be_retried(open_stage: Any) -> None:
+def test_failed_summary_is_a_fault_and_can_be_retried(open_stage: Any) -> None:
     replies = [LLMError("down"), LLMError("down"), "Billing moves."]
     stage = open_stage(llm=ScriptedLLM(replies), summarise=True, consumer_attempts=2)
-    stage.say(LONG)
+    stage.add_turn(LONG)
     assert any("down" in note for note in stage.memory.consolidate(**U, force=True)["warnings"])
     stage.memory.consolidate(**U, force=True)
     [fault] = stage.memory.faults()["results"]
     assert (fault["consumer"], fault["attempts"]) == ("summaries", 2)
     assert stage.memory.retry_faults() == {"mended": 1, "left": 0}
-    assert stage.links("summary")[0].meta["text"] == "Billing moves."
+    assert stage.list_links("summary")[0].meta["text"] == "Billing moves."
 
 
 # The sweep and the registry
 
 
-def fact(role: str, minute: float, number: int = 0) -> Fact:
+def make_turn(role: str, minute: float, number: int = 0) -> Fact:
     return Fact(
         f"{role} {minute} {number}",
         number,
@@ -774,9 +774,9 @@ def fact(role: str, minute: float, number: int = 0) -> Fact:
     )
 
 
-def paired(*turns: tuple[str, float]) -> list[str]:
+def pair_roles(*turns: tuple[str, float]) -> list[str]:
     said = [
-        fact("user" if side == "u" else "assistant", minute, place)
+        make_turn("user" if side == "u" else "assistant", minute, place)
         for place, (side, minute) in enumerate(turns)
     ]
     return [
@@ -785,22 +785,22 @@ def paired(*turns: tuple[str, float]) -> list[str]:
     ]
 
 
-def test_a_user_and_the_agent_that_answers_are_one_exchange() -> None:
-    assert paired(("u", 0), ("a", 1), ("u", 2), ("a", 3)) == ["u+a", "u+a"]
+def test_user_turn_and_its_answer_form_one_exchange() -> None:
+    assert pair_roles(("u", 0), ("a", 1), ("u", 2), ("a", 3)) == ["u+a", "u+a"]
 
 
-def test_what_has_no_other_half_is_an_exchange_of_one() -> None:
-    assert paired(("u", 0), ("u", 1), ("a", 2)) == ["u", "u+a"]
-    assert paired(("a", 0), ("u", 1), ("a", 2), ("a", 3)) == ["a", "u+a", "a"]
-    assert paired(("u", 0), ("a", 29)) == ["u+a"]
-    assert paired(("u", 0), ("a", 31)) == ["u", "a"]
+def test_unpaired_turn_is_an_exchange_of_one() -> None:
+    assert pair_roles(("u", 0), ("u", 1), ("a", 2)) == ["u", "u+a"]
+    assert pair_roles(("a", 0), ("u", 1), ("a", 2), ("a", 3)) == ["a", "u+a", "a"]
+    assert pair_roles(("u", 0), ("a", 29)) == ["u+a"]
+    assert pair_roles(("u", 0), ("a", 31)) == ["u", "a"]
 
 
-def test_the_sweep_files_what_is_cold_and_nothing_else(stage: Stage) -> None:
-    old = stage.exchange(1)
+def test_sweep_files_only_cold_turns(stage: Stage) -> None:
+    old = stage.add_exchange(1)
     stage.clock.tick(6 * DAYS)
-    stage.exchange(2)
-    stage.fill()
+    stage.add_exchange(2)
+    stage.fill_tail()
     stage.clock.tick(6 * DAYS)
     assert stage.memory.tiers(**U)["index"] == {"count": 4, "cold": 2}
     assert stage.memory.consolidate(**U)["filed"] == 1
@@ -809,36 +809,36 @@ def test_the_sweep_files_what_is_cold_and_nothing_else(stage: Stage) -> None:
     assert stage.memory.tiers(**U)["index"] == {"count": 2, "cold": 0}
 
 
-def test_what_is_in_the_tail_is_not_filed_however_cold(stage: Stage) -> None:
-    stage.exchange(1)
+def test_cold_turn_in_the_tail_is_not_filed(stage: Stage) -> None:
+    stage.add_exchange(1)
     stage.clock.tick(100 * DAYS)
     assert stage.memory.consolidate(**U)["filed"] == 0
 
 
-def test_nothing_of_the_last_five_minutes_is_filed(open_stage: Callable[..., Stage]) -> None:
+def test_turn_of_the_last_five_minutes_is_not_filed(open_stage: Callable[..., Stage]) -> None:
     stage = open_stage(index_days=0.001, tail_size=1, pair_minutes=0.5)
-    stage.say("The port is 1")
-    stage.say("The port is 2")
+    stage.add_turn("The port is 1")
+    stage.add_turn("The port is 2")
     stage.clock.tick(4 * MINUTES)
     assert stage.memory.consolidate(**U)["filed"] == 0
     stage.clock.tick(2 * MINUTES)
     assert stage.memory.consolidate(**U)["filed"] == 1
 
 
-def test_force_files_everything_now_with_the_tail(stage: Stage) -> None:
-    stage.exchange(1)
-    stage.say(CHAT[0])
+def test_force_files_everything_including_the_tail(stage: Stage) -> None:
+    stage.add_exchange(1)
+    stage.add_turn(CHAT[0])
     done = stage.memory.consolidate(**U, force=True)
     assert (done["filed"], done["dropped"]) == (1, 1)
-    assert len(stage.exchanges()) == 1
+    assert len(stage.list_exchanges()) == 1
 
 
-def test_an_exchange_is_links_from_its_turns_the_user_first_with_what_they_were_worth(
+def test_exchange_is_stored_as_links_from_its_turns_weighted_by_importance(
     stage: Stage,
 ) -> None:
-    asked, answered = stage.exchange(1)
+    asked, answered = stage.add_exchange(1)
     stage.memory.consolidate(**U, force=True)
-    first, second = stage.links("in_exchange")
+    first, second = stage.list_links("in_exchange")
     assert (first.src, second.src) == (asked, answered)
     assert first.dst == second.dst
     assert first.weight == score_importance(
@@ -848,8 +848,8 @@ def test_an_exchange_is_links_from_its_turns_the_user_first_with_what_they_were_
     assert first.meta == second.meta == {}
 
 
-def test_what_is_filed_is_found_as_before(stage: Stage) -> None:
-    stage.exchange(1)
+def test_filing_does_not_change_search_results(stage: Stage) -> None:
+    stage.add_exchange(1)
     before = stage.memory.search("service port", **U)["results"]
     stage.memory.consolidate(**U, force=True)
     assert [row["id"] for row in stage.memory.search("service port", **U)["results"]] == [
@@ -857,20 +857,20 @@ def test_what_is_filed_is_found_as_before(stage: Stage) -> None:
     ]
 
 
-def test_a_question_waits_for_its_answer_to_be_cold_too(stage: Stage) -> None:
-    stage.say("Which port does billing use?")
+def test_question_is_filed_only_when_its_answer_is_cold(stage: Stage) -> None:
+    stage.add_turn("Which port does billing use?")
     stage.clock.tick(20 * MINUTES)
-    stage.say("Billing uses port 8010.", "assistant")
-    stage.fill()
+    stage.add_turn("Billing uses port 8010.", "assistant")
+    stage.fill_tail()
     stage.clock.tick(round(11.27 * DAYS) - 15 * MINUTES)
     assert stage.memory.tiers(**U)["index"] == {"count": 2, "cold": 1}
     assert stage.memory.consolidate(**U)["filed"] == 0
     stage.clock.tick(DAYS)
     stage.memory.consolidate(**U)
-    assert stage.exchanges() == [["Which port does billing use?", "Billing uses port 8010."]]
+    assert stage.list_exchanges() == [["Which port does billing use?", "Billing uses port 8010."]]
 
 
-def test_the_index_may_have_a_cap_beyond_which_the_oldest_unimportant_are_filed_first(
+def test_index_cap_files_the_oldest_unimportant_turns_first(
     open_stage: Callable[..., Stage],
 ) -> None:
     stage = open_stage(index_most=3, tail_size=1, pair_minutes=0)
@@ -881,28 +881,28 @@ def test_the_index_may_have_a_cap_beyond_which_the_oldest_unimportant_are_filed_
         "the sea is wide",
         "My cat is 3",
     ):
-        stage.say(text)
-    stage.say("the end is near")
+        stage.add_turn(text)
+    stage.add_turn("the end is near")
     assert stage.memory.consolidate(**U)["filed"] == 2
-    assert stage.exchanges() == [["the sky is blue"], ["the grass is green"]]
+    assert stage.list_exchanges() == [["the sky is blue"], ["the grass is green"]]
     assert stage.memory.tiers(**U)["index"]["count"] == 3
     assert stage.memory.consolidate(**U)["filed"] == 0
     stage.clock.tick(20 * DAYS)
     assert stage.memory.consolidate(**U)["filed"] == 3
 
 
-def test_a_cap_holds_even_where_everything_is_important(open_stage: Callable[..., Stage]) -> None:
+def test_index_cap_holds_when_every_turn_is_important(open_stage: Callable[..., Stage]) -> None:
     stage = open_stage(index_most=2, tail_size=1)
     for number in range(4):
-        stage.exchange(number)
+        stage.add_exchange(number)
     stage.memory.consolidate(**U)
     assert stage.memory.tiers(**U)["index"]["count"] <= 2
-    assert stage.exchanges()[0][0].startswith("We decided that service 0")
+    assert stage.list_exchanges()[0][0].startswith("We decided that service 0")
 
 
-def test_the_registry_lists_the_newest_first_and_as_many_as_asked(stage: Stage) -> None:
+def test_registry_lists_newest_first_up_to_the_limit(stage: Stage) -> None:
     for number in range(5):
-        stage.exchange(number)
+        stage.add_exchange(number)
     stage.memory.consolidate(**U, force=True)
     rows = stage.memory.registry(**U, limit=2)["results"]
     assert [row["user"].split()[4] for row in rows] == ["4", "3"]
@@ -912,47 +912,49 @@ def test_the_registry_lists_the_newest_first_and_as_many_as_asked(stage: Stage) 
         stage.memory.registry()
 
 
-def test_without_an_id_everybody_is_consolidated_and_with_one_nobody_else(stage: Stage) -> None:
+def test_consolidate_covers_the_given_scope_or_every_scope(stage: Stage) -> None:
     for user in ("ann", "bob"):
-        stage.say(f"The port of {user} is 1", user_id=user)
+        stage.add_turn(f"The port of {user} is 1", user_id=user)
     stage.memory.consolidate(user_id="ann", force=True)
     assert stage.memory.registry(user_id="bob")["results"] == []
     assert stage.memory.consolidate(force=True)["filed"] == 1
     assert len(stage.memory.registry(user_id="bob")["results"]) == 1
 
 
-def test_a_wide_scope_consolidates_what_is_said_in_every_run_of_it(stage: Stage) -> None:
+def test_consolidating_a_user_covers_all_runs(stage: Stage) -> None:
     for name in ("one", "two"):
-        stage.say("Which port is free?", user_id="u", run_id=name)
-        stage.say(f"Port {len(name)} is free in {name}.", "assistant", user_id="u", run_id=name)
+        stage.add_turn("Which port is free?", user_id="u", run_id=name)
+        stage.add_turn(
+            f"Port {len(name)} is free in {name}.", "assistant", user_id="u", run_id=name
+        )
     assert stage.memory.consolidate(**U, force=True)["filed"] == 2
     assert stage.memory.tiers(**U)["registry"]["exchanges"] == 2
     assert len(stage.memory.tiers(**U)["tail"]) == 4
     assert len(stage.memory.registry(run_id="one")["results"]) == 1
 
 
-def test_what_a_guard_hides_is_in_no_tier(open_stage: Callable[..., Stage]) -> None:
+def test_memories_hidden_by_a_guard_are_in_no_tier(open_stage: Callable[..., Stage]) -> None:
     stage = open_stage(guard=lambda row: "secret" not in row["memory"])
-    stage.say("The secret port is 1")
-    stage.say("The open port is 2", "assistant")
+    stage.add_turn("The secret port is 1")
+    stage.add_turn("The open port is 2", "assistant")
     stage.memory.consolidate(**U, force=True)
     assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == ["The open port is 2"]
     assert stage.memory.registry(**U)["results"] == []
 
 
-def test_both_colours_see_the_same_tiers() -> None:
-    async def walk() -> tuple[Any, Any, Any]:
+def test_async_client_consolidates_and_lists_tiers() -> None:
+    async def consolidate_async() -> tuple[Any, Any, Any]:
         async with AsyncMemory("ram://", embedder="none") as memory:
             await memory.add("We use port 1", **U)
             done = await memory.consolidate(**U, force=True)
             return done, await memory.tiers(**U), await memory.registry(**U)
 
-    done, state, filed = asyncio.run(walk())
+    done, state, filed = asyncio.run(consolidate_async())
     assert done["filed"] == state["registry"]["exchanges"] == len(filed["results"]) == 1
     assert set(state) == {"tail", "index", "hot", "registry", "topics"}
 
 
-def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
+def test_scopes_covered_by_a_wider_one_are_skipped() -> None:
     ids = [
         {"user_id": "u"},
         {"user_id": "u", "run_id": "r"},
@@ -968,17 +970,15 @@ def test_what_a_wider_scope_covers_is_not_gone_through_again() -> None:
     ]
 
 
-def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
-    """Topics first, then forgetting, in the scopes that were swept; what fails there is a warning
-    and a fault.
-    """
+def test_topics_and_forgetting_run_after_filing(stage: Stage) -> None:
+    """Topics come first, then forgetting in the swept scopes; failures are warnings and faults."""
 
     class Working(Engine):
         __slots__ = ()
         seen: ClassVar[list[Any]] = []
 
         def file_topics(self) -> Any:
-            self.seen.append(("topics", len(stage.links("in_exchange"))))
+            self.seen.append(("topics", len(stage.list_links("in_exchange"))))
             return SimpleNamespace(exchanges=3, warnings=("slow",))
             yield
 
@@ -989,80 +989,80 @@ def test_whoever_works_on_what_is_filed_comes_after_it(stage: Stage) -> None:
             return ["one", "two"]
             yield
 
-    stage.exchange(1)
-    stage.say("The port is 1", user_id="v")
+    stage.add_exchange(1)
+    stage.add_turn("The port is 1", user_id="v")
     engine = stage.memory.engine
     working = Working(**{each.name: getattr(engine, each.name) for each in fields(engine)})
     done = run(working.consolidate(U, force=True))
     assert Working.seen == [("topics", 2), (None, U)]
     assert (done.topics, done.forgotten, done.warnings) == (3, 2, ("slow",))
-    stage.say("The port is 2", user_id="w")
+    stage.add_turn("The port is 2", user_id="w")
     failed = run(working.consolidate({}, force=True))
     assert failed.warnings == ("slow", "Not consolidated: OSError: no room to forget")
     assert [fault["consumer"] for fault in stage.memory.faults()["results"]] == ["sweep"]
 
 
-# Laws
+# Properties
 
 
-def talk(stage: Stage, count: int = 12) -> None:
-    """A conversation of every shape: pairs, lone turns, small talk, pauses."""
+def add_conversation(stage: Stage, count: int = 12) -> None:
+    """Add a conversation with pairs, unpaired turns, small talk and pauses."""
     for number in range(count):
-        stage.say(f"We decided that service {number} uses port {number}")
+        stage.add_turn(f"We decided that service {number} uses port {number}")
         if number % 3:
-            stage.say(f"Service {number} is noted.", "assistant")
+            stage.add_turn(f"Service {number} is noted.", "assistant")
         if number % 4 == 0:
-            stage.say(f"{CHAT[number % len(CHAT)]} {'!' * number}")
+            stage.add_turn(f"{CHAT[number % len(CHAT)]} {'!' * number}")
         if number % 5 == 0:
             stage.clock.tick(40 * MINUTES)
-            stage.say(f"By the way, backup {number} is done.", "assistant")
+            stage.add_turn(f"By the way, backup {number} is done.", "assistant")
 
 
 def test_consolidating_twice_changes_nothing(stage: Stage) -> None:
-    talk(stage)
-    stage.fill()
+    add_conversation(stage)
+    stage.fill_tail()
     stage.clock.tick(20 * DAYS)
     stage.memory.consolidate(**U)
-    entries, filed = stage.memory.stats()["entries"], stage.exchanges()
+    entries, filed = stage.memory.stats()["entries"], stage.list_exchanges()
     assert filed
     done = stage.memory.consolidate(**U)
     assert (done["left"], done["dropped"], done["filed"]) == (0, 0, 0)
     assert stage.memory.stats()["entries"] == entries
-    assert stage.exchanges() == filed
+    assert stage.list_exchanges() == filed
 
 
 @pytest.mark.parametrize("page", [1, 2, 3, 5])
-def test_consolidating_in_pages_is_the_same_as_at_once(
+def test_consolidation_result_does_not_depend_on_page_size(
     open_stage: Callable[..., Stage], page: int
 ) -> None:
     whole, parts = open_stage("whole"), open_stage("parts", consumer_batch=page)
     for stage in (whole, parts):
-        talk(stage)
+        add_conversation(stage)
         stage.memory.consolidate(**U, force=True)
-    assert parts.exchanges() == whole.exchanges()
-    assert parts.held() == whole.held()
+    assert parts.list_exchanges() == whole.list_exchanges()
+    assert parts.list_texts() == whole.list_texts()
 
 
-def test_consolidating_now_and_then_is_the_same_as_at_the_end(
+def test_consolidation_result_does_not_depend_on_frequency(
     open_stage: Callable[..., Stage],
 ) -> None:
     often, once = open_stage("often"), open_stage("once")
     for stage in (often, once):
-        talk(stage)
-        stage.fill()
+        add_conversation(stage)
+        stage.fill_tail()
         for _ in range(48):
             stage.clock.tick(DAYS // 4 + 7 * MINUTES)
             if stage is often:
                 stage.memory.consolidate(**U)
         stage.clock.tick(20 * DAYS)
         stage.memory.consolidate(**U)
-    assert once.exchanges()
-    assert often.exchanges() == once.exchanges()
-    assert often.held() == once.held()
+    assert once.list_exchanges()
+    assert often.list_exchanges() == once.list_exchanges()
+    assert often.list_texts() == once.list_texts()
 
 
-def test_a_registry_rebuilt_is_the_one_that_grew(stage: Stage) -> None:
-    talk(stage)
+def test_rebuilt_registry_equals_the_original(stage: Stage) -> None:
+    add_conversation(stage)
     stage.memory.consolidate(**U, force=True)
     before = stage.memory.registry(**U, limit=1000), stage.memory.tiers(**U)
     assert before[0]["results"]
@@ -1070,11 +1070,11 @@ def test_a_registry_rebuilt_is_the_one_that_grew(stage: Stage) -> None:
     assert (stage.memory.registry(**U, limit=1000), stage.memory.tiers(**U)) == before
 
 
-def test_a_ledger_moved_elsewhere_is_not_filed_again(
+def test_imported_ledger_is_not_filed_again(
     open_stage: Callable[..., Stage], tmp_path: Any
 ) -> None:
     stage, other = open_stage("here"), open_stage("there")
-    talk(stage)
+    add_conversation(stage)
     stage.memory.consolidate(**U, force=True)
     stage.memory.export(tmp_path / "ledger.jsonl")
     other.memory.import_(tmp_path / "ledger.jsonl")
@@ -1082,8 +1082,8 @@ def test_a_ledger_moved_elsewhere_is_not_filed_again(
     assert other.memory.registry(**U, limit=1000) == stage.memory.registry(**U, limit=1000)
 
 
-def test_an_erased_turn_leaves_no_exchange_behind(stage: Stage) -> None:
-    asked, answered = stage.exchange(1)
+def test_erased_turn_is_removed_from_its_exchange(stage: Stage) -> None:
+    asked, answered = stage.add_exchange(1)
     stage.memory.consolidate(**U, force=True)
     stage.memory.erase(asked)
     [row] = stage.memory.registry(**U)["results"]
@@ -1091,59 +1091,59 @@ def test_an_erased_turn_leaves_no_exchange_behind(stage: Stage) -> None:
     stage.memory.erase(answered)
     assert stage.memory.registry(**U)["results"] == []
     assert stage.memory.tiers(**U)["registry"] == {"exchanges": 0, "newest": None}
-    assert stage.links("in_exchange") == []
+    assert stage.list_links("in_exchange") == []
     assert stage.memory.verify()["ok"]
 
 
-def test_what_is_not_held_any_more_is_in_no_exchange(stage: Stage) -> None:
-    asked, answered = stage.exchange(1)
+def test_deleted_turn_is_removed_from_its_exchange(stage: Stage) -> None:
+    asked, answered = stage.add_exchange(1)
     stage.memory.consolidate(**U, force=True)
     stage.memory.delete(answered)
     assert stage.memory.registry(**U)["results"][0]["memories"] == [asked]
 
 
-def test_the_names_of_cursors_tell_nobody_whose_they_are() -> None:
+def test_cursor_names_do_not_reveal_ids() -> None:
     assert "alice" not in get_cursor_name("tail", Scope("default", user_id="alice"))
     assert get_cursor_name("tail", SCOPE) != get_cursor_name("tail", replace(SCOPE, run_id="r"))
 
 
-# In the background
+# Background sweep
 
 
-def until(done: Callable[[], bool]) -> None:
-    """Wait until something is so, for as long as a busy machine may need."""
+def wait_until(done: Callable[[], bool]) -> None:
+    """Poll a condition, with a timeout that suits a busy machine."""
     end = time.monotonic() + 30
     while not done():
         assert time.monotonic() < end, "it never came to be"
         time.sleep(0.01)
 
 
-def test_nothing_sweeps_unless_it_is_asked_for(stage: Stage) -> None:
+def test_background_sweep_is_off_by_default(stage: Stage) -> None:
     assert stage.memory._sweeper._thread is None
 
 
-def test_a_memory_opened_with_the_setting_sweeps_by_itself_until_it_is_closed(
+def test_background_sweep_runs_until_the_memory_is_closed(
     open_stage: Callable[..., Stage],
 ) -> None:
     stage = open_stage(
         sweep=True, sweep_seconds=0.02, tail_size=1, index_days=0.001, pair_minutes=0
     )
-    stage.say("The port is 1")
-    stage.say("The port is 2")
+    stage.add_turn("The port is 1")
+    stage.add_turn("The port is 2")
     stage.clock.tick(DAYS)
-    until(lambda: len(stage.links("in_exchange")) == 1)
+    wait_until(lambda: len(stage.list_links("in_exchange")) == 1)
     thread = stage.memory._sweeper._thread
     stage.memory.close()
     assert thread is not None
     assert not thread.is_alive()
 
 
-def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(
+def test_sweep_failure_of_one_scope_is_a_fault_and_the_rest_continue(
     open_stage: Callable[..., Stage],
 ) -> None:
     stage = open_stage()
     for user in ("ann", "bob", "cid"):
-        stage.say(f"The port of {user} is 1", user_id=user)
+        stage.add_turn(f"The port of {user} is 1", user_id=user)
     turns = type(stage.memory.engine.store).list_turns
 
     def failing(self: Any, scope: Scope, *args: Any, **more: Any) -> Any:
@@ -1162,7 +1162,7 @@ def test_a_sweep_that_fails_is_a_fault_and_goes_on_with_the_others(
     assert stage.memory.faults()["results"] == []
 
 
-def test_a_sweep_in_the_background_survives_what_it_meets(open_stage: Callable[..., Stage]) -> None:
+def test_background_sweep_survives_errors(open_stage: Callable[..., Stage]) -> None:
     stage = open_stage(sweep=True, sweep_seconds=0.02)
     store = type(stage.memory.engine.store)
     met: list[int] = []
@@ -1173,54 +1173,54 @@ def test_a_sweep_in_the_background_survives_what_it_meets(open_stage: Callable[.
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store, "list_scopes", failing)
-        until(lambda: bool(met))
+        wait_until(lambda: bool(met))
     assert stage.memory._sweeper._thread is not None
     assert stage.memory._sweeper._thread.is_alive()
 
 
-# What is no longer held, and what was corrected
+# Deleted and updated turns
 
 BICYCLE = "I bought a red bicycle for 300 euros"
 
 
-def given_up(stage: Stage, way: str) -> None:
-    """Give up what is held of whatever was said so far."""
+def remove_all(stage: Stage, way: str) -> None:
+    """Delete or forget all current memories."""
     for row in stage.memory.get_all(**U, limit=1000)["results"]:
         getattr(stage.memory, way)(row["id"])
 
 
 @pytest.mark.parametrize("way", ["forget", "delete"])
-def test_a_turn_of_which_everything_was_given_up_is_in_no_tier_and_is_not_filed(
+def test_turn_whose_facts_were_all_removed_is_in_no_tier_and_not_filed(
     stage: Stage, way: str
 ) -> None:
-    stage.say(BICYCLE, infer=True)
-    given_up(stage, way)
-    stage.say("We decided to use port 8080")
+    stage.add_turn(BICYCLE, infer=True)
+    remove_all(stage, way)
+    stage.add_turn("We decided to use port 8080")
     assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == [
         "We decided to use port 8080"
     ]
     assert stage.memory.consolidate(**U, force=True)["filed"] == 1
-    assert len(stage.links("in_exchange")) == 1
-    assert stage.exchanges() == [["We decided to use port 8080"]]
+    assert len(stage.list_links("in_exchange")) == 1
+    assert stage.list_exchanges() == [["We decided to use port 8080"]]
 
 
-def test_an_exchange_of_which_everything_was_given_up_is_not_listed_or_counted(
+def test_exchange_whose_facts_were_all_forgotten_is_not_listed_or_counted(
     stage: Stage,
 ) -> None:
-    stage.say(BICYCLE, infer=True)
+    stage.add_turn(BICYCLE, infer=True)
     stage.memory.consolidate(**U, force=True)
-    assert stage.exchanges() == [[BICYCLE]]
-    given_up(stage, "forget")
-    assert stage.exchanges() == []
+    assert stage.list_exchanges() == [[BICYCLE]]
+    remove_all(stage, "forget")
+    assert stage.list_exchanges() == []
     assert stage.memory.tiers(**U)["registry"] == {"exchanges": 0, "newest": None}
-    stage.exchange(1)
+    stage.add_exchange(1)
     stage.memory.consolidate(**U, force=True)
     assert len(stage.memory.registry(**U, limit=1)["results"]) == 1
 
 
-def test_a_turn_of_which_something_is_held_or_was_replaced_stays_in_its_tiers(stage: Stage) -> None:
-    stage.say("I live in Rome", infer=True)
-    stage.say("I live in Paris", infer=True)
+def test_turn_with_a_current_or_replaced_fact_stays_in_its_tiers(stage: Stage) -> None:
+    stage.add_turn("I live in Rome", infer=True)
+    stage.add_turn("I live in Paris", infer=True)
     assert [row["memory"] for row in stage.memory.tiers(**U)["tail"]] == [
         "I live in Rome",
         "I live in Paris",
@@ -1228,29 +1228,29 @@ def test_a_turn_of_which_something_is_held_or_was_replaced_stays_in_its_tiers(st
     assert stage.memory.consolidate(**U, force=True)["filed"] == 2
 
 
-def test_no_model_is_asked_about_a_turn_of_which_everything_was_given_up(open_stage: Any) -> None:
+def test_model_is_not_asked_about_a_turn_whose_facts_were_all_forgotten(open_stage: Any) -> None:
     llm = ScriptedLLM([])
     stage = open_stage(
         llm=llm, extract="local", judge=True, summarise=True, summary_chars=20, judge_batch=50
     )
-    stage.say(BICYCLE, infer=True)
-    given_up(stage, "forget")
+    stage.add_turn(BICYCLE, infer=True)
+    remove_all(stage, "forget")
     stage.memory.consolidate(**U, force=True)
     assert llm.asked == []
 
 
-def test_the_figures_of_the_tiers_are_those_of_the_lists(stage: Stage) -> None:
+def test_tier_counts_match_the_listings(stage: Stage) -> None:
     for number in range(5):
-        stage.exchange(number)
+        stage.add_exchange(number)
     stage.memory.consolidate(**U, force=True)
     assert stage.memory.tiers(**U)["registry"]["exchanges"] == 5
     stage.memory.delete(stage.memory.registry(**U)["results"][0]["memories"][0])
-    assert stage.memory.tiers(**U)["registry"]["exchanges"] == len(stage.exchanges()) == 5
+    assert stage.memory.tiers(**U)["registry"]["exchanges"] == len(stage.list_exchanges()) == 5
     stage.memory.delete_all(**U)
     assert stage.memory.tiers(**U)["registry"] == {"exchanges": 0, "newest": None}
 
 
-def test_a_topic_of_topics_is_not_counted_as_one(stage: Stage) -> None:
+def test_super_topic_is_not_counted_as_a_topic(stage: Stage) -> None:
     super_topic = Asserted("above", Claim("everything", TOPIC, meta={SUPER: True}))
     topic = Asserted("below", Claim("ports", TOPIC))
     batch = Batch("default", [Draft(verb, SCOPE, "told") for verb in (super_topic, topic)])
@@ -1261,11 +1261,11 @@ def test_a_topic_of_topics_is_not_counted_as_one(stage: Stage) -> None:
 @pytest.mark.parametrize(
     "change", [{"metadata": {"seen": True}}, {"text": "We decided on port 9000 instead"}]
 )
-def test_a_turn_that_is_corrected_stays_where_it_was_said_and_with_its_answer(
+def test_updated_turn_keeps_its_position_and_its_answer(
     stage: Stage, change: dict[str, Any]
 ) -> None:
-    asked, answered = stage.exchange(1)
-    later = stage.say("The budget is 5 euros")
+    asked, answered = stage.add_exchange(1)
+    later = stage.add_turn("The budget is 5 euros")
     stage.memory.update(asked, **change)
     assert [row["id"] for row in stage.memory.tiers(**U)["tail"]] == [asked, answered, later]
     assert stage.memory.consolidate(**U, force=True)["filed"] == 2
@@ -1274,17 +1274,17 @@ def test_a_turn_that_is_corrected_stays_where_it_was_said_and_with_its_answer(
     assert stage.memory.consolidate(**U, force=True)["filed"] == 0
 
 
-def test_a_turn_that_is_corrected_is_judged_by_what_it_says_now_and_erased_with_its_score(
+def test_updated_turn_is_judged_by_its_current_text_and_erased_with_its_score(
     open_stage: Any,
 ) -> None:
-    stage, llm = judged(open_stage, scores(0.9))
-    turn = stage.say("We decided on port 8000")
+    stage, llm = open_judged(open_stage, score_reply(0.9))
+    turn = stage.add_turn("We decided on port 8000")
     stage.memory.update(turn, text="We decided on port 9000")
     assert stage.memory.wait()["judged"] == 1
     assert "port 9000" in str(llm.asked)
     assert "port 8000" not in str(llm.asked)
     assert stage.memory.tiers(**U)["tail"][0]["importance"] == 0.9
     stage.memory.erase(turn)
-    assert stage.links("importance") == []
+    assert stage.list_links("importance") == []
     assert stage.memory.tiers(**U)["tail"] == []
-    assert all("port" not in str(entry) for entry in stage.ledger(Observed))
+    assert all("port" not in str(entry) for entry in stage.read_ledger(Observed))

@@ -1,6 +1,4 @@
-"""The cache tiers' knowledge graph: topics, how they split and merge, what came up together, and
-the hot buffer.
-"""
+"""Cache tier knowledge graph: topics, splits and merges, co-occurrence and the hot buffer."""
 
 from __future__ import annotations
 
@@ -28,23 +26,23 @@ from told.testing import FlakyEmbedder, ManualClock, ScriptedLLM, seeded_mint
 
 U = {"user_id": "u"}
 SCOPE = Scope("default", user_id="u")
-Opening = Callable[..., Memory]
+OpenMemory = Callable[..., Memory]
 WORDS = {"one": "one n0", "two": "two n50", "close": "close n18", "far": "far n50"}
 
 
 @pytest.fixture(params=["ram", "sqlite"])
-def open_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Opening]:
+def open_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[OpenMemory]:
     opened: list[Memory] = []
 
-    def open_memory(**knobs: Any) -> Memory:
+    def open_memory(**settings: Any) -> Memory:
         url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/{len(opened)}.db"
-        usual = {
+        defaults = {
             "embedder": Compass(),
             "mint": seeded_mint(1, ManualClock()),
             "extract": "verbatim",
             "gate": False,
         }
-        opened.append(Memory(url, **{**usual, **knobs}))
+        opened.append(Memory(url, **{**defaults, **settings}))
         return opened[-1]
 
     yield open_memory
@@ -53,25 +51,25 @@ def open_memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open
 
 
 @pytest.fixture
-def memory(open_memory: Opening) -> Memory:
+def memory(open_memory: OpenMemory) -> Memory:
     return open_memory()
 
 
-def listed(memory: Memory, **ids: str) -> list[dict[str, Any]]:
+def list_topics(memory: Memory, **ids: str) -> list[dict[str, Any]]:
     return memory.topics(**(ids or U))["results"]
 
 
-def labels(memory: Memory, **ids: str) -> list[str]:
-    return [row["label"] for row in listed(memory, **ids)]
+def list_labels(memory: Memory, **ids: str) -> list[str]:
+    return [row["label"] for row in list_topics(memory, **ids)]
 
 
-def sizes(memory: Memory) -> list[int]:
-    return sorted(row["members"] for row in listed(memory) if not row["super"])
+def topic_sizes(memory: Memory) -> list[int]:
+    return sorted(row["members"] for row in list_topics(memory) if not row["super"])
 
 
-def met(memory: Memory) -> dict[frozenset[str], int]:
+def cooccurrence_counts(memory: Memory) -> dict[frozenset[str], int]:
     engine = memory.engine
-    names = {row["id"]: row["label"] for row in listed(memory)}
+    names = {row["id"]: row["label"] for row in list_topics(memory)}
     pairs = run(
         access_log.load_cooccurrence(engine.store, engine.hot_buffers, "default", list(names))
     )
@@ -80,32 +78,32 @@ def met(memory: Memory) -> dict[frozenset[str], int]:
     return {frozenset(names[topic] for topic in pair): count for pair, count in held.items()}
 
 
-def pairs_of(**counts: int) -> dict[frozenset[str], int]:
-    """Counts by names: `one_two=1` is the pair of the topics that begin with these words."""
+def expected_pairs(**counts: int) -> dict[frozenset[str], int]:
+    """Build counts by label: `one_two=1` is the pair of topics labelled by these WORDS."""
     return {
         frozenset(WORDS[name] for name in pair.split("_")): count for pair, count in counts.items()
     }
 
 
-def found(memory: Memory, query: str, **options: Any) -> list[str]:
+def search_texts(memory: Memory, query: str, **options: Any) -> list[str]:
     return [row["memory"] for row in memory.search(query, **{**U, **options})["results"]]
 
 
-def sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
+def explain_sources(memory: Memory, query: str, **options: Any) -> dict[str, list[str]]:
     rows = memory.explain(query, **{**U, "limit": 1, **options})["candidates"]
     return {row["memory"]: row["sources"] for row in rows}
 
 
-def grown(memory: Memory) -> dict[str, bytes]:
-    """What is noted of topics and exchanges, but for when it was."""
+def read_topic_notes(memory: Memory) -> dict[str, bytes]:
+    """Read the notes of topics and exchanges, without the epoch keys."""
     notes = memory.engine.store.read_notes("default", "topics")
     return {key: bytes(note) for key, note in notes.items() if not key.startswith("epoch")}
 
 
-# Numbers
+# Thresholds
 
 
-def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() -> None:
+def test_default_thresholds_match_the_seed() -> None:
     limits = Thresholds()
     assert (limits.join, limits.merge, limits.near, limits.hot) == (0.70, 0.93, 0.60, 0.60)
     assert limits.split == pytest.approx(0.70 + 0.05)
@@ -121,45 +119,40 @@ def test_the_numbers_are_those_of_the_seed_where_no_embedder_says_otherwise() ->
     assert score_member(0.0, 0.0, 1.0) == 0.2
 
 
-# -------------------------------------------------------------- "If any centroid has cosine >=
-# 0.70 the turn joins"
+# "If any centroid has cosine >= 0.70 the turn joins"
 
 
-def test_an_exchange_near_enough_joins_a_topic_and_another_begins_one(memory: Memory) -> None:
+def test_near_exchange_joins_a_topic_and_distant_one_starts_a_new_topic(memory: Memory) -> None:
     for text in ("redis n0", "sessions n40", "mongo n100"):
         exchange(memory, text)
     assert memory.file_topics() == {"filed": 3, "made": 2, "split": 0, "warnings": []}
-    assert [(row["label"], row["members"]) for row in listed(memory)] == [
+    assert [(row["label"], row["members"]) for row in list_topics(memory)] == [
         ("redis n0", 2),
         ("mongo n100", 1),
     ]
 
 
 @pytest.mark.parametrize(("degrees", "topics"), [(44, 1), (47, 2)])
-def test_the_threshold_is_a_cosine_of_seven_tenths(
-    memory: Memory, degrees: int, topics: int
-) -> None:
+def test_join_threshold_is_a_cosine_of_0_70(memory: Memory, degrees: int, topics: int) -> None:
     assert (math.cos(math.radians(degrees)) >= 0.70) == (topics == 1)
     exchange(memory, "one n0")
     exchange(memory, f"other n{degrees}")
     memory.file_topics()
-    assert len(listed(memory)) == topics
+    assert len(list_topics(memory)) == topics
 
 
-def test_the_centroid_is_the_mean_of_all_members(memory: Memory) -> None:
-    """What joins at 40 degrees moves the mean to 20, so that 60 joins and what lay at -30 no longer
-    would.
-    """
+def test_centroid_is_the_mean_of_all_members(memory: Memory) -> None:
+    """Joining at 40 degrees moves the mean to 20, so 60 joins and -30 no longer does."""
     for text in ("a n0", "b n40", "c n60", "d n330"):
         exchange(memory, text)
     memory.file_topics()
-    assert [(row["label"], row["members"]) for row in listed(memory)] == [
+    assert [(row["label"], row["members"]) for row in list_topics(memory)] == [
         ("a n0", 3),
         ("d n330", 1),
     ]
 
 
-def test_what_user_and_agent_said_is_embedded_together(open_memory: Opening) -> None:
+def test_user_and_agent_turns_are_embedded_together(open_memory: OpenMemory) -> None:
     embedder = Compass()
     memory = open_memory(embedder=embedder)
     exchange(memory, "when do we use it n0", "for sessions n10")
@@ -168,38 +161,40 @@ def test_what_user_and_agent_said_is_embedded_together(open_memory: Opening) -> 
     assert embedder.asked == ["User: when do we use it n0\nAgent: for sessions n10"]
 
 
-def test_a_label_is_the_first_eighty_characters_of_what_the_user_said(memory: Memory) -> None:
+def test_label_is_the_first_eighty_characters_of_the_user_turn(memory: Memory) -> None:
     text = (
         "we  use\nredis for session caching because it is quick and because everybody here "
         "knows it well n0"
     )
     exchange(memory, text)
     memory.file_topics()
-    [label] = labels(memory)
+    [label] = list_labels(memory)
     assert label == " ".join(text.split())[:80].rstrip()
 
 
-def test_each_exchange_is_filed_once_however_often_it_is_asked_for(memory: Memory) -> None:
+def test_each_exchange_is_filed_once(memory: Memory) -> None:
     exchange(memory, "a n0")
     assert memory.file_topics()["filed"] == 1
     assert memory.file_topics()["filed"] == 0
     exchange(memory, "b n10")
     assert memory.file_topics() == {"filed": 1, "made": 0, "split": 0, "warnings": []}
-    assert sizes(memory) == [2]
+    assert topic_sizes(memory) == [2]
 
 
-def test_filing_a_page_at_a_time_comes_to_the_same(open_memory: Opening) -> None:
+def test_filing_result_does_not_depend_on_page_size(open_memory: OpenMemory) -> None:
     whole, pages = open_memory(), open_memory(consumer_batch=3)
     for memory in (whole, pages):
         for number in range(12):
             exchange(memory, f"turn {number} n{number * 23 % 180}")
         memory.file_topics()
-    assert [(row["label"], row["members"]) for row in listed(whole)] == [
-        (row["label"], row["members"]) for row in listed(pages)
+    assert [(row["label"], row["members"]) for row in list_topics(whole)] == [
+        (row["label"], row["members"]) for row in list_topics(pages)
     ]
 
 
-def test_without_an_embedder_nothing_is_done_and_it_says_so(open_memory: Opening) -> None:
+def test_without_an_embedder_nothing_is_filed_and_a_warning_is_returned(
+    open_memory: OpenMemory,
+) -> None:
     memory = open_memory(embedder="none")
     memory.add("nothing to file", **U)
     assert memory.file_topics() == {"filed": 0, "made": 0, "split": 0, "warnings": []}
@@ -208,11 +203,11 @@ def test_without_an_embedder_nothing_is_done_and_it_says_so(open_memory: Opening
     done = memory.file_topics()
     assert done["filed"] == 0
     assert "No embedder" in done["warnings"][0]
-    assert listed(memory) == []
+    assert list_topics(memory) == []
     assert memory.engine.store.get_cursor("default", "topics") == before
 
 
-def test_an_embedder_that_fails_loses_nothing(open_memory: Opening) -> None:
+def test_failing_embedder_loses_nothing(open_memory: OpenMemory) -> None:
     flaky = FlakyEmbedder(0, Compass(), local=True)
     memory = open_memory(embedder=flaky)
     exchange(memory, "a n0")
@@ -223,62 +218,61 @@ def test_an_embedder_that_fails_loses_nothing(open_memory: Opening) -> None:
     assert memory.file_topics()["filed"] == 1
 
 
-def test_topics_are_of_one_scope_and_nobody_elses_is_joined(memory: Memory) -> None:
+def test_topics_belong_to_one_scope(memory: Memory) -> None:
     exchange(memory, "mine n0")
     exchange(memory, "theirs n0", user_id="v")
     exchange(memory, "at work n0", user_id="u", run_id="r")
     memory.file_topics()
-    assert labels(memory, user_id="v") == ["theirs n0"]
-    assert labels(memory, user_id="u", run_id="r") == ["at work n0"]
-    assert labels(memory) == ["mine n0", "at work n0"]
-    assert all(row["members"] == 1 for row in listed(memory))
+    assert list_labels(memory, user_id="v") == ["theirs n0"]
+    assert list_labels(memory, user_id="u", run_id="r") == ["at work n0"]
+    assert list_labels(memory) == ["mine n0", "at work n0"]
+    assert all(row["members"] == 1 for row in list_topics(memory))
 
 
-def test_no_search_and_no_listing_shows_a_topic(memory: Memory) -> None:
+def test_topics_are_hidden_from_search_and_listings(memory: Memory) -> None:
     exchange(memory, "redis n0", "yes n0")
     memory.file_topics()
     assert {row["memory"] for row in memory.get_all(**U)["results"]} == {"redis n0", "yes n0"}
-    assert set(found(memory, "redis n0")) == {"redis n0", "yes n0"}
+    assert set(search_texts(memory, "redis n0")) == {"redis n0", "yes n0"}
     assert memory.stats()["memories"] == 2
     assert memory.verify()["ok"]
 
 
-# -------------------------------------------------- "Nodes split when member_count > 20 (re-
-# clustered at + 0.05)"
+# "Nodes split when member_count > 20 (re-clustered at + 0.05)"
 
 
-def test_a_topic_of_twenty_stays_and_one_of_more_is_split(memory: Memory) -> None:
+def test_topic_of_more_than_twenty_is_split(memory: Memory) -> None:
     for number in range(20):
         exchange(memory, f"turn {number} n{0 if number % 2 else 44}")
     memory.file_topics()
-    assert sizes(memory) == [20]
-    [old] = listed(memory)
+    assert topic_sizes(memory) == [20]
+    [old] = list_topics(memory)
     exchange(memory, "turn 20 n0")
     done = memory.file_topics()
     assert (done["filed"], done["split"]) == (1, 1)
-    assert sizes(memory) == [10, 11]
-    assert old["id"] not in {row["id"] for row in listed(memory)}
+    assert topic_sizes(memory) == [10, 11]
+    assert old["id"] not in {row["id"] for row in list_topics(memory)}
     with pytest.raises(NotFoundError):
         memory.topic(old["id"])
 
 
-def test_a_split_keeps_every_member_and_the_latest_link_counts(memory: Memory) -> None:
+def test_split_keeps_every_member(memory: Memory) -> None:
     threads = [
         exchange(memory, f"turn {number} n{0 if number % 2 else 44}") for number in range(21)
     ]
     memory.file_topics()
-    inside = [turn for row in listed(memory) for turns in row["turns"] for turn in turns]
+    inside = [turn for row in list_topics(memory) for turns in row["turns"] for turn in turns]
     assert sorted(inside) == sorted(thread for pair in threads for thread in pair)
 
 
-def test_a_topic_that_does_not_fall_apart_is_kept_whole(memory: Memory) -> None:
+def test_topic_without_subclusters_is_not_split(memory: Memory) -> None:
     for number in range(50):
         exchange(memory, f"turn {number} n{number % 10}")
     assert memory.file_topics()["split"] == 0
-    assert sizes(memory) == [50]
+    assert topic_sizes(memory) == [50]
 
 
-def test_the_past_keeps_the_topics_it_had(memory: Memory) -> None:
+def test_as_of_read_returns_the_topics_before_a_split(memory: Memory) -> None:
     for number in range(20):
         exchange(memory, f"turn {number} n{0 if number % 2 else 44}")
     memory.file_topics()
@@ -287,107 +281,106 @@ def test_the_past_keeps_the_topics_it_had(memory: Memory) -> None:
     memory.file_topics()
     [before] = memory.topics(**U, as_of=then)["results"]
     assert before["members"] == 20
-    assert len(listed(memory)) == 2
+    assert len(list_topics(memory)) == 2
 
 
-def test_the_past_knows_nothing_of_what_came_up_together_since(memory: Memory) -> None:
+def test_as_of_read_excludes_later_cooccurrence(memory: Memory) -> None:
     exchange(memory, "one n0")
     exchange(memory, "two n50")
     memory.file_topics()
     then = f"#{memory.engine.store.get_head('default').seq}"
-    found(memory, "n25")
-    assert [len(row["neighbours"]) for row in listed(memory)] == [1, 1]
+    search_texts(memory, "n25")
+    assert [len(row["neighbours"]) for row in list_topics(memory)] == [1, 1]
     assert [row["neighbours"] for row in memory.topics(**U, as_of=then)["results"]] == [[], []]
 
 
-def test_a_topic_that_may_not_be_seen_is_not_there(tmp_path: Path) -> None:
+def test_topic_of_an_unsubscribed_kind_is_not_found(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/guarded.db"
     with Memory(url, embedder=Compass(), extract="verbatim", gate=False) as memory:
         exchange(memory, "one n0")
         memory.file_topics()
-        [topic] = listed(memory)
+        [topic] = list_topics(memory)
     with Memory(url, embedder=Compass(), subscribes=["memory"]) as memory:
-        assert listed(memory) == []
+        assert list_topics(memory) == []
         with pytest.raises(NotFoundError):
             memory.topic(topic["id"])
 
 
-# ------------------------------------------------------------------------------- Only what is
-# held is in a topic
+# Only current turns are in a topic
 
 
-def test_what_is_deleted_is_neither_counted_nor_named(memory: Memory) -> None:
+def test_deleted_turns_are_neither_counted_nor_used_as_labels(memory: Memory) -> None:
     threads = exchange(memory, "secret n0", "fine n0")
     exchange(memory, "one n10")
     memory.file_topics()
     then = f"#{memory.engine.store.get_head('default').seq}"
     memory.delete(threads[0])
-    assert [(row["label"], row["members"]) for row in listed(memory)] == [("fine n0", 2)]
+    assert [(row["label"], row["members"]) for row in list_topics(memory)] == [("fine n0", 2)]
     memory.delete(threads[1])
-    [row] = listed(memory)
+    [row] = list_topics(memory)
     assert (row["label"], row["members"]) == ("one n10", 1)
     assert "one n10" in {turn["memory"] for turn in memory.topic(row["id"])["results"]}
     [before] = memory.topics(**U, as_of=then)["results"]
     assert (before["label"], before["members"]) == ("secret n0", 2), "the past keeps it"
 
 
-def test_a_topic_in_which_nothing_is_held_is_not_listed(memory: Memory) -> None:
+def test_topic_without_current_members_is_not_listed(memory: Memory) -> None:
     threads = exchange(memory, "secret n0")
     exchange(memory, "keep q0")
     memory.file_topics()
-    [gone, _] = listed(memory)
+    [gone, _] = list_topics(memory)
     for thread in threads:
         memory.delete(thread)
-    assert labels(memory) == ["keep q0"]
+    assert list_labels(memory) == ["keep q0"]
     with pytest.raises(NotFoundError):
         memory.topic(gone["id"])
     memory.file_topics()
     assert "secret" not in memory.get(gone["id"])["memory"]
-    assert labels(memory) == ["keep q0"]
+    assert list_labels(memory) == ["keep q0"]
 
 
 @pytest.mark.parametrize("change", ["delete", "update"])
-def test_a_topic_gets_another_name_when_the_words_it_had_are_no_longer_held(
+def test_topic_is_relabelled_when_its_label_turn_is_deleted_or_updated(
     memory: Memory, change: str
 ) -> None:
     user, _ = exchange(memory, "secret n0", "fine n0")
     exchange(memory, "one n10")
     memory.file_topics()
-    [old] = listed(memory)
+    [old] = list_topics(memory)
     if change == "delete":
         memory.delete(user)
     else:
         memory.update(user, "open n0")
     wanted = "fine n0" if change == "delete" else "open n0"
-    assert labels(memory) == [wanted]
+    assert list_labels(memory) == [wanted]
     assert memory.get(old["id"])["memory"] == "secret n0", "it is shown so, but not written yet"
     memory.file_topics()
     assert memory.get(old["id"])["memory"] == wanted
-    assert labels(memory) == [wanted]
+    assert list_labels(memory) == [wanted]
     head = memory.engine.store.get_head("default")
     memory.file_topics()
     assert memory.engine.store.get_head("default") == head, "one name is enough"
-    assert [row["members"] for row in listed(memory)] == [2]
+    assert [row["members"] for row in list_topics(memory)] == [2]
 
 
-def test_a_name_that_somebody_gave_a_topic_stays(memory: Memory) -> None:
+def test_label_set_by_the_user_is_kept(memory: Memory) -> None:
     user, _ = exchange(memory, "secret n0", "fine n0")
     memory.file_topics()
-    [topic] = listed(memory)
+    [topic] = list_topics(memory)
     memory.update(topic["id"], "Things of mine")
     memory.delete(user)
     memory.file_topics()
-    assert labels(memory) == ["Things of mine"]
+    assert list_labels(memory) == ["Things of mine"]
 
 
-def test_a_topic_of_topics_has_no_name_of_what_is_no_longer_held(memory: Memory) -> None:
+def test_super_topic_is_relabelled_when_its_label_source_is_deleted(memory: Memory) -> None:
     user, _ = exchange(memory, "secret cache n0", "fine place n0")
     exchange(memory, "secret place n48")
     memory.file_topics()
     [made] = memory.abstract_topics(**U)["results"]
     assert made["label"] == "secret"
     memory.delete(user)
-    assert [row["label"] for row in listed(memory) if row["super"]] == ["place"]
+    assert [row["label"] for row in list_topics(memory) if row["super"]] == ["place"]
     memory.file_topics()
     [again] = memory.abstract_topics(**U)["results"]
     assert (again["id"], again["label"]) == (made["id"], "place")
@@ -395,10 +388,8 @@ def test_a_topic_of_topics_has_no_name_of_what_is_no_longer_held(memory: Memory)
 
 
 @pytest.fixture
-def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
-    """A memory that was told of a bicycle, with the claims taken from that; the turn is filed, and
-    in no topic yet.
-    """
+def bicycle(open_memory: OpenMemory) -> tuple[Memory, list[str]]:
+    """A memory with a filed turn that is in no topic yet, and the claims extracted from it."""
     memory = open_memory(extract="local", gate=True)
     claims = [
         row["id"] for row in memory.add("I bought a red bicycle for 300 euros n0", **U)["results"]
@@ -414,24 +405,24 @@ def bicycle(open_memory: Opening) -> tuple[Memory, list[str]]:
     return memory, claims
 
 
-def test_a_turn_of_which_everything_was_given_up_is_in_no_topic(
+def test_turn_whose_facts_were_all_forgotten_leaves_its_topic(
     bicycle: tuple[Memory, list[str]],
 ) -> None:
     memory, claims = bicycle
     memory.file_topics()
-    [topic] = listed(memory)
+    [topic] = list_topics(memory)
     assert topic["members"] == 1
     for claim in claims:
         memory.forget(claim)
-    assert listed(memory) == []
+    assert list_topics(memory) == []
     memory.file_topics()
     assert "bicycle" not in memory.get(topic["id"])["memory"]
     exchange(memory, "another n10")
     memory.file_topics()
-    assert [(row["label"], row["members"]) for row in listed(memory)] == [("another n10", 1)]
+    assert [(row["label"], row["members"]) for row in list_topics(memory)] == [("another n10", 1)]
 
 
-def test_a_turn_of_which_everything_was_given_up_is_put_into_none(
+def test_turn_whose_facts_were_all_forgotten_is_not_filed(
     bicycle: tuple[Memory, list[str]],
 ) -> None:
     memory, claims = bicycle
@@ -441,19 +432,18 @@ def test_a_turn_of_which_everything_was_given_up_is_put_into_none(
     assert "bicycle" not in str(memory.get_all(**U, filters={"kind": "topic"}))
 
 
-# ------------------------------------------------------------------- "Merge near-duplicate nodes
-# (cosine >= 0.93)"
+# "Merge near-duplicate nodes (cosine >= 0.93)"
 
 
-def test_topics_that_are_nearly_the_same_become_one(open_memory: Opening) -> None:
+def test_near_duplicate_topics_are_merged(open_memory: OpenMemory) -> None:
     memory = open_memory(topic_join=0.98)
     for text in ("one n0", "two n18", "far n60"):
         exchange(memory, text)
     memory.file_topics()
-    one, two, far = listed(memory)
+    one, two, far = list_topics(memory)
     done = memory.merge_topics(**U)
     assert done == {"merged": [{"id": two["id"], "into": one["id"]}], "warnings": []}
-    assert [(row["id"], row["members"]) for row in listed(memory)] == [
+    assert [(row["id"], row["members"]) for row in list_topics(memory)] == [
         (one["id"], 2),
         (far["id"], 1),
     ]
@@ -461,8 +451,8 @@ def test_topics_that_are_nearly_the_same_become_one(open_memory: Opening) -> Non
 
 
 @pytest.mark.parametrize(("degrees", "merged"), [(20, 1), (23, 0)])
-def test_the_threshold_of_merging_is_ninety_three_hundredths(
-    open_memory: Opening, degrees: int, merged: int
+def test_merge_threshold_is_a_cosine_of_0_93(
+    open_memory: OpenMemory, degrees: int, merged: int
 ) -> None:
     assert (math.cos(math.radians(degrees)) >= 0.93) == bool(merged)
     memory = open_memory(topic_join=0.98)
@@ -472,34 +462,33 @@ def test_the_threshold_of_merging_is_ninety_three_hundredths(
     assert len(memory.merge_topics(**U)["merged"]) == merged
 
 
-def test_what_came_up_with_a_topic_came_up_with_the_one_that_took_its_place(
-    open_memory: Opening,
+def test_merged_topic_inherits_cooccurrence_counts(
+    open_memory: OpenMemory,
 ) -> None:
     memory = open_memory(topic_join=0.98)
     for text in ("one n0", "close n18", "far n50"):
         exchange(memory, text)
     memory.file_topics()
-    found(memory, "n30")
+    search_texts(memory, "n30")
     run(memory.engine.flush_accesses())
-    assert met(memory) == pairs_of(one_close=1, one_far=1, close_far=1)
+    assert cooccurrence_counts(memory) == expected_pairs(one_close=1, one_far=1, close_far=1)
     memory.merge_topics(**U)
-    assert met(memory) == pairs_of(one_far=2)
+    assert cooccurrence_counts(memory) == expected_pairs(one_far=2)
 
 
-# --------------------------------------------------- "Super-cluster KG nodes -> concept nodes",
-# abstracted_from
+# "Super-cluster KG nodes -> concept nodes", abstracted_from
 
 
-def test_topics_of_topics_point_to_what_they_are_made_of(memory: Memory) -> None:
+def test_super_topics_link_to_their_parts(memory: Memory) -> None:
     for text in ("cache in redis n0", "cache in memory n48", "the garden q0"):
         exchange(memory, text)
     memory.file_topics()
-    one, two, garden = listed(memory)
+    one, two, garden = list_topics(memory)
     [made] = memory.abstract_topics(**U)["results"]
     assert made["super"] is True
     assert made["parts"] == [one["id"], two["id"]]
     assert made["label"].startswith("cach")
-    rows = {row["id"]: row for row in listed(memory)}
+    rows = {row["id"]: row for row in list_topics(memory)}
     assert rows[one["id"]]["supers"] == rows[two["id"]]["supers"] == [made["id"]]
     assert rows[garden["id"]]["supers"] == []
     assert {link.rel for link in memory.engine.store.find_links("default", [made["id"]])} >= {
@@ -510,7 +499,7 @@ def test_topics_of_topics_point_to_what_they_are_made_of(memory: Memory) -> None
     assert [row["id"] for row in again] == [made["id"]]
 
 
-def test_a_model_names_them_if_there_is_one(open_memory: Opening) -> None:
+def test_model_labels_super_topics(open_memory: OpenMemory) -> None:
     llm = ScriptedLLM(["Caching"])
     memory = open_memory(llm=llm)
     for text in ("cache in redis n0", "cache in memory n48"):
@@ -522,8 +511,8 @@ def test_a_model_names_them_if_there_is_one(open_memory: Opening) -> None:
     assert said == fence_as_data("topics", ["- cache in redis n0", "- cache in memory n48"])
 
 
-def test_a_model_is_asked_once_however_often_others_come_between(
-    open_memory: Opening, monkeypatch: pytest.MonkeyPatch
+def test_model_is_asked_once_despite_commit_conflicts(
+    open_memory: OpenMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     llm = ScriptedLLM(["Caching"])
     memory = open_memory(llm=llm)
@@ -532,12 +521,14 @@ def test_a_model_is_asked_once_however_often_others_come_between(
     memory.file_topics()
     commit, tries = memory.engine.store.commit, iter(range(2))
 
-    def busy(batch: Any, *rest: Any) -> Any:
+    def commit_with_conflicts(batch: Any, *rest: Any) -> Any:
         if next(tries, None) is not None:
             raise Conflict
         return commit(batch, *rest)
 
-    monkeypatch.setattr(type(memory.engine.store), "commit", lambda _, *rest: busy(*rest))
+    monkeypatch.setattr(
+        type(memory.engine.store), "commit", lambda _, *rest: commit_with_conflicts(*rest)
+    )
     assert [row["label"] for row in memory.abstract_topics(**U)["results"]] == ["Caching"]
     assert len(llm.asked) == 1
 
@@ -545,8 +536,8 @@ def test_a_model_is_asked_once_however_often_others_come_between(
 @pytest.mark.parametrize(
     "reply", ["", "...", "Sure! Here is a name:\nCaching", "word " * 30, "x" * 200]
 )
-def test_an_answer_that_is_no_name_leaves_the_words_they_share(
-    open_memory: Opening, reply: str
+def test_unusable_model_label_falls_back_to_shared_words(
+    open_memory: OpenMemory, reply: str
 ) -> None:
     memory = open_memory(llm=ScriptedLLM([reply]))
     for text in ("cache in redis n0", "cache in memory n48"):
@@ -557,14 +548,14 @@ def test_an_answer_that_is_no_name_leaves_the_words_they_share(
     assert "Named without the model" in done["warnings"][0]
 
 
-def test_topics_that_share_no_word_are_named_after_the_first(memory: Memory) -> None:
+def test_super_topic_without_shared_words_takes_the_first_label(memory: Memory) -> None:
     for text in ("we decided it n0", "the zanzibar service n48"):
         exchange(memory, text)
     memory.file_topics()
     assert memory.abstract_topics(**U)["results"][0]["label"] == "we decided it n0"
 
 
-def test_a_model_that_fails_leaves_the_words_they_share(open_memory: Opening) -> None:
+def test_failing_model_falls_back_to_shared_words(open_memory: OpenMemory) -> None:
     memory = open_memory(llm=ScriptedLLM([]))
     for text in ("cache in redis n0", "cache in memory n48"):
         exchange(memory, text)
@@ -574,236 +565,237 @@ def test_a_model_that_fails_leaves_the_words_they_share(open_memory: Opening) ->
     assert "Named without the model" in done["warnings"][0]
 
 
-# ------------------------------------------------------ "co_occurs: both >= 0.6 to the same
-# query, selected or not"
+# "co_occurs: both >= 0.6 to the same query, selected or not"
 
 
-def test_topics_near_to_one_query_come_up_together_selected_or_not(open_memory: Opening) -> None:
+def test_topics_near_one_query_cooccur_selected_or_not(open_memory: OpenMemory) -> None:
     memory = open_memory(centre=0.0, newest_among=0)
     for text in ("one n0", "two n50", "three n100"):
         exchange(memory, text)
     memory.file_topics()
-    assert found(memory, "n30", limit=1) == ["two n50"]
-    assert met(memory) == pairs_of(one_two=1)
+    assert search_texts(memory, "n30", limit=1) == ["two n50"]
+    assert cooccurrence_counts(memory) == expected_pairs(one_two=1)
 
 
 @pytest.mark.parametrize(("degrees", "counted"), [(52, True), (55, False)])
-def test_they_are_near_at_a_cosine_of_six_tenths(
+def test_cooccurrence_threshold_is_a_cosine_of_0_60(
     memory: Memory, degrees: int, counted: bool
 ) -> None:
     assert (math.cos(math.radians(degrees)) >= 0.60) == counted
     exchange(memory, "one n0")
     exchange(memory, "two n60")
     memory.file_topics()
-    found(memory, f"n{degrees}")
-    assert bool(met(memory)) == counted
+    search_texts(memory, f"n{degrees}")
+    assert bool(cooccurrence_counts(memory)) == counted
 
 
-def test_a_pair_counts_more_with_every_query_and_has_no_direction(memory: Memory) -> None:
+def test_cooccurrence_is_counted_per_query_and_undirected(memory: Memory) -> None:
     exchange(memory, "one n0")
     exchange(memory, "two n50")
     memory.file_topics()
     for _ in range(3):
-        found(memory, "n25")
+        search_texts(memory, "n25")
     memory.context("n25", **U)
-    assert met(memory) == pairs_of(one_two=4)
-    one, two = listed(memory)
+    assert cooccurrence_counts(memory) == expected_pairs(one_two=4)
+    one, two = list_topics(memory)
     assert [(each["label"], each["count"], each["weight"]) for each in one["neighbours"]] == [
         ("two n50", 4, 0.8)
     ]
     assert [(each["label"], each["count"]) for each in two["neighbours"]] == [("one n0", 4)]
 
 
-def test_they_are_flushed_with_recalls_and_the_ledger_knows_nothing_of_them(memory: Memory) -> None:
+def test_cooccurrence_is_flushed_with_recalls_and_not_in_the_ledger(memory: Memory) -> None:
     exchange(memory, "one n0")
     exchange(memory, "two n50")
     memory.file_topics()
     head = memory.engine.store.get_head("default")
-    found(memory, "n25")
-    ids = [row["id"] for row in listed(memory)]
+    search_texts(memory, "n25")
+    ids = [row["id"] for row in list_topics(memory)]
     assert memory.engine.store.cooccurrence("default", ids) == {}
     run(memory.engine.flush_accesses())
     assert [touch.count for touch in memory.engine.store.cooccurrence("default", ids).values()] == [
         1
     ]
-    found(memory, "n25")
-    assert met(memory) == pairs_of(one_two=2)
+    search_texts(memory, "n25")
+    assert cooccurrence_counts(memory) == expected_pairs(one_two=2)
     assert memory.engine.store.get_head("default") == head
 
 
-def test_a_read_of_the_past_or_an_explanation_counts_nothing(memory: Memory) -> None:
+def test_as_of_reads_and_explanations_count_no_cooccurrence(memory: Memory) -> None:
     exchange(memory, "one n0")
     exchange(memory, "two n50")
     memory.file_topics()
-    found(memory, "n25", as_of=f"#{memory.engine.store.get_head('default').seq}")
+    search_texts(memory, "n25", as_of=f"#{memory.engine.store.get_head('default').seq}")
     memory.explain("n25", **U)
-    assert met(memory) == {}
+    assert cooccurrence_counts(memory) == {}
 
 
-# ------------------------------------- "a query hitting one will pull in the other"; two members
-# of each topic
+# "a query hitting one will pull in the other"; two members of each topic
 
 
 @pytest.fixture
-def narrow(open_memory: Opening) -> Memory:
-    """A memory whose searches find little by themselves, so that it shows what topics bring."""
+def narrow_memory(open_memory: OpenMemory) -> Memory:
+    """A memory with minimal search depth, so that topic expansion is visible."""
     return open_memory(depth=1, beside=0, hot_size=0, expand_hot=0.0, centre=0.0)
 
 
-def test_a_hit_brings_two_members_of_its_topic(narrow: Memory) -> None:
+def test_hit_retrieves_two_members_of_its_topic(narrow_memory: Memory) -> None:
     for number in range(6):
-        exchange(narrow, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
-    narrow.file_topics()
-    came = sources(narrow, "n0")
-    assert sorted(by for by in map(tuple, came.values())).count(("topic",)) == 2
+        exchange(narrow_memory, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
+    narrow_memory.file_topics()
+    sources_by_text = explain_sources(narrow_memory, "n0")
+    assert sorted(by for by in map(tuple, sources_by_text.values())).count(("topic",)) == 2
 
 
-def test_a_read_looks_up_the_links_of_a_memory_once(
-    narrow: Memory, monkeypatch: pytest.MonkeyPatch
+def test_read_looks_up_the_links_of_each_memory_once(
+    narrow_memory: Memory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(6):
-        exchange(narrow, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
-    narrow.file_topics()
-    store, asked = narrow.engine.store, list[str]()
+        exchange(narrow_memory, f"turn {number} n{number * 2}", f"ok {number} n{number * 2}")
+    narrow_memory.file_topics()
+    store, asked = narrow_memory.engine.store, list[str]()
     links = store.find_links
     monkeypatch.setattr(
         store,
         "find_links",
         lambda account, nodes, seq: asked.extend(nodes) or links(account, nodes, seq),
     )
-    assert len(found(narrow, "n0", limit=3)) == 3
+    assert len(search_texts(narrow_memory, "n0", limit=3)) == 3
     assert len(asked) > 3
     assert len(asked) == len(set(asked))
 
 
-def test_members_are_ranked_by_nearness_recency_and_importance(narrow: Memory) -> None:
-    first = exchange(narrow, "first n0", "yes one n1")
+def test_members_are_ranked_by_similarity_recency_and_importance(narrow_memory: Memory) -> None:
+    first = exchange(narrow_memory, "first n0", "yes one n1")
     for text in ("near n2", "far n30", "further n34"):
-        exchange(narrow, text, f"yes {text}")
-    narrow.file_topics()
-    brought = [text for text, by in sources(narrow, "n0").items() if by == ["topic"]]
-    assert [text.split()[-1] for text in sorted(brought, key=len)] == ["n1", "n2"]
-    [further] = [
-        row["id"] for row in narrow.get_all(**U)["results"] if row["memory"] == "further n34"
+        exchange(narrow_memory, text, f"yes {text}")
+    narrow_memory.file_topics()
+    topic_texts = [
+        text for text, by in explain_sources(narrow_memory, "n0").items() if by == ["topic"]
     ]
-    narrow.link(first[0], "importance", further, weight=1.0, **U)
-    assert "further n34" in {text for text, by in sources(narrow, "n0").items() if by == ["topic"]}
+    assert [text.split()[-1] for text in sorted(topic_texts, key=len)] == ["n1", "n2"]
+    [further] = [
+        row["id"] for row in narrow_memory.get_all(**U)["results"] if row["memory"] == "further n34"
+    ]
+    narrow_memory.link(first[0], "importance", further, weight=1.0, **U)
+    assert "further n34" in {
+        text for text, by in explain_sources(narrow_memory, "n0").items() if by == ["topic"]
+    }
 
 
-def test_topics_that_came_up_together_bring_each_others_members(narrow: Memory) -> None:
-    exchange(narrow, "redis n0", "yes n0")
-    exchange(narrow, "sessions n50", "right n50")
-    narrow.file_topics()
-    assert "sessions n50" not in sources(narrow, "n0 redis")
-    one, two = (row["id"] for row in listed(narrow))
-    narrow.engine.hot_buffers.record_cooccurrence("default", [one, two], 1)
-    assert sources(narrow, "n0 redis")["sessions n50"] == ["topic"]
+def test_cooccurring_topics_retrieve_each_others_members(narrow_memory: Memory) -> None:
+    exchange(narrow_memory, "redis n0", "yes n0")
+    exchange(narrow_memory, "sessions n50", "right n50")
+    narrow_memory.file_topics()
+    assert "sessions n50" not in explain_sources(narrow_memory, "n0 redis")
+    one, two = (row["id"] for row in list_topics(narrow_memory))
+    narrow_memory.engine.hot_buffers.record_cooccurrence("default", [one, two], 1)
+    assert explain_sources(narrow_memory, "n0 redis")["sessions n50"] == ["topic"]
 
 
-def test_a_neighbour_that_does_not_bear_on_the_query_stays_away(narrow: Memory) -> None:
-    exchange(narrow, "redis n0", "yes n0")
-    exchange(narrow, "sessions n70", "right n70")
-    narrow.file_topics()
-    narrow.engine.hot_buffers.record_cooccurrence(
-        "default", [row["id"] for row in listed(narrow)], 1
+def test_neighbour_topic_unrelated_to_the_query_is_not_retrieved(narrow_memory: Memory) -> None:
+    exchange(narrow_memory, "redis n0", "yes n0")
+    exchange(narrow_memory, "sessions n70", "right n70")
+    narrow_memory.file_topics()
+    narrow_memory.engine.hot_buffers.record_cooccurrence(
+        "default", [row["id"] for row in list_topics(narrow_memory)], 1
     )
-    assert "sessions n70" not in sources(narrow, "n0 redis")
+    assert "sessions n70" not in explain_sources(narrow_memory, "n0 redis")
 
 
-def test_a_read_of_the_past_does_not_follow_what_came_up_later(narrow: Memory) -> None:
-    exchange(narrow, "redis n0", "yes n0")
-    exchange(narrow, "sessions n50", "right n50")
-    narrow.file_topics()
-    narrow.engine.hot_buffers.record_cooccurrence(
-        "default", [row["id"] for row in listed(narrow)], 1
+def test_as_of_read_does_not_follow_later_cooccurrence(narrow_memory: Memory) -> None:
+    exchange(narrow_memory, "redis n0", "yes n0")
+    exchange(narrow_memory, "sessions n50", "right n50")
+    narrow_memory.file_topics()
+    narrow_memory.engine.hot_buffers.record_cooccurrence(
+        "default", [row["id"] for row in list_topics(narrow_memory)], 1
     )
-    then = f"#{narrow.engine.store.get_head('default').seq}"
-    assert "sessions n50" not in sources(narrow, "n0 redis", as_of=then)
+    then = f"#{narrow_memory.engine.store.get_head('default').seq}"
+    assert "sessions n50" not in explain_sources(narrow_memory, "n0 redis", as_of=then)
 
 
-def test_a_topic_that_was_given_up_brings_nothing(narrow: Memory) -> None:
+def test_deleted_topic_retrieves_no_members(narrow_memory: Memory) -> None:
     for number in range(3):
-        exchange(narrow, f"turn {number} n{number}")
-    narrow.file_topics()
-    [topic] = listed(narrow)
-    narrow.delete(topic["id"])
-    assert ["topic"] not in sources(narrow, "n0").values()
+        exchange(narrow_memory, f"turn {number} n{number}")
+    narrow_memory.file_topics()
+    [topic] = list_topics(narrow_memory)
+    narrow_memory.delete(topic["id"])
+    assert ["topic"] not in explain_sources(narrow_memory, "n0").values()
 
 
-def test_where_there_are_no_topics_nothing_changes(open_memory: Opening) -> None:
-    def rows(sources: str) -> list[Any]:
+def test_topic_source_without_topics_changes_nothing(open_memory: OpenMemory) -> None:
+    def search_rows(sources: str) -> list[Any]:
         memory = open_memory(sources=sources)
         for number in range(10):
             exchange(memory, f"turn {number} n{number * 7}", f"reply {number}")
         return [(row["memory"], row["score"]) for row in memory.search("n12", **U)["results"]]
 
-    assert rows("hot time tree graph topics keys") == rows("hot time tree graph keys")
+    assert search_rows("hot time tree graph topics keys") == search_rows("hot time tree graph keys")
 
 
-# ----------------------------------------------- "Hot buffer: LRU of 20, hit threshold cosine >=
-# 0.6", hot_nodes
+# "Hot buffer: LRU of 20, hit threshold cosine >= 0.6", hot_nodes
 
 
-def test_what_is_hot_answers_again_from_a_cosine_of_six_tenths(
-    narrow: Memory, open_memory: Opening
+def test_hot_memory_is_a_hit_from_a_cosine_of_0_60(
+    narrow_memory: Memory, open_memory: OpenMemory
 ) -> None:
     memory = open_memory(depth=1, beside=0, centre=0.0)
     for text in ("warm n0", "other n90"):
         memory.add(text, **U)
-    assert found(memory, "n0", limit=1) == ["warm n0"]
-    assert sources(memory, "n52")["warm n0"][-1] == "hot"
-    assert sources(memory, "n56")["warm n0"][-1] == "warm", "at hand, but no answer"
-    assert narrow.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
+    assert search_texts(memory, "n0", limit=1) == ["warm n0"]
+    assert explain_sources(memory, "n52")["warm n0"][-1] == "hot"
+    assert explain_sources(memory, "n56")["warm n0"][-1] == "warm", "at hand, but no answer"
+    assert narrow_memory.engine.hot_buffers.get_hot_seqs(SCOPE) == ()
 
 
-def test_it_holds_twenty_with_their_vectors(open_memory: Opening) -> None:
+def test_hot_buffer_holds_twenty_memories_with_vectors(open_memory: OpenMemory) -> None:
     memory = open_memory(newest_among=0)
     for number in range(25):
         memory.add(f"note{number} n{number * 7}", **U)
     for number in range(25):
-        found(memory, f"note{number} n{number * 7}", limit=1)
+        search_texts(memory, f"note{number} n{number * 7}", limit=1)
     overlay = memory.engine.hot_buffers
     assert len(overlay.get_hot_seqs(SCOPE)) == 20
     assert all(hot.code for hot in overlay._buffers[SCOPE].items.values())
 
 
-def test_it_remembers_the_topics_that_were_fetched_and_skips_those_it_holds_whole(
-    open_memory: Opening,
+def test_hot_buffer_skips_topics_it_holds_completely(
+    open_memory: OpenMemory,
 ) -> None:
     memory = open_memory(depth=1, beside=0, expand_hot=0.0, centre=0.0)
     exchange(memory, "redis n0", "yes n40")
     memory.file_topics()
-    assert sources(memory, "n0")["yes n40"] == ["topic"]
+    assert explain_sources(memory, "n0")["yes n40"] == ["topic"]
     for _ in range(2):
-        assert set(found(memory, "n0")) == {"redis n0", "yes n40"}
-    [topic] = listed(memory)
+        assert set(search_texts(memory, "n0")) == {"redis n0", "yes n40"}
+    [topic] = list_topics(memory)
     members = [turn for turns in topic["turns"] for turn in turns]
     assert memory.engine.hot_buffers.find_hot_topics(SCOPE, {topic["id"]: members}) == {topic["id"]}
-    assert sources(memory, "n0")["yes n40"] == ["hot"]
+    assert explain_sources(memory, "n0")["yes n40"] == ["hot"]
     exchange(memory, "sessions n10", "right n10")
     memory.file_topics()
-    [topic] = listed(memory)
+    [topic] = list_topics(memory)
     members = [turn for turns in topic["turns"] for turn in turns]
     assert memory.engine.hot_buffers.find_hot_topics(SCOPE, {topic["id"]: members}) == set()
 
 
-def test_a_topic_whose_members_left_the_buffer_leaves_it_too(open_memory: Opening) -> None:
+def test_topic_leaves_the_hot_buffer_with_its_members(open_memory: OpenMemory) -> None:
     memory = open_memory(depth=1, beside=0, expand_hot=0.0, centre=0.0, hot_size=2)
     exchange(memory, "redis n0", "yes n40")
     exchange(memory, "garden q0", "right q40")
     memory.file_topics()
-    redis, garden = (row["id"] for row in listed(memory))
+    redis, garden = (row["id"] for row in list_topics(memory))
     buffer = memory.engine.hot_buffers._buffers
     for query, topic in (("n0", redis), ("q0", garden)):
         for _ in range(2):
-            found(memory, query)
+            search_texts(memory, query)
         assert set(buffer[SCOPE].topics) == {topic}
 
 
-# The laws it keeps
+# Rebuild, erasure and transfer
 
 
-def test_a_topic_view_rebuilt_equals_the_one_grown(open_memory: Opening) -> None:
+def test_rebuilt_topics_equal_the_originals(open_memory: OpenMemory) -> None:
     embedder = Compass()
     memory = open_memory(embedder=embedder)
     for number in range(60):
@@ -813,22 +805,24 @@ def test_a_topic_view_rebuilt_equals_the_one_grown(open_memory: Opening) -> None
     memory.file_topics()
     memory.merge_topics(**U)
     memory.abstract_topics(**U)
-    before, rows = grown(memory), listed(memory)
+    before, rows = read_topic_notes(memory), list_topics(memory)
     embedder.asked.clear()
     memory.rebuild()
-    assert grown(memory) == before
-    assert listed(memory) == rows
+    assert read_topic_notes(memory) == before
+    assert list_topics(memory) == rows
     assert embedder.asked == [], "no model is asked"
 
 
-def means(memory: Memory) -> dict[str, int]:
-    """How many exchanges each topic's mean is of, by label."""
+def mean_counts(memory: Memory) -> dict[str, int]:
+    """Count the exchanges in the mean of each topic, by label."""
     notes = memory.engine.store.read_notes("default", "topics")
-    found = {row["label"]: unpack_mean(notes.get(row["id"]), "compass") for row in listed(memory)}
+    found = {
+        row["label"]: unpack_mean(notes.get(row["id"]), "compass") for row in list_topics(memory)
+    }
     return {label: 0 if mean is None else mean.count for label, mean in found.items()}
 
 
-def test_what_is_erased_is_taken_out_of_its_topic_before_erase_returns(memory: Memory) -> None:
+def test_erase_removes_the_turn_from_its_topic_before_it_returns(memory: Memory) -> None:
     exchange(memory, "one n0", "fine n0")
     user, agent = exchange(memory, "two n20", "secret n30")
     memory.file_topics()
@@ -837,64 +831,64 @@ def test_what_is_erased_is_taken_out_of_its_topic_before_erase_returns(memory: M
         for link in memory.engine.store.find_links("default", [user])
         if link.rel == "in_exchange"
     }
-    before = grown(memory)
+    before = read_topic_notes(memory)
     memory.erase(agent)
-    after = grown(memory)
+    after = read_topic_notes(memory)
     assert after[number] != before[number], "the vector of both together is gone"
     assert not set(after.values()) & {
         before[number],
-        *(before[row["id"]] for row in listed(memory)),
+        *(before[row["id"]] for row in list_topics(memory)),
     }
-    assert means(memory) == {"one n0": 2}
+    assert mean_counts(memory) == {"one n0": 2}
     memory.erase(user)
-    assert number not in grown(memory)
-    assert means(memory) == {"one n0": 1}
-    [topic] = listed(memory)
-    mean = unpack_mean(grown(memory)[topic["id"]], "compass")
+    assert number not in read_topic_notes(memory)
+    assert mean_counts(memory) == {"one n0": 1}
+    [topic] = list_topics(memory)
+    mean = unpack_mean(read_topic_notes(memory)[topic["id"]], "compass")
     assert mean is not None
     assert mean == compute_mean([quantise(Compass().embed(["User: one n0\nAgent: fine n0"])[0])])
 
 
-def test_a_topic_named_after_what_is_erased_goes_and_its_members_find_another(
+def test_erasing_the_label_turn_relabels_the_topic(
     memory: Memory,
 ) -> None:
     user, _ = exchange(memory, "secret n0", "fine n0")
     exchange(memory, "one n10")
     exchange(memory, "two n20")
     memory.file_topics()
-    assert labels(memory) == ["secret n0"]
+    assert list_labels(memory) == ["secret n0"]
     memory.erase(user)
-    assert labels(memory) == ["fine n0"]
-    [topic] = listed(memory)
+    assert list_labels(memory) == ["fine n0"]
+    [topic] = list_topics(memory)
     assert topic["members"] == 3, "the answer is still there"
     assert "secret" not in str(memory.topics(**U))
-    before = grown(memory)
+    before = read_topic_notes(memory)
     memory.rebuild()
-    assert grown(memory) == before
+    assert read_topic_notes(memory) == before
     assert memory.file_topics()["filed"] == 0
 
 
-def test_a_topic_with_nothing_left_is_no_more(memory: Memory) -> None:
+def test_topic_without_members_is_removed(memory: Memory) -> None:
     exchange(memory, "keep q0")
     threads = exchange(memory, "gone n0")
     memory.file_topics()
     for thread in threads:
         memory.erase(thread)
-    assert labels(memory) == ["keep q0"]
+    assert list_labels(memory) == ["keep q0"]
 
 
-def test_erasing_a_user_leaves_no_note(memory: Memory) -> None:
+def test_erasing_a_user_removes_all_topic_notes(memory: Memory) -> None:
     exchange(memory, "mine n0")
     exchange(memory, "theirs n0", user_id="v")
     memory.file_topics()
     memory.erase(user_id="u")
-    left = grown(memory)
+    left = read_topic_notes(memory)
     assert len(left) == 2, "one exchange and one topic, of the other"
-    assert listed(memory) == []
-    assert labels(memory, user_id="v") == ["theirs n0"]
+    assert list_topics(memory) == []
+    assert list_labels(memory, user_id="v") == ["theirs n0"]
 
 
-def test_every_link_and_topic_stands_in_the_ledger(memory: Memory) -> None:
+def test_topic_links_are_ledger_entries(memory: Memory) -> None:
     exchange(memory, "one n0")
     memory.file_topics()
     entries = memory.engine.store.scan_entries("default", 0, 1000)
@@ -903,12 +897,12 @@ def test_every_link_and_topic_stands_in_the_ledger(memory: Memory) -> None:
     assert memory.verify()["ok"]
 
 
-def test_topics_move_with_the_ledger_and_an_erasure_reaches_their_copy(
-    open_memory: Opening,
+def test_topics_are_imported_with_the_ledger_and_erasures_follow(
+    open_memory: OpenMemory,
 ) -> None:
     here, there = open_memory(), open_memory()
 
-    def carry() -> None:
+    def copy_ledger() -> None:
         ledger = BytesIO()
         here.export(ledger)
         there.import_(ledger.getvalue())
@@ -916,20 +910,20 @@ def test_topics_move_with_the_ledger_and_an_erasure_reaches_their_copy(
     exchange(here, "one n0", "fine n0")
     user, _ = exchange(here, "two n20", "secret n30")
     here.file_topics()
-    carry()
+    copy_ledger()
     there.file_topics()
-    assert [(row["label"], row["members"]) for row in listed(there)] == [("one n0", 2)]
+    assert [(row["label"], row["members"]) for row in list_topics(there)] == [("one n0", 2)]
     there.rebuild()
-    assert means(there) == {"one n0": 2}
-    before = grown(there)
+    assert mean_counts(there) == {"one n0": 2}
+    before = read_topic_notes(there)
     here.erase(user)
-    carry()
-    assert not set(grown(there).values()) & set(before.values())
+    copy_ledger()
+    assert not set(read_topic_notes(there).values()) & set(before.values())
     there.rebuild()
-    assert grown(there) == grown(here)
+    assert read_topic_notes(there) == read_topic_notes(here)
 
 
-def test_no_byte_of_an_erased_exchange_is_left_in_any_file(tmp_path: Path) -> None:
+def test_erased_exchange_leaves_no_vector_bytes_on_disk(tmp_path: Path) -> None:
     with Memory(
         f"sqlite:///{tmp_path}/m.db", embedder=Compass(), extract="verbatim", gate=False
     ) as memory:
@@ -941,17 +935,17 @@ def test_no_byte_of_an_erased_exchange_is_left_in_any_file(tmp_path: Path) -> No
             for link in memory.engine.store.find_links("default", [user])
             if link.rel == "in_exchange"
         }
-        code = unpack_code(grown(memory)[number], "compass")
+        code = unpack_code(read_topic_notes(memory)[number], "compass")
         assert code is not None
 
-        def traces() -> list[str]:
+        def files_with_vector() -> list[str]:
             return [
                 path.name
                 for path in tmp_path.iterdir()
                 if path.is_file() and code in path.read_bytes()
             ]
 
-        assert traces(), "its own, and that of the topic it is alone in"
+        assert files_with_vector(), "its own, and that of the topic it is alone in"
         memory.erase(agent)
-        assert traces() == []
-    assert traces() == []
+        assert files_with_vector() == []
+    assert files_with_vector() == []

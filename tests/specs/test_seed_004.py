@@ -1,9 +1,9 @@
 """Seed 004, the fact API: its data model (§2), methods (§3), history (§5), errors (§14) and
 behaviours (§15).
 
-Cases of §15 about extraction, update intelligence, the graph, failing models and prompts of one's
-own (1 to 3, 14 to 18, 33 to 36 and 39) are in test_seed_004_models.py. 4 needs vectors with meaning
-and is tried with the installed model.
+Cases of §15 about extraction, updates, the graph, failing models and custom prompts (1 to 3, 14 to
+18, 33 to 36 and 39) are in test_seed_004_models.py. Case 4 needs semantic vectors and uses the
+installed model.
 """
 
 import hashlib
@@ -40,23 +40,23 @@ def md5(text):
     return hashlib.md5(text.encode()).hexdigest()
 
 
-def added(memory, *texts, **more):
-    """The ids of some new memories of alice."""
+def add_texts(memory, *texts, **more):
+    """Add memories, of alice by default; return their ids."""
     scope = more if {"user_id", "agent_id", "run_id"} & set(more) else {"user_id": "alice", **more}
     return [row["id"] for row in memory.add(list(texts), **scope)["results"]]
 
 
-def listed(memory, **scope):
+def list_texts(memory, **scope):
     return [row["memory"] for row in memory.get_all(**(scope or {"user_id": "alice"}))["results"]]
 
 
 # §2 The data model
 
 
-def test_2_1_a_memory_item_has_its_fields(memory):
-    [made] = added(memory, "User likes Python", metadata={"tag": "work", "n": 1})
-    item = memory.get(made)
-    assert item["id"] == made
+def test_2_1_memory_item_has_all_fields(memory):
+    [memory_id] = add_texts(memory, "User likes Python", metadata={"tag": "work", "n": 1})
+    item = memory.get(memory_id)
+    assert item["id"] == memory_id
     assert item["memory"] == "User likes Python"
     assert item["hash"] == md5("User likes Python")
     assert item["metadata"] == {"tag": "work", "n": 1}
@@ -67,14 +67,14 @@ def test_2_1_a_memory_item_has_its_fields(memory):
     assert item["created_at"] == item["updated_at"]
 
 
-def test_2_1_a_score_is_there_on_search_results_only(memory):
-    added(memory, "User likes Python")
+def test_2_1_only_search_results_have_a_score(memory):
+    add_texts(memory, "User likes Python")
     [hit] = memory.search("Python", user_id="alice")["results"]
     assert 0 <= hit["score"] <= 1
     assert hit.keys() == memory.get_all(user_id="alice")["results"][0].keys()
 
 
-def test_2_2_an_event_says_what_happened_to_which_memory(memory):
+def test_2_2_receipts_report_add_none_update_and_delete_events(memory):
     [add] = memory.add("User likes Python", user_id="alice")["results"]
     assert (add["event"], add["new_memory"], "old_memory" in add) == (
         "ADD",
@@ -97,7 +97,7 @@ def test_2_2_an_event_says_what_happened_to_which_memory(memory):
     )
 
 
-def test_2_3_a_string_is_one_message_of_the_user(memory):
+def test_2_3_string_is_one_user_message(memory):
     [row] = memory.add("the kettle is new", user_id="alice")["results"]
     assert row["role"] == memory.get(row["id"])["role"] == "user"
 
@@ -117,7 +117,7 @@ def test_2_3_a_string_is_one_message_of_the_user(memory):
         lambda m: m.get_all(filters={"NOT": {"user_id": "a"}}),
     ],
 )
-def test_2_4_21_38_every_call_needs_a_scope_and_says_so(memory, ask):
+def test_2_4_21_38_call_without_a_scope_is_rejected(memory, ask):
     with pytest.raises(ScopeError, match=MISSING_SCOPE):
         ask(memory)
 
@@ -130,7 +130,7 @@ def test_1_adding_a_single_fact_returns_one_add_event(memory):
     assert (row["event"], row["memory"]) == ("ADD", "User's name is Bob")
 
 
-def test_2_adding_a_conversation_word_for_word_returns_an_event_for_each_message(memory):
+def test_2_adding_a_conversation_verbatim_returns_an_event_per_message(memory):
     talk = [
         {"role": "system", "content": "You are kind."},
         {"role": "user", "content": "Hi, I'm Alice."},
@@ -162,36 +162,36 @@ def test_4_search_finds_by_meaning(memory):
 
 
 @pytest.mark.parametrize("spelling", ["limit", "top_k"])
-def test_5_search_returns_at_most_so_many(memory, spelling):
-    added(memory, *(f"tea number {n}" for n in range(6)))
+def test_5_search_returns_at_most_limit_results(memory, spelling):
+    add_texts(memory, *(f"tea number {n}" for n in range(6)))
     assert len(memory.search("tea", user_id="alice", **{spelling: 3})["results"]) == 3
     scores = [row["score"] for row in memory.search("tea", user_id="alice")["results"]]
     assert scores == sorted(scores, reverse=True)
 
 
-def test_5_a_search_returns_a_hundred_unless_told_otherwise(memory):
-    added(memory, *(f"tea number {n}" for n in range(120)))
+def test_5_default_limit_is_one_hundred(memory):
+    add_texts(memory, *(f"tea number {n}" for n in range(120)))
     assert len(memory.search("tea", user_id="alice")["results"]) == 100
     assert len(memory.get_all(user_id="alice")["results"]) == 100
     assert len(memory.get_all(user_id="alice", limit=1000)["results"]) == 120
 
 
-def test_6_a_memory_is_found_by_its_id(memory):
-    [made] = added(memory, "User likes Python")
-    assert memory.get(made)["memory"] == "User likes Python"
+def test_6_get_returns_a_memory_by_id(memory):
+    [memory_id] = add_texts(memory, "User likes Python")
+    assert memory.get(memory_id)["memory"] == "User likes Python"
 
 
-def test_7_an_unknown_id_is_none(memory):
+def test_7_get_of_an_unknown_id_returns_none(memory):
     assert memory.get("fake-id") is None
 
 
-def test_8_everything_of_a_scope_is_listed(memory):
-    added(memory, "one", "two", "three")
-    added(memory, "four", user_id="bob")
-    assert listed(memory) == ["one", "two", "three"]
+def test_8_get_all_lists_the_whole_scope(memory):
+    add_texts(memory, "one", "two", "three")
+    add_texts(memory, "four", user_id="bob")
+    assert list_texts(memory) == ["one", "two", "three"]
 
 
-def test_pages_at_one_position_have_everything_once_whoever_writes_meanwhile(memory):
+def test_pages_as_of_one_position_are_stable_under_concurrent_writes(memory):
     ids = [
         memory.add(f"note {number}", user_id="alice", infer=False)["results"][0]["id"]
         for number in range(7)
@@ -207,13 +207,14 @@ def test_pages_at_one_position_have_everything_once_whoever_writes_meanwhile(mem
 
 
 @pytest.mark.parametrize("spelling", ["text", "data"])
-def test_9_10_an_update_overwrites_text_hash_and_instant(memory, spelling):
-    [made] = added(memory, "old text", metadata=WORK)
-    before = memory.get(made)
+def test_9_10_update_overwrites_text_hash_and_updated_at(memory, spelling):
+    [memory_id] = add_texts(memory, "old text", metadata=WORK)
+    before = memory.get(memory_id)
     assert (
-        memory.update(made, **{spelling: "new text"})["message"] == "Memory updated successfully!"
+        memory.update(memory_id, **{spelling: "new text"})["message"]
+        == "Memory updated successfully!"
     )
-    after = memory.get(made)
+    after = memory.get(memory_id)
     assert (after["memory"], after["hash"]) == ("new text", md5("new text"))
     assert after["created_at"] == before["created_at"]
     assert after["updated_at"] > before["updated_at"]
@@ -226,65 +227,67 @@ def test_9_10_an_update_overwrites_text_hash_and_instant(memory, spelling):
     ]
 
 
-def test_9_the_new_text_may_be_given_by_position(memory):
-    [made] = added(memory, "old text")
-    memory.update(made, "new text")
-    assert memory.get(made)["memory"] == "new text"
+def test_9_update_accepts_the_text_as_a_positional_argument(memory):
+    [memory_id] = add_texts(memory, "old text")
+    memory.update(memory_id, "new text")
+    assert memory.get(memory_id)["memory"] == "new text"
 
 
-def test_11_a_deleted_memory_is_gone(memory):
-    made, _ = added(memory, "User likes Python", "User likes tea")
-    assert memory.delete(made)["message"] == "Memory deleted successfully!"
-    assert memory.get(made) is None
-    assert listed(memory) == ["User likes tea"]
-    assert made not in [row["id"] for row in memory.search("Python", user_id="alice")["results"]]
+def test_11_deleted_memory_is_not_returned(memory):
+    memory_id, _ = add_texts(memory, "User likes Python", "User likes tea")
+    assert memory.delete(memory_id)["message"] == "Memory deleted successfully!"
+    assert memory.get(memory_id) is None
+    assert list_texts(memory) == ["User likes tea"]
+    assert memory_id not in [
+        row["id"] for row in memory.search("Python", user_id="alice")["results"]
+    ]
 
 
-def test_12_a_scope_is_cleared_and_others_stay(memory):
-    added(memory, "one", "two")
-    added(memory, "three", user_id="bob")
+def test_12_delete_all_clears_only_its_scope(memory):
+    add_texts(memory, "one", "two")
+    add_texts(memory, "three", user_id="bob")
     done = memory.delete_all(user_id="alice")
     assert done["message"] == "Memories deleted successfully!"
     assert [row["event"] for row in done["results"]] == ["DELETE", "DELETE"]
-    assert listed(memory) == []
-    assert listed(memory, user_id="bob") == ["three"]
+    assert list_texts(memory) == []
+    assert list_texts(memory, user_id="bob") == ["three"]
 
 
-def test_12_a_large_scope_is_cleared_to_the_last(memory):
-    added(memory, *(f"fact {n}" for n in range(1100)))
+def test_12_delete_all_clears_a_large_scope(memory):
+    add_texts(memory, *(f"fact {n}" for n in range(1100)))
     memory.delete_all(user_id="alice")
-    assert listed(memory) == []
+    assert list_texts(memory) == []
     assert memory.stats()["memories"] == 0
 
 
-def test_12_an_empty_scope_is_cleared_without_a_word(memory):
+def test_12_delete_all_of_an_empty_scope_succeeds(memory):
     assert memory.delete_all(user_id="nobody")["results"] == []
 
 
-def test_13_a_reset_leaves_nothing(memory):
-    [made] = added(memory, "one", idempotency_key="k")
-    added(memory, "two", agent_id="helper")
+def test_13_reset_removes_everything(memory):
+    [memory_id] = add_texts(memory, "one", idempotency_key="k")
+    add_texts(memory, "two", agent_id="helper")
     assert memory.reset() == {"message": "All memories reset"}
-    assert listed(memory) == listed(memory, agent_id="helper") == []
-    assert memory.history(made) == []
-    assert memory.get(made) is None
+    assert list_texts(memory) == list_texts(memory, agent_id="helper") == []
+    assert memory.history(memory_id) == []
+    assert memory.get(memory_id) is None
     assert memory.search("one", user_id="alice")["results"] == []
     assert memory.verify()["ok"]
-    assert added(memory, "one", idempotency_key="k") != [made]
+    assert add_texts(memory, "one", idempotency_key="k") != [memory_id]
 
 
 # Update intelligence that needs no model
 
 
-def test_14_an_exact_duplicate_is_none(memory):
-    [made] = added(memory, "User likes Python")
+def test_14_exact_duplicate_is_a_none_event(memory):
+    [memory_id] = add_texts(memory, "User likes Python")
     [again] = memory.add("User likes Python", user_id="alice")["results"]
-    assert (again["event"], again["id"]) == ("NONE", made)
-    assert listed(memory) == ["User likes Python"]
+    assert (again["event"], again["id"]) == ("NONE", memory_id)
+    assert list_texts(memory) == ["User likes Python"]
 
 
-def test_14_a_duplicate_is_one_of_its_exact_scope(memory):
-    added(memory, "User likes Python")
+def test_14_same_text_in_another_scope_is_added(memory):
+    add_texts(memory, "User likes Python")
     [other] = memory.add("User likes Python", user_id="alice", agent_id="helper")["results"]
     assert other["event"] == "ADD"
 
@@ -292,28 +295,28 @@ def test_14_a_duplicate_is_one_of_its_exact_scope(memory):
 # Scoping
 
 
-def test_19_users_are_apart(memory):
-    added(memory, "alice likes tea")
+def test_19_users_are_isolated(memory):
+    add_texts(memory, "alice likes tea")
     assert memory.search("tea", user_id="bob")["results"] == []
     assert memory.get_all(user_id="bob")["results"] == []
 
 
-def test_20_every_field_of_a_query_must_match(memory):
-    added(memory, "both", user_id="alice", agent_id="helper")
-    added(memory, "alice alone")
-    added(memory, "helper alone", agent_id="helper")
-    assert listed(memory, user_id="alice", agent_id="helper") == ["both"]
-    assert listed(memory, user_id="alice", agent_id="other") == []
-    assert listed(memory, user_id="bob", agent_id="helper") == []
-    assert listed(memory, user_id="alice") == ["both", "alice alone"]
-    assert listed(memory, agent_id="helper") == ["both", "helper alone"]
+def test_20_all_ids_of_a_scope_must_match(memory):
+    add_texts(memory, "both", user_id="alice", agent_id="helper")
+    add_texts(memory, "alice alone")
+    add_texts(memory, "helper alone", agent_id="helper")
+    assert list_texts(memory, user_id="alice", agent_id="helper") == ["both"]
+    assert list_texts(memory, user_id="alice", agent_id="other") == []
+    assert list_texts(memory, user_id="bob", agent_id="helper") == []
+    assert list_texts(memory, user_id="alice") == ["both", "alice alone"]
+    assert list_texts(memory, agent_id="helper") == ["both", "helper alone"]
 
 
-def test_22_runs_are_apart(memory):
-    added(memory, "first", run_id="session-1")
-    added(memory, "second", run_id="session-2")
-    assert listed(memory, run_id="session-1") == ["first"]
-    assert listed(memory, run_id="session-2") == ["second"]
+def test_22_runs_are_isolated(memory):
+    add_texts(memory, "first", run_id="session-1")
+    add_texts(memory, "second", run_id="session-2")
+    assert list_texts(memory, run_id="session-1") == ["first"]
+    assert list_texts(memory, run_id="session-2") == ["second"]
 
 
 # History (§5)
@@ -322,12 +325,12 @@ FIELDS = {"id", "memory_id", "event", "old_value", "new_value", "timestamp", "is
 LATER_FIELDS = {"old_memory", "new_memory", "created_at", "updated_at", "actor_id", "role"}
 
 
-def test_23_to_26_history_tells_a_memorys_life_in_order(memory):
-    [made] = added(memory, "one")
-    assert [change["event"] for change in memory.history(made)] == ["ADD"]
-    memory.update(made, "two")
-    memory.delete(made)
-    history = memory.history(made)
+def test_23_to_26_history_lists_changes_in_order(memory):
+    [memory_id] = add_texts(memory, "one")
+    assert [change["event"] for change in memory.history(memory_id)] == ["ADD"]
+    memory.update(memory_id, "two")
+    memory.delete(memory_id)
+    history = memory.history(memory_id)
     assert [(c["event"], c["old_value"], c["new_value"], c["is_deleted"]) for c in history] == [
         ("ADD", None, "one", False),
         ("UPDATE", "one", "two", False),
@@ -340,11 +343,11 @@ def test_23_to_26_history_tells_a_memorys_life_in_order(memory):
     assert stamps == sorted(stamps)
     assert all(datetime.fromisoformat(stamp).utcoffset() is not None for stamp in stamps)
     assert all(change.keys() >= FIELDS | LATER_FIELDS for change in history)
-    assert {change["memory_id"] for change in history} == {made}
+    assert {change["memory_id"] for change in history} == {memory_id}
     assert len({change["id"] for change in history}) == 3
 
 
-def test_23_a_history_says_who_spoke(memory):
+def test_23_history_includes_role_and_actor(memory):
     [row] = memory.add({"role": "user", "content": "tea", "name": "Ann"}, user_id="alice")[
         "results"
     ]
@@ -352,12 +355,12 @@ def test_23_a_history_says_who_spoke(memory):
     assert (change["role"], change["actor_id"]) == ("user", "Ann")
 
 
-def test_23_an_unknown_id_has_no_history(memory):
+def test_23_history_of_an_unknown_id_is_empty(memory):
     assert memory.history("fake-id") == []
 
 
-def test_23_a_memory_that_lost_a_link_is_not_erased(memory):
-    gone, stays = added(memory, "gone", "stays")
+def test_23_erasing_a_linked_memory_does_not_mark_the_other_as_erased(memory):
+    gone, stays = add_texts(memory, "gone", "stays")
     memory.link(gone, "relates_to", stays, user_id="alice")
     memory.erase(gone)
     memory.update(stays, "stays on")
@@ -369,16 +372,16 @@ def test_23_a_memory_that_lost_a_link_is_not_erased(memory):
     ]
 
 
-def test_23_a_link_between_memories_is_nothing_said_again(memory):
-    one, two = added(memory, "one", "two")
+def test_23_link_adds_no_event_to_the_target_history(memory):
+    one, two = add_texts(memory, "one", "two")
     memory.link(one, "supports", two, user_id="alice")
     assert [change["event"] for change in memory.history(two)] == ["ADD"]
 
 
-def test_25_an_erased_memory_says_only_that_it_was(memory):
-    [made] = added(memory, "a secret")
-    memory.erase(made)
-    history = memory.history(made)
+def test_25_history_of_an_erased_memory_has_no_content(memory):
+    [memory_id] = add_texts(memory, "a secret")
+    memory.erase(memory_id)
+    history = memory.history(memory_id)
     assert history[-1]["event"] == "ERASE"
     assert history[-1]["is_deleted"]
     assert "a secret" not in str(history)
@@ -413,11 +416,11 @@ LONG = {"field": "tag", "operator": "eq", "value": "work"}
         ({"created_at": {"gte": "2024-01-01"}, "tag": "home"}, {"home"}),
     ],
 )
-def test_27_to_32_filters_choose(memory, wanted, found):
+def test_27_to_32_filters_select_matching_memories(memory, wanted, found):
     for number, tag in enumerate(("work", "home", "Python for ML"), 1):
         memory.add(tag, user_id="alice", metadata={"tag": tag, "n": number})
     memory.add("none", user_id="alice")
-    assert set(listed(memory, user_id="alice", filters=wanted)) == found
+    assert set(list_texts(memory, user_id="alice", filters=wanted)) == found
     hits = memory.search("work home ML none", user_id="alice", filters=wanted)["results"]
     assert {row["memory"] for row in hits} == found
 
@@ -434,7 +437,7 @@ def test_27_to_32_filters_choose(memory, wanted, found):
         {"or": []},
     ],
 )
-def test_27_a_filter_that_is_none_is_refused(memory, wanted):
+def test_27_invalid_filter_is_rejected(memory, wanted):
     with pytest.raises(FilterError):
         memory.search("x", user_id="alice", filters=wanted)
 
@@ -442,7 +445,7 @@ def test_27_a_filter_that_is_none_is_refused(memory, wanted):
 # Errors (§14)
 
 
-def test_14_1_errors_are_one_family_with_codes():
+def test_14_1_errors_share_a_base_class_and_have_codes():
     for error in (
         ScopeError,
         StoreError,
@@ -458,10 +461,10 @@ def test_14_1_errors_are_one_family_with_codes():
     assert issubclass(NotFoundError, LookupError)
 
 
-def test_14_1_changing_what_is_not_there_is_not_found(memory):
-    [made] = added(memory, "one")
-    memory.delete(made)
-    for missing in ("fake-id", made):
+def test_14_1_changing_a_missing_memory_raises_not_found(memory):
+    [memory_id] = add_texts(memory, "one")
+    memory.delete(memory_id)
+    for missing in ("fake-id", memory_id):
         for change in (lambda m: memory.update(m, "x"), memory.delete, memory.retract):
             with pytest.raises(NotFoundError):
                 change(missing)
@@ -469,7 +472,7 @@ def test_14_1_changing_what_is_not_there_is_not_found(memory):
         memory.erase("fake-id")
 
 
-def test_37_an_embedder_that_fails_loses_nothing():
+def test_37_failing_embedder_loses_no_memory():
     for local in (True, False):
         with stage("ram", embedder=FlakyEmbedder(10_000, local=local)) as here:
             done = here.memory.add(["one tea", "two teas", "three"], user_id="alice")
@@ -480,7 +483,7 @@ def test_37_an_embedder_that_fails_loses_nothing():
             assert found["warnings"]
 
 
-def test_37_what_was_not_embedded_is_embedded_once_the_embedder_is_back():
+def test_37_pending_vectors_are_computed_when_the_embedder_recovers():
     with stage("ram", embedder=FlakyEmbedder(30)) as here:
         here.memory.add(["one", "two"], user_id="alice")
         while here.memory.embedder.calls < 30:
@@ -489,18 +492,18 @@ def test_37_what_was_not_embedded_is_embedded_once_the_embedder_is_back():
         assert here.memory.stats()["pending_vectors"] == 0
 
 
-def test_42_a_memory_opens_with_no_configuration(home):
+def test_42_memory_opens_without_configuration(home):
     with Memory() as memory:
         memory.add("tea", user_id="alice")
     with Memory() as memory:
-        assert listed(memory) == ["tea"], "and it is durable"
+        assert list_texts(memory) == ["tea"], "and it is durable"
     assert any(home.rglob("told.db"))
 
 
 # Configuration (§8)
 
 
-def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):
+def test_8_1_nested_configuration_opens_its_store(tmp_path):
     config = {
         "vector_store": {"provider": "sqlite", "config": {"path": str(tmp_path / "m.db")}},
         "embedder": {"provider": "hash", "config": {}},
@@ -514,7 +517,7 @@ def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):
     with Memory.from_config(
         {"vector_store": {"provider": "memory", "config": {}}, **spare}
     ) as memory:
-        assert listed(memory) == []
+        assert list_texts(memory) == []
 
 
 @pytest.mark.parametrize(
@@ -539,6 +542,6 @@ def test_8_1_a_nested_configuration_opens_the_store_it_names(tmp_path):
         {"custom_prompts": {"fact_extraction": 5}},
     ],
 )
-def test_8_1_what_cannot_be_honoured_is_refused_not_ignored(config):
+def test_8_1_unsupported_configuration_is_rejected(config):
     with pytest.raises(ConfigError):
         Memory.from_config(config)

@@ -1,6 +1,4 @@
-"""Somebody goes on with the embedder of yesterday after another has switched the store to a new
-one.
-"""
+"""A client keeps its old embedder after another client switched the store to a new one."""
 
 import pytest
 
@@ -8,8 +6,8 @@ from told import Memory
 from told.testing import HashingEmbedder
 
 
-class Counting:
-    """An embedder of eight dimensions, whose vectors are those of no other model."""
+class AxisEmbedder:
+    """An 8-dimensional embedder that maps every text to one axis."""
 
     dim = 8
 
@@ -21,23 +19,21 @@ class Counting:
 
 
 @pytest.fixture(params=[True, False], ids=["local", "remote"])
-def both(request, tmp_path):
-    """A memory that has switched to a model, and one that was opened before that; both models are
-    of one size.
-    """
-    url, old = f"sqlite:///{tmp_path}/m.db", Counting("old", 0, local=request.param)
+def memories(request, tmp_path):
+    """A memory that switched models and one opened before that; the dimensions are equal."""
+    url, old = f"sqlite:///{tmp_path}/m.db", AxisEmbedder("old", 0, local=request.param)
     options = {"durability": "normal", "extract": "verbatim"}
     with (
         Memory(url, embedder=old, **options) as switched,
         Memory(url, embedder=old, **options) as late,
     ):
         switched.add("one apple", user_id="u")
-        switched.reindex(Counting("new", 1, local=request.param))
+        switched.reindex(AxisEmbedder("new", 1, local=request.param))
         yield switched, late
 
 
-def test_vectors_of_one_model_never_stand_for_those_of_another(both):
-    switched, late = both
+def test_vectors_of_different_models_are_never_compared(memories):
+    switched, late = memories
     late.add("two pears", user_id="u")
     late.erase(late.add("three plums", user_id="u")["results"][0]["id"])
     cosines = {
@@ -54,35 +50,35 @@ def test_vectors_of_one_model_never_stand_for_those_of_another(both):
     assert cosines == {"one apple": 1.0, "two pears": 1.0}
 
 
-def test_what_is_written_without_a_vector_says_so(both):
-    _, late = both
+def test_writing_without_a_vector_returns_a_warning(memories):
+    _, late = memories
     [warning] = late.add("two pears", user_id="u")["warnings"]
     assert (
         "found by words only: The store is indexed with new (8 dimensions), not old (8)." in warning
     )
 
 
-class Far(HashingEmbedder):
-    """An embedder over a network, during whose first answer something else happens."""
+class RemoteEmbedder(HashingEmbedder):
+    """A remote embedder that runs a callback during its first call."""
 
     local = False
-    meanwhile = None
+    on_embed = None
 
     def embed(self, texts, purpose="passage"):
-        if self.meanwhile:
-            happens, self.meanwhile = self.meanwhile, None
-            happens()
+        if self.on_embed:
+            callback, self.on_embed = self.on_embed, None
+            callback()
         return super().embed(texts, purpose)
 
 
-def test_what_is_written_after_a_reset_while_a_far_embedder_was_asked_gets_its_vectors(tmp_path):
-    far, url = Far(dim=16), f"sqlite:///{tmp_path}/m.db"
+def test_writes_after_a_reset_during_a_remote_embed_call_get_vectors(tmp_path):
+    remote, url = RemoteEmbedder(dim=16), f"sqlite:///{tmp_path}/m.db"
     with (
-        Memory(url, embedder=far) as memory,
+        Memory(url, embedder=remote) as memory,
         Memory(url, embedder=HashingEmbedder(dim=16)) as other,
     ):
         memory.add([f"tea {number}" for number in range(10)], user_id="u", infer=False)
-        far.meanwhile = other.reset
+        remote.on_embed = other.reset
         memory.add("bread", user_id="u", infer=False)
         memory.add("soup", user_id="u", infer=False)
         assert memory.verify()["ok"]

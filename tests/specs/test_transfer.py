@@ -1,6 +1,4 @@
-"""A ledger travels: what is exported, imported and exported again is the same bytes; a backup is a
-whole store.
-"""
+"""Export, import and backup: round trips are byte-identical and a backup is a complete store."""
 
 import errno
 import io
@@ -23,30 +21,30 @@ from told.model.entry import GENESIS, compute_chain_hash
 from told.ports import VIEWS
 from told.testing import hashing_embedder, seeded_mint
 
-Opened = Callable[..., Memory]
+OpenStore = Callable[..., Memory]
 
 
 @pytest.fixture(params=["sqlite", "ram"])
-def opened(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
-    """Open stores by name; the same name is the same file."""
+def open_store(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    """Open a store by name; the same name is the same file."""
     memories: list[Memory] = []
 
-    def opened(name: str, **options: Any) -> Memory:
+    def open_store(name: str, **options: Any) -> Memory:
         url = f"sqlite:///{tmp_path}/{name}.db" if request.param == "sqlite" else "ram://"
         memories.append(Memory(url, **{"embedder": hashing_embedder(), **options}))
         return memories[-1]
 
-    yield opened
+    yield open_store
     for memory in memories:
         memory.close()
 
 
-def live(memory: Memory, seed: int = 1, steps: int = 40) -> None:
-    """A random life with every verb there is."""
-    dice = random.Random(seed)
-    held: list[str] = []
+def add_random_history(memory: Memory, seed: int = 1, steps: int = 40) -> None:
+    """Write a random history that uses every verb."""
+    rng = random.Random(seed)
+    ids: list[str] = []
     for step in range(steps):
-        match dice.choice("add add add several update delete link again erase".split()):
+        match rng.choice("add add add several update delete link again erase".split()):
             case "several":
                 said = [
                     {
@@ -56,48 +54,48 @@ def live(memory: Memory, seed: int = 1, steps: int = 40) -> None:
                     }
                     for n in range(3)
                 ]
-                held += [
+                ids += [
                     row["id"] for row in memory.add(said, user_id="alice", source="chat")["results"]
                 ]
-            case "update" if held:
+            case "update" if ids:
                 memory.update(
-                    dice.choice(held),
+                    rng.choice(ids),
                     f"s{seed} {step} updated",
                     metadata={"step": step, "π": 3.14159},
                 )
-            case "delete" if len(held) > 3:
-                memory.delete(held.pop(0))
-            case "link" if len(held) > 1:
+            case "delete" if len(ids) > 3:
+                memory.delete(ids.pop(0))
+            case "link" if len(ids) > 1:
                 memory.link(
-                    held[0],
+                    ids[0],
                     "supports",
-                    held[-1],
+                    ids[-1],
                     weight=0.25,
                     metadata={"n": 1e-7},
                     user_id="alice",
                 )
-            case "again" if held:
+            case "again" if ids:
                 memory.add(
-                    {"role": "assistant", "content": memory.get(held[-1])["memory"]},
+                    {"role": "assistant", "content": memory.get(ids[-1])["memory"]},
                     user_id="alice",
                 )
-            case "erase" if len(held) > 5:
-                memory.erase(held.pop(1))
+            case "erase" if len(ids) > 5:
+                memory.erase(ids.pop(1))
             case _:
                 options = {"timestamp": "2024-02-29T12:00:00+02:00", "expiration_date": "2999-01"}
                 said = f"s{seed} {step} plain"
                 scope = {"user_id": "alice", "run_id": "r1" if step % 3 else None}
                 added = memory.add(said, **scope, metadata={"k": [1, None, True]}, **options)
-                held += [row["id"] for row in added["results"]]
+                ids += [row["id"] for row in added["results"]]
 
 
-def exported(memory: Memory) -> bytes:
+def export_bytes(memory: Memory) -> bytes:
     file = io.BytesIO()
     memory.export(file)
     return file.getvalue()
 
 
-def views(memory: Memory) -> dict[str, list[Any]]:
+def dump_views(memory: Memory) -> dict[str, list[Any]]:
     return {
         view: list(memory.engine.store.view_rows(memory.engine.account, view)) for view in VIEWS
     }
@@ -107,20 +105,22 @@ def views(memory: Memory) -> dict[str, list[Any]]:
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_an_export_imported_and_exported_again_is_the_same_bytes(
-    opened: Opened, tmp_path: Path, seed: int
+def test_export_import_export_round_trip_is_byte_identical(
+    open_store: OpenStore, tmp_path: Path, seed: int
 ) -> None:
-    here, there = opened("here"), opened("there")
-    live(here, seed)
+    here, there = open_store("here"), open_store("there")
+    add_random_history(here, seed)
     report = here.export(tmp_path / "a.jsonl")
     assert report["entries"] == here.stats()["entries"]
     assert there.import_(tmp_path / "a.jsonl") == {"entries": report["entries"]}
     there.export(str(tmp_path / "b.jsonl"))
     assert (
-        (tmp_path / "a.jsonl").read_bytes() == (tmp_path / "b.jsonl").read_bytes() == exported(here)
+        (tmp_path / "a.jsonl").read_bytes()
+        == (tmp_path / "b.jsonl").read_bytes()
+        == export_bytes(here)
     )
     assert there.verify()["ok"]
-    assert views(there) == views(here)
+    assert dump_views(there) == dump_views(here)
     for query in ("plain updated", "東京", "nothing"):
         assert there.search(query, user_id="alice", limit=50) == here.search(
             query, user_id="alice", limit=50
@@ -128,63 +128,63 @@ def test_an_export_imported_and_exported_again_is_the_same_bytes(
     assert there.stats()["pending_vectors"] == 0
 
 
-def test_the_same_ledger_moves_between_kinds_of_store(tmp_path: Path) -> None:
+def test_ledger_moves_between_store_backends(tmp_path: Path) -> None:
     with Memory("ram://", embedder=hashing_embedder()) as ram:
-        live(ram, 5)
+        add_random_history(ram, 5)
         with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as sqlite:
-            sqlite.import_(exported(ram))
-            assert exported(sqlite) == exported(ram)
+            sqlite.import_(export_bytes(ram))
+            assert export_bytes(sqlite) == export_bytes(ram)
             assert sqlite.get_all(user_id="alice") == ram.get_all(user_id="alice")
             assert sqlite.search("plain", user_id="alice") == ram.search("plain", user_id="alice")
 
 
-def test_importing_twice_adds_nothing(opened: Opened) -> None:
-    here, there = opened("here"), opened("there")
-    live(here)
-    file = exported(here)
+def test_importing_twice_adds_nothing(open_store: OpenStore) -> None:
+    here, there = open_store("here"), open_store("there")
+    add_random_history(here)
+    file = export_bytes(here)
     there.import_(file)
-    before = views(there)
+    before = dump_views(there)
     assert there.import_(file) == {"entries": 0}
     assert here.import_(file) == {"entries": 0}
-    assert views(there) == before
-    assert exported(there) == file
+    assert dump_views(there) == before
+    assert export_bytes(there) == file
 
 
-def test_a_longer_export_continues_a_shorter_one(opened: Opened) -> None:
-    here, there = opened("here"), opened("there")
-    live(here, 1)
-    there.import_(exported(here))
+def test_importing_a_longer_export_appends_the_new_entries(open_store: OpenStore) -> None:
+    here, there = open_store("here"), open_store("there")
+    add_random_history(here, 1)
+    there.import_(export_bytes(here))
     before = here.stats()["entries"]
-    live(here, 2)
-    assert there.import_(exported(here)) == {"entries": here.stats()["entries"] - before}
-    assert exported(there) == exported(here)
-    assert views(there) == views(here)
-    assert there.import_(io.BytesIO(exported(here))) == {"entries": 0}
+    add_random_history(here, 2)
+    assert there.import_(export_bytes(here)) == {"entries": here.stats()["entries"] - before}
+    assert export_bytes(there) == export_bytes(here)
+    assert dump_views(there) == dump_views(here)
+    assert there.import_(io.BytesIO(export_bytes(here))) == {"entries": 0}
 
 
-def test_ledgers_that_went_apart_are_told_so_and_nothing_is_mixed(opened: Opened) -> None:
-    here, there = opened("here"), opened("there")
+def test_import_of_a_diverged_ledger_fails_and_changes_nothing(open_store: OpenStore) -> None:
+    here, there = open_store("here"), open_store("there")
     here.add("common", user_id="alice")
-    there.import_(exported(here))
+    there.import_(export_bytes(here))
     here.add("said here", user_id="alice")
     there.add("said there", user_id="alice")
-    before = exported(there)
+    before = export_bytes(there)
     with pytest.raises(Diverged, match="Entry 3"):
-        there.import_(exported(here))
-    assert exported(there) == before
+        there.import_(export_bytes(here))
+    assert export_bytes(there) == before
     assert [row["memory"] for row in there.get_all(user_id="alice")["results"]] == [
         "common",
         "said there",
     ]
 
 
-def test_an_export_may_go_into_another_account_of_its_own_store(tmp_path: Path) -> None:
+def test_export_can_be_imported_into_another_account_of_the_same_store(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
-        live(memory, 3)
+        add_random_history(memory, 3)
         with Memory(
             f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), account="copy"
         ) as copy:
-            copy.import_(exported(memory))
+            copy.import_(export_bytes(memory))
             assert [row["memory"] for row in copy.get_all(user_id="alice")["results"]] == [
                 row["memory"] for row in memory.get_all(user_id="alice")["results"]
             ]
@@ -200,34 +200,34 @@ def test_an_export_may_go_into_another_account_of_its_own_store(tmp_path: Path) 
         assert memory.verify()["ok"]
 
 
-def test_an_empty_ledger_travels_too(opened: Opened) -> None:
-    file = exported(opened("here"))
+def test_empty_ledger_round_trips(open_store: OpenStore) -> None:
+    file = export_bytes(open_store("here"))
     assert len(file.splitlines()) == 1
-    there = opened("there")
+    there = open_store("there")
     assert there.import_(file) == {"entries": 0}
-    assert exported(there) == file
+    assert export_bytes(there) == file
 
 
-def test_blank_lines_and_a_text_file_are_read(opened: Opened) -> None:
-    here, there = opened("here"), opened("there")
-    live(here)
-    spaced = io.StringIO(exported(here).decode().replace("\n", "\n\n"))
+def test_import_accepts_blank_lines_and_text_files(open_store: OpenStore) -> None:
+    here, there = open_store("here"), open_store("there")
+    add_random_history(here)
+    spaced = io.StringIO(export_bytes(here).decode().replace("\n", "\n\n"))
     assert there.import_(spaced)["entries"] == here.stats()["entries"]
-    assert exported(there) == exported(here)
+    assert export_bytes(there) == export_bytes(here)
 
 
-def test_more_than_a_page_of_entries_travels(tmp_path: Path) -> None:
+def test_export_of_several_pages_round_trips(tmp_path: Path) -> None:
     with (
         Memory("ram://", embedder="none") as here,
         Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as there,
     ):
         here.add([f"number {n}" for n in range(1300)], user_id="alice")
-        assert there.import_(exported(here)) == {"entries": 2600}
-        assert exported(there) == exported(here)
+        assert there.import_(export_bytes(here)) == {"entries": 2600}
+        assert export_bytes(there) == export_bytes(here)
         assert there.verify()["ok"]
 
 
-# What cannot be read
+# Invalid exports
 
 
 @pytest.fixture(scope="module")
@@ -235,7 +235,7 @@ def file() -> bytes:
     with Memory("ram://", embedder="none", mint=seeded_mint(1)) as memory:
         memory.add([f"number {n}" for n in range(20)], user_id="alice")
         memory.erase(memory.get_all(user_id="alice")["results"][3]["id"])
-        return exported(memory)
+        return export_bytes(memory)
 
 
 NOT_EXPORTS = {
@@ -252,8 +252,8 @@ NOT_EXPORTS = {
 
 
 @pytest.mark.parametrize("content", NOT_EXPORTS.values(), ids=NOT_EXPORTS.keys())
-def test_what_is_no_export_is_refused(opened: Opened, content: bytes) -> None:
-    memory = opened("m")
+def test_file_that_is_not_an_export_is_rejected(open_store: OpenStore, content: bytes) -> None:
+    memory = open_store("m")
     with pytest.raises(InvalidInput, match="not a told export"):
         memory.import_(content)
     assert memory.stats()["entries"] == 0
@@ -265,33 +265,33 @@ LINES: dict[str, Callable[[bytes], bytes]] = {
     "not UTF-8": lambda line: b"\xff\xfe" + line,
     "a number": lambda line: b"17\n",
     "a list": lambda line: b"[]\n",
-    "a field missing": lambda line: _changed(line, hash=...),
-    "a digest that is no hex": lambda line: _changed(line, digest="zz"),
-    "a digest of another length": lambda line: _changed(line, digest="00"),
-    "a hash that is a number": lambda line: _changed(line, hash=7),
-    "a position that is text": lambda line: _changed(line, seq="5"),
-    "a position that is null": lambda line: _changed(line, seq=None),
-    "a position that is negative": lambda line: _changed(line, seq=-5),
-    "a position that is huge": lambda line: _changed(line, seq=2**70),
-    "a time that is text": lambda line: _changed(line, at="now"),
-    "a transaction that is a list": lambda line: _changed(line, tx=[1]),
-    "an unknown verb": lambda line: _changed(line, sort="whispered"),
-    "a verb that is a number": lambda line: _changed(line, sort=3),
-    "an envelope that is a number": lambda line: _changed(line, envelope=3),
-    "an envelope that is no JSON": lambda line: _changed(line, envelope="{"),
-    "an envelope that is a list": lambda line: _changed(line, envelope="[]"),
-    "an envelope of the future": lambda line: _changed(line, envelope='{"v":99}'),
-    "an envelope without a version": lambda line: _changed(line, envelope="{}"),
+    "a field missing": lambda line: _replace_fields(line, hash=...),
+    "a digest that is no hex": lambda line: _replace_fields(line, digest="zz"),
+    "a digest of another length": lambda line: _replace_fields(line, digest="00"),
+    "a hash that is a number": lambda line: _replace_fields(line, hash=7),
+    "a position that is text": lambda line: _replace_fields(line, seq="5"),
+    "a position that is null": lambda line: _replace_fields(line, seq=None),
+    "a position that is negative": lambda line: _replace_fields(line, seq=-5),
+    "a position that is huge": lambda line: _replace_fields(line, seq=2**70),
+    "a time that is text": lambda line: _replace_fields(line, at="now"),
+    "a transaction that is a list": lambda line: _replace_fields(line, tx=[1]),
+    "an unknown verb": lambda line: _replace_fields(line, sort="whispered"),
+    "a verb that is a number": lambda line: _replace_fields(line, sort=3),
+    "an envelope that is a number": lambda line: _replace_fields(line, envelope=3),
+    "an envelope that is no JSON": lambda line: _replace_fields(line, envelope="{"),
+    "an envelope that is a list": lambda line: _replace_fields(line, envelope="[]"),
+    "an envelope of the future": lambda line: _replace_fields(line, envelope='{"v":99}'),
+    "an envelope without a version": lambda line: _replace_fields(line, envelope="{}"),
     "a lone surrogate": lambda line: line.replace(b"number", b"\\\\ud800umber"),
     "a text changed": lambda line: line.replace(b"number", b"NUMBER"),
-    "a salt removed": lambda line: _changed(line, salt=None),
-    "a salt changed": lambda line: _changed(line, salt="00" * 16),
-    "a time changed": lambda line: _changed(line, at=1),
+    "a salt removed": lambda line: _replace_fields(line, salt=None),
+    "a salt changed": lambda line: _replace_fields(line, salt="00" * 16),
+    "a time changed": lambda line: _replace_fields(line, at=1),
     "deep nesting": lambda line: b"[" * 100_000 + b"\n",
 }
 
 
-def _changed(line: bytes, **fields: Any) -> bytes:
+def _replace_fields(line: bytes, **fields: Any) -> bytes:
     data = {**json.loads(line), **fields}
     return (
         json.dumps({name: value for name, value in data.items() if value is not ...}).encode()
@@ -300,8 +300,8 @@ def _changed(line: bytes, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("spoil", LINES.values(), ids=LINES.keys())
-def test_a_spoiled_line_is_named_and_nothing_of_its_page_is_imported(
-    opened: Opened, file: bytes, spoil: Callable[[bytes], bytes]
+def test_corrupt_line_is_named_and_its_page_is_not_imported(
+    open_store: OpenStore, file: bytes, spoil: Callable[[bytes], bytes]
 ) -> None:
     lines = file.splitlines(keepends=True)
     asserted = next(
@@ -310,7 +310,7 @@ def test_a_spoiled_line_is_named_and_nothing_of_its_page_is_imported(
         if n > 10 and b'"sort":"asserted"' in line and b"number" in line
     )
     lines[asserted] = spoil(lines[asserted])
-    memory = opened("m")
+    memory = open_store("m")
     with pytest.raises(ToldError) as refused:
         memory.import_(b"".join(lines))
     assert f"Line {asserted + 1} " in str(refused.value) or re.search(
@@ -319,29 +319,29 @@ def test_a_spoiled_line_is_named_and_nothing_of_its_page_is_imported(
     assert memory.stats()["entries"] == 0
     assert memory.get_all(user_id="alice")["results"] == []
     memory.import_(file)
-    assert exported(memory) == file
+    assert export_bytes(memory) == file
 
 
-def test_lines_out_of_order_or_missing_are_refused(opened: Opened, file: bytes) -> None:
+def test_reordered_or_missing_lines_are_rejected(open_store: OpenStore, file: bytes) -> None:
     lines = file.splitlines(keepends=True)
     for spoiled in (
         [*lines[:5], lines[6], lines[5], *lines[7:]],
         [*lines[:5], *lines[6:]],
         [lines[0], *lines[3:]],
     ):
-        memory = opened(f"m{len(spoiled)}{spoiled[5][:9].hex()}")
+        memory = open_store(f"m{len(spoiled)}{spoiled[5][:9].hex()}")
         with pytest.raises(ToldError):
             memory.import_(b"".join(spoiled))
         assert memory.stats()["entries"] == 0
 
 
-def test_an_entry_without_content_is_only_believed_when_the_ledger_says_it_was_erased(
-    opened: Opened,
+def test_entry_without_content_is_accepted_only_with_a_tombstone(
+    open_store: OpenStore,
 ) -> None:
-    here, there = opened("here"), opened("there")
+    here, there = open_store("here"), open_store("there")
     here.add(["one", "two"], user_id="alice")
-    lines = exported(here).splitlines(keepends=True)
-    lines[2] = _changed(lines[2], envelope=None, salt=None)
+    lines = export_bytes(here).splitlines(keepends=True)
+    lines[2] = _replace_fields(lines[2], envelope=None, salt=None)
     try:
         there.import_(b"".join(lines))
     except ToldError:
@@ -350,44 +350,44 @@ def test_an_entry_without_content_is_only_believed_when_the_ledger_says_it_was_e
         assert not there.verify()["ok"]
 
 
-def test_a_truncated_export_brings_its_beginning(opened: Opened) -> None:
-    here = opened("here")
+def test_truncated_export_imports_its_first_entries(open_store: OpenStore) -> None:
+    here = open_store("here")
     here.add([f"number {n}" for n in range(20)], user_id="alice")
-    file = exported(here)
+    file = export_bytes(here)
     lines = file.splitlines(keepends=True)
     for count in (1, 2, 8, 21):
-        memory = opened(f"m{count}")
+        memory = open_store(f"m{count}")
         assert memory.import_(b"".join(lines[:count])) == {"entries": count - 1}
         assert memory.verify()["ok"]
         memory.import_(file)
-        assert exported(memory) == file
+        assert export_bytes(memory) == file
 
 
-def test_an_export_that_was_cut_before_an_erasure_or_a_document_is_not_taken_for_whole(
-    opened: Opened,
+def test_export_truncated_before_a_tombstone_or_blob_imports_with_a_warning(
+    open_store: OpenStore,
 ) -> None:
-    here = opened("here")
+    here = open_store("here")
     here.upload(b"The boiler hums.", name="boiler.txt", user_id="alice")
     here.erase(here.add("the code is 4711", user_id="alice", infer=False)["results"][0]["id"])
     here.upload(b"The attic leaks.", name="attic.txt", user_id="alice")
-    file = exported(here)
+    file = export_bytes(here)
     lines = file.splitlines(keepends=True)
     place = next(n for n, line in enumerate(lines) if b'"sort":"erased"' in line)
-    before_erasure, without_blob = opened("before"), opened("without")
+    before_erasure, without_blob = open_store("before"), open_store("without")
     assert "has no content and the export has no tombstone" in str(
         before_erasure.import_(b"".join(lines[:place]))
     )
     assert "1 documents and images" in str(without_blob.import_(b"".join(lines[:-1]))["warnings"])
     for memory in (before_erasure, without_blob):
         assert "warnings" not in memory.import_(file)
-        assert "warnings" not in memory.import_(b"".join(lines[:-1]))  # the bytes are here by now
-        assert exported(memory) == file
+        assert "warnings" not in memory.import_(b"".join(lines[:-1]))  # the blob is already stored
+        assert export_bytes(memory) == file
         assert memory.verify()["ok"]
 
 
-def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened) -> None:
-    """Whoever makes a file can make its hashes fit; what the entries say must still be checked."""
-    memory = opened("m")
+def test_forged_ledger_with_a_valid_hash_chain_is_rejected(open_store: OpenStore) -> None:
+    """Anyone can compute matching hashes, so the content of entries must be checked too."""
+    memory = open_store("m")
     bodies = [
         {"thread": "t", "text": 17},
         {"thread": "t", "text": None},
@@ -405,7 +405,7 @@ def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened)
     for body in bodies:
         with pytest.raises(ToldError):
             memory.import_(
-                forged(
+                forge_export(
                     {
                         "v": 1,
                         "scope": {"user_id": "alice"},
@@ -428,7 +428,7 @@ def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened)
     ):
         with pytest.raises(ToldError):
             memory.import_(
-                forged(
+                forge_export(
                     {
                         "v": 1,
                         "scope": scope,
@@ -441,7 +441,7 @@ def test_a_forged_ledger_with_a_valid_chain_still_cannot_do_harm(opened: Opened)
         assert memory.stats()["entries"] == 0
 
 
-def forged(
+def forge_export(
     envelope: dict[str, Any], sort: str = "asserted", seq: int = 1, tx: int = 1, at: int = 1
 ) -> bytes:
     body = json.dumps(envelope).encode()
@@ -462,12 +462,12 @@ def forged(
     return b'{"format":"told-ledger/1","account":"default"}\n' + json.dumps(row).encode() + b"\n"
 
 
-def test_an_export_of_a_later_told_says_so(opened: Opened) -> None:
+def test_export_of_a_newer_format_asks_for_an_upgrade(open_store: OpenStore) -> None:
     with pytest.raises(InvalidInput, match="Upgrade told"):
-        opened("m").import_(b'{"account":"default","format":"told-ledger/2"}\n')
+        open_store("m").import_(b'{"account":"default","format":"told-ledger/2"}\n')
 
 
-def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
+def test_times_beyond_the_calendar_are_rejected(open_store: OpenStore) -> None:
     envelope = {
         "v": 1,
         "scope": {"user_id": "alice"},
@@ -475,17 +475,17 @@ def test_times_beyond_the_calendar_are_refused(opened: Opened) -> None:
         "policy": "private",
         "body": {"thread": "t", "text": "x"},
     }
-    memory = opened("m")
+    memory = open_store("m")
     for at in (253_402_300_799_999_999, 2**62, 2**63, 2**80, -(2**63)):
         with pytest.raises(ToldError):
-            memory.import_(forged(envelope, at=at))
+            memory.import_(forge_export(envelope, at=at))
         assert memory.stats()["entries"] == 0
 
 
 # Backup
 
 
-def test_a_backup_made_while_four_threads_write_is_a_whole_store_and_does_not_wait_for_them(
+def test_backup_during_concurrent_writes_is_consistent_and_does_not_wait(
     tmp_path: Path,
 ) -> None:
     stop, counts, most = threading.Event(), [0] * 4, 330
@@ -517,7 +517,7 @@ def test_a_backup_made_while_four_threads_write_is_a_whole_store_and_does_not_wa
 
 
 def check_copy(path: Path, before: list[int], after: list[int]) -> None:
-    """The copy has everything that was written before it began and no add by halves."""
+    """Check that the copy has all writes from before the backup and no partial add."""
     with Memory(f"sqlite:///{path}", embedder="none") as copy:
         assert copy.verify()["ok"]
         for number in range(4):
@@ -528,7 +528,7 @@ def check_copy(path: Path, before: list[int], after: list[int]) -> None:
         assert copy.verify()["ok"]
 
 
-def test_a_backup_over_an_existing_file_is_refused(tmp_path: Path) -> None:
+def test_backup_over_an_existing_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "precious.db").write_bytes(b"precious")
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
         memory.add("tea", user_id="alice")
@@ -543,7 +543,7 @@ def test_a_backup_over_an_existing_file_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("place", ["m.db", "m.db-wal", "m.db-shm", "other.db"])
-def test_an_export_is_never_written_over_a_database(tmp_path: Path, place: str) -> None:
+def test_export_never_overwrites_a_database(tmp_path: Path, place: str) -> None:
     with Memory(f"sqlite:///{tmp_path}/other.db", embedder="none") as other:
         other.add("coffee", user_id="bob")
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
@@ -556,7 +556,7 @@ def test_an_export_is_never_written_over_a_database(tmp_path: Path, place: str) 
             assert again.get_all(user_id=user)["results"]
 
 
-def test_an_export_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) -> None:
+def test_unusable_export_or_import_path_raises_an_error(tmp_path: Path) -> None:
     with Memory("ram://", embedder="none") as memory:
         memory.add("tea", user_id="alice")
         with pytest.raises(ToldError):
@@ -569,12 +569,12 @@ def test_an_export_that_cannot_be_written_leaves_what_was_there(tmp_path: Path) 
             memory.import_(tmp_path)
 
 
-def mode(path: Path) -> int:
-    """Who may do what with a file."""
+def file_mode(path: Path) -> int:
+    """Return the permission bits of a file."""
     return path.stat().st_mode & 0o777
 
 
-def test_an_export_is_its_owners_alone_even_where_everybody_could_read_what_was_there(
+def test_export_is_readable_by_its_owner_only_even_when_it_replaces_a_public_file(
     tmp_path: Path,
 ) -> None:
     target = tmp_path / "x.jsonl"
@@ -585,11 +585,11 @@ def test_an_export_is_its_owners_alone_even_where_everybody_could_read_what_was_
         memory.add("tea", user_id="alice")
         memory.export(tmp_path / "link.jsonl")
         assert Memory("ram://", embedder="none").import_(target)["entries"] == 2
-    assert (mode(target), (tmp_path / "link.jsonl").is_symlink()) == (0o600, True)
+    assert (file_mode(target), (tmp_path / "link.jsonl").is_symlink()) == (0o600, True)
     assert {file.name for file in tmp_path.iterdir()} == {"x.jsonl", "link.jsonl"}
 
 
-def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
+def test_failed_export_keeps_the_earlier_file_and_leaves_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     target = tmp_path / "x.jsonl"
@@ -599,21 +599,21 @@ def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
         earlier = target.read_bytes()
         memory.add("coffee", user_id="alice")
 
-        def unreadable(*_: Any) -> None:
+        def raise_store_error(*_: Any) -> None:
             raise StoreError("The disk is gone.")
 
         with monkeypatch.context() as broken:
-            broken.setattr(memory.engine.store, "get_blob", unreadable)
+            broken.setattr(memory.engine.store, "get_blob", raise_store_error)
             broken.setattr(
                 memory.engine.store,
                 "scan_entries",
-                failing(memory.engine.store.scan_entries, unreadable),
+                fail_after_first_page(memory.engine.store.scan_entries, raise_store_error),
             )
             with pytest.raises(StoreError, match="gone"):
                 memory.export(target)
         assert (target.read_bytes(), list(tmp_path.iterdir())) == (earlier, [target])
         with monkeypatch.context() as full:
-            full.setattr(os, "fsync", no_space)
+            full.setattr(os, "fsync", raise_no_space)
             with pytest.raises(StoreError, match="No space left"):
                 memory.export(target)
         assert (target.read_bytes(), list(tmp_path.iterdir())) == (earlier, [target])
@@ -621,19 +621,19 @@ def test_an_export_that_fails_half_way_leaves_the_earlier_one_and_nothing_else(
     assert target.read_bytes().startswith(earlier)
 
 
-def failing(scan: Callable[..., Any], fail: Callable[..., Any]) -> Callable[..., Any]:
-    """A scan that gives a first page and then fails."""
+def fail_after_first_page(scan: Callable[..., Any], fail: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a scan so that it returns its first page and then fails."""
     return lambda account, after=0, limit=1000: (
         scan(account, after, limit) if after == 0 else fail()
     )
 
 
-def no_space(_: int) -> None:
-    """What a full disk says."""
+def raise_no_space(_: int) -> None:
+    """Raise the error of a full disk."""
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
-def test_an_export_goes_into_a_pipe_as_it_stands(tmp_path: Path) -> None:
+def test_export_can_be_written_to_a_pipe(tmp_path: Path) -> None:
     pipe, read = tmp_path / "pipe", list[bytes]()
     os.mkfifo(pipe)
     reader = threading.Thread(target=lambda: read.append(pipe.read_bytes()))
@@ -645,9 +645,7 @@ def test_an_export_goes_into_a_pipe_as_it_stands(tmp_path: Path) -> None:
         assert Memory("ram://", embedder="none").import_(read[0])["entries"] == 2
 
 
-def test_a_backup_comes_to_its_place_whole_or_not_at_all(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_backup_is_atomic(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "copies").mkdir()
     target = tmp_path / "copies" / "copy.db"
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
@@ -666,12 +664,12 @@ def test_a_backup_comes_to_its_place_whole_or_not_at_all(
                 memory.backup(target)
         assert list(target.parent.iterdir()) == []
         memory.backup(target)
-        assert (mode(target), list(target.parent.iterdir())) == (0o600, [target])
+        assert (file_mode(target), list(target.parent.iterdir())) == (0o600, [target])
         with pytest.raises(InvalidInput, match=r"no such folder/copy\.db cannot be opened"):
             memory.backup(tmp_path / "no such folder" / "copy.db")
 
 
-def test_a_name_of_as_many_bytes_as_a_name_may_have_is_one_for_an_export(tmp_path):
+def test_export_accepts_a_file_name_of_maximum_length(tmp_path):
     target = tmp_path / ("記" * 83 + ".jsonl")
     with Memory("ram://", embedder="none") as memory:
         memory.add("tea", user_id="u", infer=False)
@@ -679,7 +677,7 @@ def test_a_name_of_as_many_bytes_as_a_name_may_have_is_one_for_an_export(tmp_pat
     assert [file.name for file in tmp_path.iterdir()] == [target.name]
 
 
-def test_of_several_backups_to_one_name_one_is_made_and_the_others_say_so(tmp_path):
+def test_concurrent_backups_to_one_name_create_one_file(tmp_path):
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
         memory.add("tea", user_id="u", infer=False)
 

@@ -1,6 +1,4 @@
-"""What a model makes of what was said: nothing said is lost, whatever the model does, and every
-failure can be seen.
-"""
+"""Model extraction: no turn is lost whatever the model does, and every failure is reported."""
 
 import json
 import threading
@@ -18,45 +16,45 @@ FACTS = json.dumps(["User collects stamps from Peru"])
 EXTRACTORS = ("facts", "closed", "apertures", "exhaustive", "deep", "react", "graph")
 
 
-def opened(llm, store="ram://", **more):
+def open_memory(llm, store="ram://", **more):
     return Memory(store, embedder=more.pop("embedder", "none"), llm=llm, **more)
 
 
-def texts(memory, user="ann"):
+def list_texts(memory, user="ann"):
     return [row["memory"] for row in memory.get_all(user_id=user)["results"]]
 
 
-class Slow:
-    """A model far away that answers when it is let."""
+class BlockedModel:
+    """A remote model that answers once it is released."""
 
     model, local = "slow", False
 
     def __init__(self, *replies):
         self.inner = ScriptedLLM(replies)
-        self.go = threading.Event()
+        self.release = threading.Event()
 
     def ask(self, system, user, *, schema=None):
-        assert self.go.wait(20)
+        assert self.release.wait(20)
         return self.inner.ask(system, user, schema=schema)
 
 
-# Later
+# Deferred extraction
 
 
-def test_a_model_far_away_is_asked_after_the_write_has_returned():
-    llm = Slow(FACTS)
-    with opened(llm) as memory:
+def test_remote_model_is_asked_after_the_write_returns():
+    llm = BlockedModel(FACTS)
+    with open_memory(llm) as memory:
         done = memory.add(SAID, user_id="ann")
         assert done["extraction"] == "pending"
         assert memory.search("stamps from Peru", user_id="ann")["results"]
         assert memory.stats()["pending"] == 1
-        llm.go.set()
+        llm.release.set()
         assert memory.wait()["pending"] == 0
-        assert "User collects stamps from Peru" in texts(memory)
+        assert "User collects stamps from Peru" in list_texts(memory)
 
 
-def test_a_model_far_away_is_asked_without_anybody_waiting_for_it():
-    class Tells:
+def test_remote_model_is_asked_in_the_background():
+    class SignallingModel:
         model, local = "tells", False
 
         def __init__(self):
@@ -66,28 +64,28 @@ def test_a_model_far_away_is_asked_without_anybody_waiting_for_it():
             self.asked.release()
             return FACTS
 
-    llm = Tells()
-    with opened(llm) as memory:
+    llm = SignallingModel()
+    with open_memory(llm) as memory:
         for number in range(3):
             memory.add(f"{SAID}, {number} in all", user_id="ann")
             assert llm.asked.acquire(timeout=20)
 
 
-def test_who_waits_does_not_ask_what_is_being_asked():
-    llm = Slow(FACTS, FACTS)
-    with opened(llm) as memory:
+def test_wait_does_not_repeat_a_model_call_in_progress():
+    llm = BlockedModel(FACTS, FACTS)
+    with open_memory(llm) as memory:
         memory.add(SAID, user_id="ann")
         waiting = threading.Thread(target=memory.wait)
         waiting.start()
-        llm.go.set()
+        llm.release.set()
         waiting.join()
         assert memory.stats()["pending"] == 0
         assert len(llm.inner.asked) == 1
 
 
-def test_little_is_not_worth_a_question_until_it_adds_up():
+def test_turns_below_the_extract_threshold_stay_pending():
     llm = ScriptedLLM([FACTS], local=False)
-    with opened(llm, extract_threshold=40) as memory:
+    with open_memory(llm, extract_threshold=40) as memory:
         memory.add(SAID, user_id="ann")
         assert memory.stats()["pending"] == 1
         assert llm.asked == []
@@ -95,120 +93,120 @@ def test_little_is_not_worth_a_question_until_it_adds_up():
         assert len(llm.asked) == 1
 
 
-def test_what_rules_find_is_there_at_once_and_what_the_model_finds_joins_it():
-    llm = Slow(json.dumps(["User lives in Lima", "User is fond of llamas"]), ADD)
-    with opened(llm) as memory:
+def test_rule_facts_are_returned_at_once_and_model_facts_follow():
+    llm = BlockedModel(json.dumps(["User lives in Lima", "User is fond of llamas"]), ADD)
+    with open_memory(llm) as memory:
         done = memory.add("I live in Lima and quite fond of llamas I am", user_id="ann")
         assert [row["memory"] for row in done["results"]] == ["User lives in Lima"]
-        llm.go.set()
+        llm.release.set()
         memory.wait()
-        assert sorted(texts(memory)) == ["User is fond of llamas", "User lives in Lima"]
+        assert sorted(list_texts(memory)) == ["User is fond of llamas", "User lives in Lima"]
 
 
-def test_what_was_not_asked_before_the_end_is_asked_by_the_next_who_opens(tmp_path):
+def test_pending_extraction_resumes_when_the_store_is_reopened(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
-    stuck = Slow()
-    with opened(stuck, url, close_wait=0.01) as memory:
+    stuck = BlockedModel()
+    with open_memory(stuck, url, close_wait=0.01) as memory:
         memory.add(SAID, user_id="ann")
-    stuck.go.set()
-    with opened(ScriptedLLM([FACTS]), url) as memory:
+    stuck.release.set()
+    with open_memory(ScriptedLLM([FACTS]), url) as memory:
         assert memory.wait()["understood"] == 1
-        assert "User collects stamps from Peru" in texts(memory)
+        assert "User collects stamps from Peru" in list_texts(memory)
 
 
-def test_deferred_and_at_once_can_be_chosen_for_each_write():
-    with opened(ScriptedLLM([FACTS])) as memory:
+def test_deferred_can_be_set_for_each_write():
+    with open_memory(ScriptedLLM([FACTS])) as memory:
         assert memory.add(SAID, user_id="ann", deferred=True)["extraction"] == "pending"
         assert memory.wait()["understood"] == 1
     far = ScriptedLLM([FACTS], local=False)
-    with opened(far) as memory:
+    with open_memory(far) as memory:
         assert memory.add(SAID, user_id="ann", deferred=False)["extraction"] == "done"
 
 
-def test_two_memories_over_one_store_ask_once(tmp_path):
+def test_two_clients_of_one_store_ask_the_model_once(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     first, second = ScriptedLLM([FACTS]), ScriptedLLM([FACTS])
-    with opened(first, url) as one, opened(second, url) as other:
+    with open_memory(first, url) as one, open_memory(second, url) as other:
         one.add(SAID, user_id="ann", deferred=True)
         other.wait()
         one.wait()
         assert len(first.asked) + len(second.asked) == 1
 
 
-def test_a_rebuild_asks_no_model():
+def test_rebuild_makes_no_model_call():
     llm = ScriptedLLM([FACTS])
-    with opened(llm) as memory:
+    with open_memory(llm) as memory:
         memory.add(SAID, user_id="ann")
         asked = len(llm.asked)
-        before = texts(memory)
+        before = list_texts(memory)
         memory.rebuild()
-        assert (texts(memory), len(llm.asked)) == (before, asked)
+        assert (list_texts(memory), len(llm.asked)) == (before, asked)
 
 
-# What it costs
+# Usage
 
 
-def test_a_receipt_and_the_figures_say_what_a_model_cost():
-    with opened(ScriptedLLM([FACTS])) as memory:
+def test_receipt_and_stats_report_model_usage():
+    with open_memory(ScriptedLLM([FACTS])) as memory:
         done = memory.add(SAID, user_id="ann")
         assert done["usage"]["calls"] == 1
         assert memory.stats()["usage"]["extract"]["calls"] == 1
 
 
-def test_the_same_words_again_cost_nothing():
+def test_repeated_text_costs_no_model_call():
     llm = ScriptedLLM([FACTS])
-    with opened(llm) as memory:
+    with open_memory(llm) as memory:
         [first] = memory.add(SAID, user_id="ann")["results"]
         [again] = memory.add(SAID, user_id="ann")["results"]
         assert (again["event"], again["id"]) == ("NONE", first["id"])
         assert len(llm.asked) == 1
 
 
-# Failure
+# Failures
 
 
-def test_a_model_that_comes_back_catches_up():
+def test_pending_turns_are_extracted_when_the_model_recovers():
     replies = [LLMError("down"), LLMError("down"), FACTS, json.dumps(["User likes tea"]), ADD]
-    with opened(ScriptedLLM(replies)) as memory:
+    with open_memory(ScriptedLLM(replies)) as memory:
         first = memory.add(SAID, user_id="ann")
         assert first["extraction"] == "pending"
         assert memory.faults()["results"][0]["error"].startswith("down")
         memory.add("I like tea", user_id="ann")
         memory.wait()
-        assert {"User collects stamps from Peru", "User likes tea"} <= set(texts(memory))
+        assert {"User collects stamps from Peru", "User likes tea"} <= set(list_texts(memory))
         assert memory.faults()["results"] == []
 
 
-def test_what_fails_time_and_again_is_passed_over_and_can_be_retried_or_dropped():
+def test_repeatedly_failing_turn_is_skipped_and_can_be_retried_or_dropped():
     replies = [
         *(LLMError("down") for _ in range(3)),
         json.dumps(["User likes tea"]),
         LLMError("still down"),
         FACTS,
     ]
-    with opened(ScriptedLLM(replies), consumer_attempts=3) as memory:
+    with open_memory(ScriptedLLM(replies), consumer_attempts=3) as memory:
         memory.add(SAID, user_id="ann")
         memory.wait()
         memory.add("I like tea", user_id="ann")
-        assert "User likes tea" in texts(memory)
+        assert "User likes tea" in list_texts(memory)
         [fault] = memory.faults()["results"]
         assert fault["attempts"] == 3
         assert memory.retry_faults([fault["id"]]) == {"mended": 0, "left": 1}
         assert memory.retry_faults() == {"mended": 1, "left": 0}
-        assert "User collects stamps from Peru" in texts(memory)
+        assert "User collects stamps from Peru" in list_texts(memory)
         assert memory.drop_faults() == {"dropped": 0}
 
 
-def test_what_the_provider_refuses_for_good_does_not_hold_up_the_rest():
+def test_permanent_provider_error_does_not_block_later_turns():
     replies = [LLMError("too long", status=400), json.dumps(["User likes tea"])]
-    with opened(ScriptedLLM(replies)) as memory:
+    with open_memory(ScriptedLLM(replies)) as memory:
         assert memory.add(SAID, user_id="ann")["extraction"] == "failed"
         assert memory.add("I like tea", user_id="ann")["extraction"] == "done"
         assert len(memory.faults()["results"]) == 1
 
 
-def test_a_garbled_answer_is_kept_whole_where_it_can_be_seen():
-    with opened(ScriptedLLM(["I am afraid I cannot do that, Dave."])) as memory:
+def test_unparseable_reply_is_kept_in_the_fault():
+    with open_memory(ScriptedLLM(["I am afraid I cannot do that, Dave."])) as memory:
         done = memory.add(SAID, user_id="ann")
         assert done["results"] == []
         [fault] = memory.faults()["results"]
@@ -216,13 +214,13 @@ def test_a_garbled_answer_is_kept_whole_where_it_can_be_seen():
         assert memory.search("stamps", user_id="ann")["results"]
 
 
-# Every answer once, the extractors in turn: test_extraction_chaos tries all pairs without a store.
+# Each reply once, rotating extractors; test_extraction_chaos covers all pairs without a store.
 CHAOS = list(zip(cycle(EXTRACTORS), everything(), strict=False))
 
 
 @each_row(("name", "chaos"), CHAOS, ids=[f"{name} {chaos.id}" for name, chaos in CHAOS])
-def test_no_answer_loses_a_word_or_reaches_the_caller(name, chaos):
-    with opened(ChaosLLM(chaos)) as memory:
+def test_no_model_reply_loses_the_turn_or_raises(name, chaos):
+    with open_memory(ChaosLLM(chaos)) as memory:
         done = memory.add(SAID, user_id="ann", extract=name, deferred=False)
         found = memory.search("stamps from Peru", user_id="ann", kinds=["turn"])["results"]
         assert any(SAID in row["memory"] for row in found)
@@ -240,8 +238,8 @@ def test_no_answer_loses_a_word_or_reaches_the_caller(name, chaos):
             assert seen or done["extraction"] == "done"
 
 
-def test_tools_are_used_to_look_before_something_is_written():
+def test_react_extraction_may_write_nothing():
     nothing = ToolReply("Nothing new here.")
-    with opened(ScriptedLLM([nothing]), embedder=HashingEmbedder()) as memory:
+    with open_memory(ScriptedLLM([nothing]), embedder=HashingEmbedder()) as memory:
         done = memory.add(SAID, user_id="ann", extract="react")
         assert (done["results"], done["extraction"]) == ([], "done")

@@ -1,4 +1,4 @@
-"""Whose memories there are: users, agents and runs, counted alike by every store and never read."""
+"""List users, agents and runs with their memory counts, the same in every store."""
 
 from pathlib import Path
 
@@ -16,8 +16,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/m.db" if request.param == "sqlite" else "ram://"
 
 
-def lived(url: str) -> tuple[Memory, ManualClock]:
-    """A memory of two users, an agent and a run, a second apart."""
+def open_populated(url: str) -> tuple[Memory, ManualClock]:
+    """Open a memory with two users, an agent and a run, written a second apart."""
     clock = ManualClock()
     memory = Memory(url, embedder="none", mint=seeded_mint(1, clock))
     for text, scope in (
@@ -34,8 +34,8 @@ def lived(url: str) -> tuple[Memory, ManualClock]:
     return memory, clock
 
 
-def test_users_agents_and_runs_are_listed_with_what_is_theirs(url: str) -> None:
-    memory, _ = lived(url)
+def test_users_agents_and_runs_are_listed_with_counts_and_dates(url: str) -> None:
+    memory, _ = open_populated(url)
     rows = {(row["type"], row["name"]): row for row in memory.users()["results"]}
     assert list(rows) == [("user", "jonas"), ("user", "mara"), ("agent", "editor"), ("run", "r1")]
     for (sort, name), row in rows.items():
@@ -48,22 +48,22 @@ def test_users_agents_and_runs_are_listed_with_what_is_theirs(url: str) -> None:
     memory.close()
 
 
-def test_every_memory_of_a_user_is_counted_once_as_stats_counts_it(url: str) -> None:
-    memory, clock = lived(url)
+def test_user_counts_add_up_to_the_stats_total(url: str) -> None:
+    memory, clock = open_populated(url)
     memory.add("milk", user_id="jonas", expiration_date=1, infer=False)
     memory.delete(memory.get_all(user_id="jonas")["results"][0]["id"])
     clock.tick()
     users = memory.users(type="user")["results"]
-    lone = [row["total_memories"] for row in memory.users(type="agent")["results"]]
-    assert lone == [2]
+    agent_counts = [row["total_memories"] for row in memory.users(type="agent")["results"]]
+    assert agent_counts == [2]
     assert sum(row["total_memories"] for row in users) == memory.stats()["memories"] - 1, (
         "one belongs to no user"
     )
     memory.close()
 
 
-def test_who_was_erased_is_not_listed_and_who_only_gave_everything_up_is(url: str) -> None:
-    memory, _ = lived(url)
+def test_erased_user_is_not_listed_and_user_with_all_deleted_is(url: str) -> None:
+    memory, _ = open_populated(url)
     memory.delete_all(user_id="jonas")
     memory.erase(user_id="mara")
     rows = memory.users(type="user")["results"]
@@ -71,8 +71,8 @@ def test_who_was_erased_is_not_listed_and_who_only_gave_everything_up_is(url: st
     memory.close()
 
 
-def test_only_those_of_one_type_and_no_type_there_is_not(url: str) -> None:
-    memory, _ = lived(url)
+def test_filter_by_type_and_unknown_type_is_rejected(url: str) -> None:
+    memory, _ = open_populated(url)
     assert [row["name"] for row in memory.users(type="run")["results"]] == ["r1"]
     with pytest.raises(InvalidInput, match="agnt") as refused:
         memory.users(type="agnt")
@@ -80,24 +80,24 @@ def test_only_those_of_one_type_and_no_type_there_is_not(url: str) -> None:
     memory.close()
 
 
-def test_other_accounts_are_no_part_of_it(url: str) -> None:
-    memory, _ = lived(url)
-    stranger = Engine(
+def test_other_accounts_are_not_listed(url: str) -> None:
+    memory, _ = open_populated(url)
+    other_engine = Engine(
         memory.engine.store, memory.engine.settings, caller=Caller("local", "elsewhere")
     )
-    assert list(run(stranger.users())) == []
+    assert list(run(other_engine.users())) == []
     memory.close()
 
 
-async def _awaited(url: str) -> object:
+async def _list_users_async(url: str) -> object:
     async with AsyncMemory(url, embedder="none", mint=seeded_mint(1, ManualClock())) as memory:
         await memory.add("I live in Lisbon", user_id="mara")
         return await memory.users()
 
 
-def test_both_colours_answer_alike() -> None:
+def test_sync_and_async_return_the_same() -> None:
     import asyncio
 
     with Memory("ram://", embedder="none", mint=seeded_mint(1, ManualClock())) as memory:
         memory.add("I live in Lisbon", user_id="mara")
-        assert asyncio.run(_awaited("ram://")) == memory.users()
+        assert asyncio.run(_list_users_async("ram://")) == memory.users()

@@ -1,4 +1,4 @@
-"""A ledger is verified while somebody resets the account: nothing is wrong with either."""
+"""Verify a ledger while the account is reset concurrently."""
 
 import pytest
 
@@ -8,14 +8,14 @@ from histories import stage
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 @pytest.mark.parametrize("verb", ["scan_entries", "get_head", "check_integrity"])
 @pytest.mark.parametrize("again", [True, False], ids=["with new entries", "without"])
-def test_a_reset_meanwhile_is_no_damage(kind, verb, again, monkeypatch):
+def test_verify_passes_when_the_account_is_reset_meanwhile(kind, verb, again, monkeypatch):
     with stage(kind, embedder=None) as here:
         here.memory.add(["one", "two", "three"], user_id="u", infer=False)
         store = here.memory.engine.store
-        slow, calls = getattr(type(store), verb), []
+        original, calls = getattr(type(store), verb), []
 
-        def meanwhile(self, *args, **options):
-            found = slow(self, *args, **options)
+        def reset_after_call(self, *args, **options):
+            found = original(self, *args, **options)
             if (
                 self is store
                 and not calls
@@ -27,7 +27,7 @@ def test_a_reset_meanwhile_is_no_damage(kind, verb, again, monkeypatch):
                     here.memory.add(["four", "five", "six", "seven"], user_id="u", infer=False)
             return found
 
-        monkeypatch.setattr(type(store), verb, meanwhile)
+        monkeypatch.setattr(type(store), verb, reset_after_call)
         verdict = here.memory.verify()
         assert calls
         assert verdict["ok"], verdict

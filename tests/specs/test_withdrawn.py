@@ -1,27 +1,27 @@
-"""What is given up before a model far away was asked about it is not asked about any more."""
+"""A message deleted before a remote model extracted it is not sent to the model."""
 
 import pytest
 
 from told import Memory
 
 
-class Far:
-    """A model over a network, out of reach until it is let in."""
+class RemoteModel:
+    """A remote model that is unreachable until `up` is set."""
 
     model, local = "far", False
 
     def __init__(self):
         self.up = False
         self.asked = []
-        self.meanwhile = None
+        self.on_ask = None
         self.answer = ""
 
     def ask(self, system, user, *, schema=None):
         if not self.up:
             raise ConnectionError("out of reach")
         self.asked.append(user)
-        if self.meanwhile:
-            self.meanwhile()
+        if self.on_ask:
+            self.on_ask()
         if self.answer:
             return self.answer
         return (
@@ -32,123 +32,123 @@ class Far:
 
 
 @pytest.fixture(params=["ram", "sqlite"])
-def opened(request, tmp_path):
-    far = Far()
+def memory_and_model(request, tmp_path):
+    model = RemoteModel()
     url = "ram://" if request.param == "ram" else f"sqlite:///{tmp_path}/m.db"
-    with Memory(url, embedder="none", llm=far, llm_retries=0, curate="rules") as memory:
-        yield memory, far
+    with Memory(url, embedder="none", llm=model, llm_retries=0, curate="rules") as memory:
+        yield memory, model
 
 
-def texts(memory):
+def list_texts(memory):
     return [row["memory"] for row in memory.get_all(user_id="u")["results"]]
 
 
-def understood(memory, far):
-    """What is held once the model was within reach."""
-    far.up = True
+def extract_and_list(memory, model):
+    """Make the model reachable, wait for extraction and list the memories."""
+    model.up = True
     memory.wait()
-    return texts(memory)
+    return list_texts(memory)
 
 
-def test_what_was_deleted_does_not_come_back_when_a_model_is_within_reach_again(opened):
-    memory, far = opened
+def test_deleted_turn_is_not_extracted_once_the_model_is_reachable(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     memory.add("I play the cello", user_id="u")
-    assert understood(memory, far) == ["User plays cello"]
+    assert extract_and_list(memory, model) == ["User plays cello"]
 
 
-def test_one_message_may_be_given_up_and_the_next_is_understood(opened):
-    memory, far = opened
+def test_deleting_one_message_does_not_stop_the_next_from_being_extracted(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.add("I play the cello", user_id="u")
     [turn] = [
         row for row in memory.search("code", user_id="u")["results"] if "4711" in row["memory"]
     ]
     memory.delete(turn["id"])
-    assert understood(memory, far) == ["User plays cello"]
+    assert extract_and_list(memory, model) == ["User plays cello"]
 
 
-def test_what_is_said_again_after_that_is_understood(opened):
-    memory, far = opened
+def test_message_added_again_after_deletion_is_extracted(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     memory.add("My code is 4711", user_id="u")
-    assert understood(memory, far) == ["User has a code"]
+    assert extract_and_list(memory, model) == ["User has a code"]
 
 
-def test_what_is_said_again_after_its_facts_were_deleted_is_understood_again(opened):
-    memory, far = opened
-    far.up = True
+def test_message_added_again_after_its_facts_were_deleted_is_extracted_again(memory_and_model):
+    memory, model = memory_and_model
+    model.up = True
     memory.add("My code is 4711", user_id="u")
     memory.wait()
     memory.delete_all(user_id="u")
     assert memory.add("My code is 4711", user_id="u")["extraction"] == "pending"
     memory.wait()
-    assert texts(memory) == ["User has a code"]
+    assert list_texts(memory) == ["User has a code"]
     assert memory.verify()["ok"]
     memory.erase(user_id="u")
     assert memory.verify()["ok"]
     assert memory.stats()["evidence"] == 0
 
 
-def test_what_is_said_again_while_its_facts_are_held_costs_nothing(opened):
-    memory, far = opened
-    far.up = True
+def test_message_added_again_while_its_facts_exist_costs_no_model_call(memory_and_model):
+    memory, model = memory_and_model
+    model.up = True
     memory.add("My code is 4711", user_id="u")
     memory.wait()
     memory.add("My code is 4711", user_id="u")
     memory.wait()
-    assert len(far.asked) == 1
+    assert len(model.asked) == 1
 
 
-def test_what_is_said_again_and_again_after_that_is_understood_once(opened):
-    memory, far = opened
+def test_message_added_repeatedly_after_deletion_is_extracted_once(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.delete_all(user_id="u")
     for _ in range(4):
         memory.add("My code is 4711", user_id="u")
-    far.up = True
+    model.up = True
     memory.wait()
     for _ in range(3):
         memory.add("My code is 4711", user_id="u")
         memory.wait()
-    assert (len(far.asked), memory.stats()["evidence"]) == (1, 2)
-    assert texts(memory) == ["User has a code"]
+    assert (len(model.asked), memory.stats()["evidence"]) == (1, 2)
+    assert list_texts(memory) == ["User has a code"]
 
 
-def test_a_message_is_given_up_with_the_last_of_its_facts(opened):
-    memory, far = opened
+def test_deleting_the_last_fact_of_a_message_cancels_its_extraction(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and work at Acme", user_id="u")
     for row in memory.get_all(user_id="u")["results"]:
         memory.delete(row["id"])
-    assert (understood(memory, far), far.asked) == ([], [])
+    assert (extract_and_list(memory, model), model.asked) == ([], [])
 
 
-def test_a_fault_of_what_was_given_up_is_settled_without_a_question(opened):
-    memory, far = opened
+def test_fault_of_a_deleted_message_is_cleared_without_a_model_call(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
     memory.wait()
     memory.delete_all(user_id="u")
-    far.up = True
+    model.up = True
     memory.retry_faults()
-    assert (texts(memory), far.asked, memory.faults()["results"]) == ([], [], [])
+    assert (list_texts(memory), model.asked, memory.faults()["results"]) == ([], [], [])
 
 
-def test_what_is_given_up_while_a_model_is_asked_about_it_does_not_come_back(opened):
-    memory, far = opened
+def test_message_deleted_during_the_model_call_yields_no_facts(memory_and_model):
+    memory, model = memory_and_model
     memory.add("My code is 4711", user_id="u")
-    far.meanwhile = lambda: memory.delete_all(user_id="u")
-    assert understood(memory, far) == []
+    model.on_ask = lambda: memory.delete_all(user_id="u")
+    assert extract_and_list(memory, model) == []
 
 
-def test_what_a_later_message_took_back_is_still_asked_about(opened):
-    memory, far = opened
+def test_message_negated_by_a_later_one_is_still_extracted(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I play the cello", user_id="u")
     memory.add("I no longer play the cello", user_id="u")
-    far.up = True
+    model.up = True
     memory.wait()
-    assert len("".join(far.asked).split("I play the cello")) > 1
+    assert len("".join(model.asked).split("I play the cello")) > 1
 
 
 @pytest.mark.parametrize(
@@ -159,35 +159,37 @@ def test_what_a_later_message_took_back_is_still_asked_about(opened):
         '{"facts": ["User lives in Lisbon", "User works for Acme"]}',
     ],
 )
-def test_one_fact_of_a_message_that_was_deleted_stays_so_and_the_other_is_held(answer, opened):
-    memory, far = opened
+def test_deleted_fact_stays_deleted_when_the_rest_of_its_message_is_extracted(
+    answer, memory_and_model
+):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and work at Acme", user_id="u")
     [work] = [
         row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]
     ]
     memory.delete(work)
-    far.answer = answer
-    assert understood(memory, far) == ["User lives in Lisbon"]
-    assert far.asked
+    model.answer = answer
+    assert extract_and_list(memory, model) == ["User lives in Lisbon"]
+    assert model.asked
     assert memory.faults()["results"] == []
     assert memory.verify()["ok"]
 
 
-def test_what_was_deleted_of_a_message_and_is_said_in_another_is_held_again(opened):
-    memory, far = opened
+def test_deleted_fact_stated_in_another_message_is_added_again(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and work at Acme", user_id="u")
     [work] = [
         row["id"] for row in memory.get_all(user_id="u")["results"] if "Acme" in row["memory"]
     ]
     memory.delete(work)
     memory.add("I work at Acme", user_id="u")
-    far.answer = '{"facts": ["User works at Acme"]}'
-    assert sorted(understood(memory, far)) == ["User lives in Lisbon", "User works at Acme"]
+    model.answer = '{"facts": ["User works at Acme"]}'
+    assert sorted(extract_and_list(memory, model)) == ["User lives in Lisbon", "User works at Acme"]
 
 
-def test_what_rules_held_is_not_taken_back_by_a_later_message(opened):
-    memory, far = opened
+def test_superseded_rule_fact_does_not_cancel_the_other_fact_of_its_message(memory_and_model):
+    memory, model = memory_and_model
     memory.add("I live in Lisbon and play the cello", user_id="u")
     memory.add("I moved to Porto", user_id="u")
-    far.answer = '{"facts": []}'
-    assert sorted(understood(memory, far)) == ["User lives in Porto", "User plays cello"]
+    model.answer = '{"facts": []}'
+    assert sorted(extract_and_list(memory, model)) == ["User lives in Porto", "User plays cello"]
