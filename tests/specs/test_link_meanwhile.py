@@ -54,7 +54,7 @@ def test_link_to_concurrently_updated_memory_is_created(here, monkeypatch):
     assert seen
 
 
-@pytest.mark.parametrize("call", ["held", "links", "commit"])
+@pytest.mark.parametrize("call", ["current_facts", "find_links", "commit"])
 def test_entities_erased_during_identify_are_not_linked(here, call, monkeypatch):
     for said in ("My colleague Robert Smith works at Globex", "Bob Smith works at Globex Corp"):
         here.memory.add(said, user_id="u")
