@@ -12,7 +12,7 @@ ARGS    ?=
 CHECKED := src $(wildcard tests bench docs examples)
 TYPED   := src $(wildcard tests/support tests/typing bench docs/generate.py examples/museum/guide.py)
 # Recall is measured on public data that is not in the repository: only where TOLD_EVAL_DATA names its folder.
-DATALESS := $(if $(TOLD_EVAL_DATA),,bench/recall.py)
+DATALESS := $(if $(TOLD_EVAL_DATA),,bench/recall.py bench/tune.py)
 BENCHES := $(filter-out bench/_% bench/__init__.py $(DATALESS),$(sort $(wildcard bench/*.py)))
 
 .DEFAULT_GOAL := help
