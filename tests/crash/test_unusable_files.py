@@ -98,7 +98,7 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(
 @pytest.mark.parametrize(
     ("version", "advice"),
     [
-        *((v, "Export it with the told that made it") for v in (OLDEST_SCHEMA - 1, 6)),
+        *((v, "Export it with the version that wrote it") for v in (OLDEST_SCHEMA - 1, 6)),
         *((v, "Upgrade told") for v in (SCHEMA_VERSION + 1, 99, "1", None)),
     ],
     ids=str,

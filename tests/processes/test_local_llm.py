@@ -143,9 +143,9 @@ def test_each_model_has_its_task(monkeypatch):
     from told.providers.local import open_embedder
 
     monkeypatch.setattr("told.providers.local.llm.find_spec", lambda name: object())
-    with pytest.raises(ConfigError, match="minilm answers nothing; it embeds"):
+    with pytest.raises(ConfigError, match="minilm is an embedder, not a language model"):
         open_llm("local:minilm", SETTINGS)
-    with pytest.raises(ConfigError, match="smollm2 embeds nothing; it answers"):
+    with pytest.raises(ConfigError, match="smollm2 is a language model, not an embedder"):
         open_embedder("smollm2")
 
 

@@ -136,7 +136,7 @@ MISTAKES = {
     ),
     "a turn without a word": (
         turns({**TURN, "text": " "}),
-        "turns.0.text: found ' '; allowed: a text that",
+        "turns.0.text: found ' '; allowed: a non-empty text",
     ),
     "a number as an id": (turns({**TURN, "id": 1}), "turns.0.id: found 1"),
     "a turn twice": (

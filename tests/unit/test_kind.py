@@ -221,7 +221,7 @@ def test_any_kind_is_read_back_as_it_was(kind):
         ({"half_life_days": -1.0}, "above 0"),
         ({"tier": Tier.PERMANENT, "half_life_days": 9.0}, "does not fade"),
         ({"write": WriteMode.AGGREGATE}, "key: missing"),
-        ({"fields": (Field("a"), Field("a"))}, "each name once"),
+        ({"fields": (Field("a"), Field("a"))}, "unique names"),
     ],
 )
 def test_a_kind_made_in_code_is_checked_too(changes, says):
