@@ -480,7 +480,7 @@ MISTAKES = {
         ["tier", "'longterm'", "permanent, long_", "mean 'long_term'?"],
     ),
     "wrong case": ("name: a\nwrite: MERGE", ["write", "Did you mean 'merge'?"]),
-    "no text": ("name: 3", ["name", "found 3", "a text"]),
+    "no text": ("name: 3", ["name", "found 3", "a non-empty text"]),
     "no name": ("label: A", ["name", "missing"]),
     "no number": ("name: a\nweight: heavy", ["weight", "'heavy'", "from 0 to 1"]),
     "not a number": ("name: a\nweight: .nan", ["weight", "from 0 to 1"]),
