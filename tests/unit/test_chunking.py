@@ -1,6 +1,4 @@
-"""Long input in parts: nothing lost, nothing twice, cut where it may be cut, and every span leads
-back.
-"""
+"""Chunking of long input: no loss, no duplicates, allowed split points and original spans."""
 
 from __future__ import annotations
 
@@ -86,7 +84,7 @@ sizes = st.integers(16, 60)
 
 
 @given(talks, sizes)
-def test_everything_is_in_a_chunk_once_and_in_order(talk: list[str], most: int) -> None:
+def test_every_turn_is_in_exactly_one_chunk_in_order(talk: list[str], most: int) -> None:
     turns = [turn(text) for text in talk]
     slices = [part for chunk in split_into_chunks(turns, knobs(most)) for part in chunk.slices]
     assert [(part.turn, part.start) for part in slices] == sorted(
@@ -101,7 +99,7 @@ def test_everything_is_in_a_chunk_once_and_in_order(talk: list[str], most: int) 
 
 
 @given(talks, sizes)
-def test_chunks_keep_to_their_size(talk: list[str], most: int) -> None:
+def test_chunks_respect_the_size_limit(talk: list[str], most: int) -> None:
     turns = [turn(text) for text in talk]
     for chunk in split_into_chunks(turns, knobs(most)):
         assert chunk.slices
@@ -116,13 +114,13 @@ def test_chunks_keep_to_their_size(talk: list[str], most: int) -> None:
         max_size=80,
     )
 )
-def test_long_turns_are_cut_between_sentences(sentences: list[str]) -> None:
+def test_long_turns_are_split_between_sentences(sentences: list[str]) -> None:
     turns = [turn(" ".join(sentences))]
     for chunk in split_into_chunks(turns, knobs(16)):
         assert all(text.strip().endswith((".", "!", "?")) for text in texts_of(turns, chunk))
 
 
-def test_what_fits_is_one_chunk() -> None:
+def test_input_that_fits_is_one_chunk() -> None:
     turns = [turn("I like tea"), turn("I like coffee")]
     assert [texts_of(turns, chunk) for chunk in split_into_chunks(turns, knobs(100))] == [
         ["I like tea", "I like coffee"]
@@ -130,12 +128,12 @@ def test_what_fits_is_one_chunk() -> None:
     assert split_into_chunks([], knobs(100)) == ()
 
 
-def test_turns_are_not_cut_where_they_fit_one_by_one() -> None:
+def test_turns_that_fit_individually_are_not_split() -> None:
     turns = [turn("word " * 30) for _ in range(4)]
     assert [len(chunk.slices) for chunk in split_into_chunks(turns, knobs(80))] == [2, 2]
 
 
-def test_paragraphs_stay_whole_where_they_fit() -> None:
+def test_paragraphs_that_fit_are_not_split() -> None:
     paragraphs = ["First thing. " * 8, "Second thing. " * 8, "Third thing. " * 8]
     turns = [turn("\n\n".join(text.strip() for text in paragraphs))]
     found = [
@@ -148,7 +146,7 @@ def test_paragraphs_stay_whole_where_they_fit() -> None:
     ]
 
 
-def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
+def test_a_new_topic_that_does_not_fit_starts_a_new_chunk() -> None:
     sea = [
         "The boat sails over the sea",
         "Waves rock the boat at sea",
@@ -171,7 +169,7 @@ def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
 # Topics
 
 
-def test_a_long_pause_begins_a_new_topic() -> None:
+def test_a_long_pause_starts_a_new_topic() -> None:
     times = (
         "2024-05-01T10:00:00Z",
         "2024-05-01T10:05:00Z",
@@ -183,14 +181,14 @@ def test_a_long_pause_begins_a_new_topic() -> None:
     assert find_topic_starts(turns, Settings(pause_minutes=60)) == (0,)
 
 
-def test_without_times_only_words_tell() -> None:
+def test_without_times_topics_are_detected_by_words_alone() -> None:
     assert find_topic_starts(
         [turn("the cat sleeps"), turn("my cat sleeps again")] * 3, Settings()
     ) == (0,)
     assert find_topic_starts([], Settings()) == ()
 
 
-def test_other_words_begin_a_new_topic() -> None:
+def test_different_words_start_a_new_topic() -> None:
     sea = [
         "The boat sails over the sea",
         "Waves rock the boat at sea",
@@ -208,7 +206,7 @@ def test_other_words_begin_a_new_topic() -> None:
 
 
 @given(talks)
-def test_topics_begin_at_the_first_turn_and_go_up(talk: list[str]) -> None:
+def test_topic_starts_begin_at_the_first_turn_and_ascend(talk: list[str]) -> None:
     found = find_topic_starts([turn(text) for text in talk], Settings())
     assert list(found) == sorted(set(found))
     assert found[:1] == ((0,) if talk else ())
@@ -218,8 +216,8 @@ def test_topics_begin_at_the_first_turn_and_go_up(talk: list[str]) -> None:
 # Extracting
 
 
-class Shouting:
-    """Finds every word in capitals, where it stands."""
+class UpperCaseExtractor:
+    """An extractor that returns every upper-case word with its span."""
 
     name = "shouting"
     local = False
@@ -250,9 +248,11 @@ class Shouting:
 
 
 @given(st.lists(st.text("abc .\n", max_size=200), min_size=1, max_size=5), sizes)
-def test_spans_found_in_chunks_stand_in_the_turns(noise: list[str], most: int) -> None:
+def test_spans_found_in_chunks_are_mapped_to_the_original_turns(
+    noise: list[str], most: int
+) -> None:
     turns = tuple(turn(f"{text} WORD{number} {text}") for number, text in enumerate(noise))
-    shouting = Shouting()
+    shouting = UpperCaseExtractor()
     found = run(extract_claims(shouting, ExtractionInput(turns, 0, HOME), knobs(most)))
     assert [one.claim.text for one in found.claims] == [
         f"WORD{number}" for number in range(len(noise))
@@ -271,8 +271,8 @@ def test_spans_found_in_chunks_stand_in_the_turns(noise: list[str], most: int) -
     assert len(found.unreadable_replies) == len(shouting.heard)
 
 
-def test_nothing_heard_is_nothing_found() -> None:
-    shouting = Shouting()
+def test_empty_input_gives_no_claims() -> None:
+    shouting = UpperCaseExtractor()
     assert (
         run(extract_claims(shouting, ExtractionInput((), 0, HOME), Settings()))
         == ExtractionResult()
@@ -281,7 +281,7 @@ def test_nothing_heard_is_nothing_found() -> None:
     assert merge_results([]) == ExtractionResult()
 
 
-def test_a_claim_without_a_span_stays_without() -> None:
+def test_a_claim_without_a_span_gets_none() -> None:
     (chunk,) = split_into_chunks([turn("I like tea")], Settings())
     found = restore_positions(chunk, ExtractionResult((ExtractedClaim(Claim("x"), 0),)))
     assert found.claims[0].claim.span is None
@@ -303,7 +303,7 @@ def waiting(
     return collect_pending(entries, scope, cursor, threshold, flush=flush)
 
 
-def test_only_what_was_said_since_the_cursor_is_pending(memory: Memory) -> None:
+def test_only_turns_after_the_cursor_are_pending(memory: Memory) -> None:
     memory.add("I like tea very much", user_id="u", run_id="r")
     first = waiting(memory, 0, 0)
     assert [one.evidence.content for one in first.turns] == ["I like tea very much"]
@@ -323,7 +323,7 @@ def test_only_what_was_said_since_the_cursor_is_pending(memory: Memory) -> None:
     assert second.cursor > first.cursor
 
 
-def test_little_waits_until_there_is_more_or_the_session_ends(memory: Memory) -> None:
+def test_a_small_batch_waits_for_more_turns_or_the_end_of_the_session(memory: Memory) -> None:
     memory.add("word " * 40, user_id="u", run_id="r")
     few = waiting(memory, 0, 200)
     assert (few.tokens, few.is_ready) == (50, False)
@@ -332,12 +332,12 @@ def test_little_waits_until_there_is_more_or_the_session_ends(memory: Memory) ->
     assert waiting(memory, 0, 200).is_ready
 
 
-def test_nothing_said_is_never_ready(memory: Memory) -> None:
+def test_an_empty_batch_is_never_ready(memory: Memory) -> None:
     none = waiting(memory, 7, 0, flush=True)
     assert (none.turns, none.tokens, none.cursor, none.is_ready) == ((), 0, 7, False)
 
 
-def test_what_was_erased_is_not_pending(memory: Memory) -> None:
+def test_erased_turns_are_not_pending(memory: Memory) -> None:
     memory.add("I like tea", user_id="u", run_id="r")
     memory.erase(user_id="u")
     assert waiting(memory, 0, 0).turns == ()
@@ -346,7 +346,7 @@ def test_what_was_erased_is_not_pending(memory: Memory) -> None:
 @pytest.mark.parametrize(
     ("text", "count"), [("", 0), ("tea", 1), ("word " * 4, 5), ("東京に", 2), ("漢" * 150, 100)]
 )
-def test_tokens_are_counted_roughly(text: str, count: int) -> None:
+def test_token_counts_are_estimates(text: str, count: int) -> None:
     assert estimate_tokens(text) == count
 
 
@@ -362,6 +362,6 @@ def test_tokens_are_counted_roughly(text: str, count: int) -> None:
         "\n" * 100_000,
     ],
 )
-def test_hostile_text_is_cut_in_reasonable_time(text: str) -> None:
+def test_hostile_text_is_chunked_in_reasonable_time(text: str) -> None:
     found = split_into_chunks([turn(text)], Settings(chunk_tokens=2000))
     assert sum(part.end - part.start for chunk in found for part in chunk.slices) <= len(text)

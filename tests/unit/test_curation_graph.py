@@ -1,4 +1,4 @@
-"""The graph: nodes, relations and mentions; and which names may mean the same."""
+"""The graph: nodes, relations, mentions and possible aliases."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def draw(
     claims: Sequence[tuple[str, str]] = (),
     role: str = "user",
 ) -> int:
-    """Draw into the graph; how many entries that took."""
+    """Write to the graph and return the number of entries written."""
     here.clock.tick()
     place = PlanContext(
         here.scope, "local", here.store.get_head("default").seq, here.clock.now, here.store.mint
@@ -71,7 +71,7 @@ def test_entities_are_nodes_and_relations_are_links(here: World) -> None:
     assert drawn(here) == [("Alice", "works_at", "Google")]
 
 
-def test_nothing_is_drawn_twice(here: World) -> None:
+def test_nodes_and_links_are_not_written_twice(here: World) -> None:
     draw(here, [ALICE, GOOGLE], [WORKS, WORKS])
     assert (
         draw(here, [Entity("alice", "person"), GOOGLE], [Relation("ALICE", "works_at", "google")])
@@ -80,16 +80,16 @@ def test_nothing_is_drawn_twice(here: World) -> None:
     assert len(here.facts()) == 2
 
 
-def test_a_mention_is_not_drawn_twice(here: World) -> None:
+def test_a_mention_is_not_written_twice(here: World) -> None:
     claims = [("thread", "Alice works at Google")]
     assert draw(here, [ALICE, GOOGLE], claims=claims) == 4
     assert draw(here, [ALICE, GOOGLE], claims=claims) == 0
 
 
-def test_whoever_speaks_of_much_costs_no_more_to_draw(
+def test_adding_a_link_does_not_read_every_link_of_the_node(
     here: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The links of somebody who has many are not read to find out whether one more is there."""
+    """Only matching links are read to decide whether a link is new."""
     liked = [Relation("Alice", "likes", f"thing {number}") for number in range(20)]
     draw(here, [ALICE], liked)
     read: list[Link] = []
@@ -109,7 +109,7 @@ def test_whoever_speaks_of_much_costs_no_more_to_draw(
     assert [link.rel for link in read] == ["likes"]
 
 
-def test_a_node_learns_more(here: World) -> None:
+def test_a_node_is_extended_with_new_details(here: World) -> None:
     draw(here, [Entity("Google")])
     assert draw(here, [GOOGLE]) == 1
     assert draw(here, [Entity("Google", "organization", "a company in Mountain View")]) == 1
@@ -118,17 +118,17 @@ def test_a_node_learns_more(here: World) -> None:
     assert draw(here, [Entity("Google", "organization", "a company")]) == 0
 
 
-def test_a_document_does_not_rewrite_a_node(here: World) -> None:
+def test_a_document_does_not_overwrite_a_node(here: World) -> None:
     draw(here, [GOOGLE])
     assert draw(here, [Entity("Google", "organization", "a fraud")], role="tool") == 0
 
 
-def test_whom_only_a_relation_names_is_a_node_too(here: World) -> None:
+def test_an_entity_named_only_in_a_relation_becomes_a_node(here: World) -> None:
     assert draw(here, [], [WORKS]) == 3
     assert sorted(fact.text for fact in here.facts()) == ["Alice (thing)", "Google (thing)"]
 
 
-def test_claims_are_bound_to_whom_they_mention_as_whole_words(here: World) -> None:
+def test_claims_are_linked_to_entities_they_mention_as_whole_words(here: World) -> None:
     claims = [("c1", "Alice works at Google"), ("c2", "Googlers like Malice")]
     draw(here, [ALICE, GOOGLE], [], claims)
     assert drawn(here) == [("c1", "mentions", "Alice"), ("c1", "mentions", "Google")]
@@ -152,7 +152,7 @@ def test_claims_are_bound_to_whom_they_mention_as_whole_words(here: World) -> No
         ("Microsoft", "Mircosoft", "exploratory"),
     ],
 )
-def test_names_that_may_be_one_are_seen_as_one_by_a_lens(one: str, other: str, lens: str) -> None:
+def test_possible_aliases_are_joined_by_a_lens(one: str, other: str, lens: str) -> None:
     weight = score_name_match(one, other)
     assert weight == score_name_match(other, one)
     assert weight >= LENSES[lens].same
@@ -171,11 +171,11 @@ def test_names_that_may_be_one_are_seen_as_one_by_a_lens(one: str, other: str, l
         ("Ann", "Jan"),
     ],
 )
-def test_names_that_are_two_are_kept_apart(one: str, other: str) -> None:
+def test_distinct_names_are_not_joined(one: str, other: str) -> None:
     assert score_name_match(one, other) < LENSES["exploratory"].same
 
 
-def test_an_edge_says_how_it_was_found() -> None:
+def test_an_edge_records_how_it_was_found() -> None:
     people = [
         NameReference("1", "Annie Davis", "person"),
         NameReference("2", "Annie M Davis", "person"),
@@ -191,7 +191,7 @@ def test_an_edge_says_how_it_was_found() -> None:
     )
 
 
-def test_meaning_finds_what_spelling_does_not() -> None:
+def test_embeddings_find_aliases_that_spelling_does_not() -> None:
     cars = [NameReference("1", "car"), NameReference("2", "automobile"), NameReference("3", "tree")]
     vectors = {"1": [1.0, 0.0], "2": [0.95, 0.05], "3": [0.0, 1.0]}
     [edge] = build_identity_edges(cars, vectors)
@@ -200,7 +200,7 @@ def test_meaning_finds_what_spelling_does_not() -> None:
     assert 0.60 <= edge.weight <= 0.9
 
 
-def test_the_nodes_of_a_scope_are_compared_once(here: World) -> None:
+def test_the_nodes_of_a_scope_are_compared_only_once(here: World) -> None:
     draw(
         here,
         [
@@ -222,7 +222,7 @@ def link(src: str, rel: str, dst: str, weight: float, seq: int = 1) -> Link:
     return Link(seq, src, rel, dst, None, weight)  # type: ignore[arg-type]
 
 
-def test_a_lens_joins_what_is_sure_enough() -> None:
+def test_a_lens_joins_edges_above_its_threshold() -> None:
     links = [
         link("b", "same_as", "a", 0.99),
         link("c", "same_as", "b", 0.9),
@@ -236,7 +236,7 @@ def test_a_lens_joins_what_is_sure_enough() -> None:
     }
 
 
-def test_who_is_known_to_be_distinct_is_never_joined_even_by_others() -> None:
+def test_distinct_referents_are_never_joined_even_transitively() -> None:
     links = [
         link("b", "same_as", "a", 0.99),
         link("c", "same_as", "b", 0.985),
@@ -245,7 +245,7 @@ def test_who_is_known_to_be_distinct_is_never_joined_even_by_others() -> None:
     assert dict(resolve_identities(LENSES["strict"], links)) == {"a": "a", "b": "a"}
 
 
-def test_only_the_exploratory_lens_lets_a_surer_edge_override() -> None:
+def test_only_the_exploratory_lens_lets_a_stronger_same_as_edge_win() -> None:
     links = [link("b", "same_as", "a", 0.99), link("a", "distinct_referent", "b", 0.98)]
     seen = {name: bool(resolve_identities(lens, links)) for name, lens in LENSES.items()}
     assert seen == {"strict": False, "likely": False, "exploratory": True}
@@ -253,14 +253,14 @@ def test_only_the_exploratory_lens_lets_a_surer_edge_override() -> None:
     assert all(resolve_identities(lens, unsure) for lens in LENSES.values())
 
 
-def test_lenses_have_two_spellings() -> None:
+def test_a_lens_has_a_short_and_a_versioned_name() -> None:
     assert get_lens("likely") is get_lens("likely_identity_v1") is LENSES["likely"]
     assert isinstance(get_lens("strict"), Lens)
     with pytest.raises(InvalidInput, match="strict, likely, exploratory"):
         get_lens("rosy")
 
 
-def test_a_relation_goes_with_the_claim_it_was_drawn_from_and_comes_back_with_it():
+def test_a_relation_is_removed_and_restored_with_its_claim():
     def told():
         rows = memory.relations("User", user_id="u")["results"]
         return {(row["source"], row["relation"], row["target"]) for row in rows}
