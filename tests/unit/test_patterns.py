@@ -1,4 +1,4 @@
-"""Regular expressions that mean the same on every Python told runs on."""
+"""Regular expressions behave the same on every supported Python."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ ONE = {
 
 
 def groups_kept(items: Any) -> list[Any]:
-    """The atomic groups of a parsed pattern, and what it repeats possessively that is more than a
-    character.
-    """
+    """Yield atomic groups and possessive repeats of more than one character in a parsed pattern."""
     found: list[Any] = []
     for op, value in items:
         if op is _constants.ATOMIC_GROUP:
@@ -60,7 +58,7 @@ def groups_kept(items: Any) -> list[Any]:
 
 
 def parts(value: Any) -> list[Any]:
-    """The patterns inside what a parser gives with an operation."""
+    """Yield the subpatterns inside a parser operation's argument."""
     if isinstance(value, _parser.SubPattern):
         return [value]
     return (
@@ -69,7 +67,7 @@ def parts(value: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("pattern", ["(?:ab)*+", "x(?:(?:,\\w)?+|b)", "(?>ab)"])
-def test_a_group_that_gives_nothing_back_is_seen(pattern: str) -> None:
+def test_an_atomic_group_is_detected(pattern: str) -> None:
     assert groups_kept(_parser.parse(pattern))
 
 
@@ -81,7 +79,7 @@ def test_no_pattern_has_a_possessive_group_which_python_before_3_11_5_misreads()
 
 
 @pytest.mark.parametrize("word", ["is", "was", "and", "very", "a"])
-def test_a_word_said_over_and_over_is_read_in_one_pass(word: str) -> None:
-    """Two ways to read each word would be 2**40 ways to read all of them, which never ends."""
+def test_a_repeated_word_is_matched_in_one_pass(word: str) -> None:
+    """Two ways to match each word would mean 2**40 ways in total, which never ends."""
     with Memory("ram://", embedder="none") as memory:
         assert memory.add(f"I like tea {f'{word} ' * 40}Q", user_id="ann")["results"]

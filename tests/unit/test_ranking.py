@@ -1,4 +1,4 @@
-"""Each feature of the ranking alone, on passages made by hand."""
+"""Each ranking feature in isolation, on handmade candidates."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def part(
     settings: Settings = PLAIN,
     **found: object,
 ) -> list[float]:
-    """What a feature brings to each of the marks, in the order given."""
+    """Return one feature's contribution to each candidate, in the given order."""
     scored = {
         one.candidate.seq: one for one in ranked(*marks, asks=asks, settings=settings, **found)
     }
@@ -63,19 +63,19 @@ def part(
 # fusing
 
 
-def test_the_weighted_way_counts_spreads_above_the_average_and_words_covered() -> None:
+def test_weighted_fusion_adds_dense_spread_and_word_coverage() -> None:
     one = mark(dense=0.25, cover=1.5)
     [scored] = ranked(one)
     assert scored.parts == pytest.approx({"dense": 2.5, "cover": 1.8, "talk": 0.0})
     assert scored.score == pytest.approx(4.3)
 
 
-def test_what_has_no_vector_is_weighed_by_its_words_alone() -> None:
+def test_a_candidate_without_a_vector_is_scored_by_words_alone() -> None:
     [scored] = ranked(mark(dense=None, cover=1.0))
     assert scored.parts == {"dense": 0.0, "cover": 1.2, "talk": 0.0}
 
 
-def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
+def test_reciprocal_rank_fusion_matches_hand_computed_scores() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
     both, near, words = mark(1, near=1, words=1), mark(2, near=2), mark(3, words=61)
     found = ranked(
@@ -94,7 +94,7 @@ def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
     assert scores[4] == 0.0
 
 
-def test_with_one_list_only_its_first_is_as_good_as_it_gets() -> None:
+def test_with_one_list_the_first_candidate_gets_the_maximum_score() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
     [first, second] = ranked(
         mark(1, words=1), mark(2, words=2), settings=settings, by_terms=((1, 3.0), (2, 1.0))
@@ -102,7 +102,7 @@ def test_with_one_list_only_its_first_is_as_good_as_it_gets() -> None:
     assert (first.score, second.score) == (pytest.approx(10.0), pytest.approx(610 / 62))
 
 
-def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_words() -> None:
+def test_anchored_fusion_weighs_cosine_at_seven_tenths() -> None:
     settings = Settings(fusion="anchored", rank_talk=0.0)
     [scored] = ranked(mark(cosine=0.6, bm25=4.0), settings=settings)
     assert scored.parts == pytest.approx({"dense": 4.2, "cover": 1.5, "talk": 0.0})
@@ -111,21 +111,21 @@ def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_w
 
 
 @pytest.mark.parametrize("way", ["weighted", "rrf", "anchored", "fused"])
-def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
+def test_every_fusion_accepts_empty_lists(way: str) -> None:
     assert compute_relevance(IndexResult(candidates=[mark()]), Settings(fusion=way), 0.1) == (
         [0.0],
         [0.0],
     )
 
 
-def test_of_equals_the_newer_comes_first() -> None:
+def test_ties_are_ordered_newest_first() -> None:
     assert [
         one.candidate.seq
         for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))
     ] == [3, 2, 1]
 
 
-def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
+def test_candidates_are_built_lazily() -> None:
     looked_at: list[int] = []
 
     class Watched(Candidates):
@@ -141,7 +141,7 @@ def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
     assert looked_at == [1, 2]
 
 
-def test_what_a_retriever_offers_is_made_when_somebody_looks_at_it_each_fact_once() -> None:
+def test_retriever_candidates_are_built_lazily_once_per_fact() -> None:
     made: list[bool] = []
 
     def passages() -> list[tuple[int, float]]:
@@ -158,9 +158,7 @@ def test_what_a_retriever_offers_is_made_when_somebody_looks_at_it_each_fact_onc
 
 
 @given(st.lists(st.integers(1, 6), max_size=12), st.integers(1, 7))
-def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(
-    seqs: list[int], most: int
-) -> None:
+def test_first_facts_are_the_longest_prefix_within_the_limit(seqs: list[int], most: int) -> None:
     scored = [ScoredCandidate(mark(seq), 0.0, {}) for seq in seqs]
     beginnings = [seqs[:end] for end in range(len(seqs) + 1)]
     longest = max((each for each in beginnings if len(set(each)) <= most), key=len)
@@ -168,7 +166,7 @@ def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(
     assert [one.candidate.seq for one in take_first_facts(scored, most)] == longest
 
 
-def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
+def test_a_time_match_with_zero_weight_is_still_listed_in_the_parts() -> None:
     asks = replace(NOTHING, spans=(Interval(NOON - DAY, NOON + DAY, "day"),))
     settings = Settings(rank_time=0.0)
     inside, outside = ranked(
@@ -204,7 +202,7 @@ SPEAKERS = ("Caroline", "Melanie", "Howard Stern")
         ("", ()),
     ],
 )
-def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(
+def test_a_speaker_is_named_by_a_name_or_its_capitalised_prefix(
     query: str, people: tuple[str, ...]
 ) -> None:
     assert find_named_speakers(SPEAKERS, parse_query_words(query))[0] == people
@@ -225,23 +223,23 @@ def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(
         ("Para quién?", "Paramjit"),
     ],
 )
-def test_a_word_that_begins_a_question_names_nobody(query: str, speaker: str) -> None:
+def test_the_first_word_of_a_question_names_no_speaker(query: str, speaker: str) -> None:
     assert find_named_speakers([speaker], parse_query_words(query))[0] == ()
 
 
-def test_the_terms_of_a_name_are_told_apart_from_those_of_the_question() -> None:
+def test_name_terms_are_separated_from_question_terms() -> None:
     assert find_named_speakers(SPEAKERS, parse_query_words("Which violin has Mel?"))[
         1
     ] == frozenset(("mel",))
 
 
-def test_who_is_named_alone_is_lifted() -> None:
+def test_a_single_named_speaker_is_boosted() -> None:
     marks = (mark(1, actor="Ann"), mark(2, actor="Bob"), mark(3))
     assert part("speaker", *marks, named_speakers=("Bob",)) == [0.0, 2.5, 0.0]
 
 
 @pytest.mark.parametrize("people", [(), ("Ann", "Bob")])
-def test_nobody_is_lifted_unless_one_alone_is_named(people: tuple[str, ...]) -> None:
+def test_no_speaker_is_boosted_unless_exactly_one_is_named(people: tuple[str, ...]) -> None:
     assert part("speaker", mark(1, actor="Ann"), mark(2, actor="Bob"), named_speakers=people) == [
         0.0,
         0.0,
@@ -279,19 +277,15 @@ def asking_of(start: int | None, end: int | None) -> QueryIntent:
         (3650, 5.0, 0.0),
     ],
 )
-def test_what_was_said_at_the_time_asked_about_is_lifted(
-    days: int, said: float, worth: float
-) -> None:
-    """A day, a week, a month, a season, a year, ten years, and said so many days after its
-    beginning.
-    """
+def test_candidates_in_the_requested_time_are_boosted(days: int, said: float, worth: float) -> None:
+    """A day, week, month, season, year and decade, said a number of days after its start."""
     asks = asking_of(NOON, NOON + days * DAY)
     assert part("time", mark(said_at=NOON + round(said * DAY)), asks=asks) == [
         pytest.approx(2.5 * worth)
     ]
 
 
-def test_of_several_times_the_one_that_fits_best_counts() -> None:
+def test_the_best_matching_time_counts() -> None:
     year, day = (
         Interval(NOON, NOON + 366 * DAY, "year"),
         Interval(NOON + 5 * DAY, NOON + 6 * DAY, "day"),
@@ -302,7 +296,7 @@ def test_of_several_times_the_one_that_fits_best_counts() -> None:
 
 
 @pytest.mark.parametrize(("start", "end"), [(None, NOON), (NOON, None), (None, None)])
-def test_a_time_that_is_open_on_a_side_lifts_nothing(start: int | None, end: int | None) -> None:
+def test_an_open_ended_time_boosts_nothing(start: int | None, end: int | None) -> None:
     assert part("time", mark(said_at=NOON), asks=asking_of(start, end)) == [0.0]
 
 
@@ -310,7 +304,7 @@ def test_a_time_that_is_open_on_a_side_lifts_nothing(start: int | None, end: int
 # role, the talk, the when
 
 
-def test_an_assistant_is_set_back_unless_it_is_asked_what_it_said() -> None:
+def test_assistant_turns_are_penalised_unless_asked_for() -> None:
     marks = (mark(1, role="assistant"), mark(2, role="user"), mark(3, role="tool"), mark(4))
     assert part("role", *marks) == [-3.0, 0.0, 0.0, 0.0]
     assert part("role", *marks, asks=replace(NOTHING, asks_reply=True)) == [1.0, 0.0, 0.0, 0.0]
@@ -318,7 +312,7 @@ def test_an_assistant_is_set_back_unless_it_is_asked_what_it_said() -> None:
     assert not analyse_query("What would you recommend for dinner?", now=NOW).asks_reply
 
 
-def test_the_three_best_turns_of_a_talk_lend_to_all_of_it() -> None:
+def test_the_three_best_turns_boost_the_whole_conversation() -> None:
     talk = [
         mark(number, talk=1, cover=cover) for number, cover in enumerate((4.0, 3.0, 2.0, 1.0), 1)
     ]
@@ -327,7 +321,7 @@ def test_the_three_best_turns_of_a_talk_lend_to_all_of_it() -> None:
     assert lent == pytest.approx([0.9, 0.9, 0.9, 0.9, 1.5])
 
 
-def test_two_turns_lend_the_mean_of_two() -> None:
+def test_a_conversation_of_two_turns_uses_their_mean() -> None:
     talk = (mark(1, talk=1, cover=4.0), mark(2, talk=1, cover=1.0))
     assert part("talk", *talk, settings=Settings(rank_cover=1.0, rank_talk=0.3)) == pytest.approx(
         [0.75, 0.75]
@@ -347,7 +341,7 @@ def with_fact(
     alive: float = 0.0,
     **knobs: object,
 ) -> dict[str, float]:
-    """The parts that only a fact brings."""
+    """Return the score parts that depend on the fact."""
     settings = Settings(rank_talk=0.0).replace(**knobs)
     touches = {} if touch is None else {told.id: touch}
     scored = ranked(mark(told.seq), settings=settings)
@@ -374,20 +368,20 @@ def with_fact(
         ("We met last Tuesday at nine, yesterday it rained.", 1.0),
     ],
 )
-def test_words_of_time_count_when_it_is_asked_when(text: str, worth: float) -> None:
+def test_time_words_count_for_when_questions(text: str, worth: float) -> None:
     found = with_fact(fact(text=text), replace(NOTHING, asks_when=True))
     assert found.get("when", 0.0) == worth
     assert "when" not in with_fact(fact(text=text))
 
 
-def test_a_skill_is_lifted_when_one_is_asked_for() -> None:
+def test_a_skill_is_boosted_when_one_is_asked_for() -> None:
     asks = replace(NOTHING, answer_source=AnswerSource.SKILL)
     assert with_fact(fact(kind="skill"), asks) == {"kind": 2.0}
     assert with_fact(fact(kind="memory"), asks) == {}
     assert with_fact(fact(kind="skill")) == {}
 
 
-def test_what_is_recent_important_or_in_use_counts_only_if_the_settings_say_so() -> None:
+def test_recency_importance_and_use_count_only_if_enabled() -> None:
     told = fact(
         kind="of no kind", said_at=NOON - 30 * DAY, meta={"importance": 0.4}, confidence=0.5
     )
@@ -400,7 +394,7 @@ def test_what_is_recent_important_or_in_use_counts_only_if_the_settings_say_so()
     assert found == {"hotness": pytest.approx(much / (1 + much) / 2)}
 
 
-def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
+def test_entity_matches_count_by_the_share_of_named_entities() -> None:
     asks = QueryIntent("what did Ann do in Oslo")
     assert with_fact(fact(text="Ann was here"), asks, rank_entity=1.0) == {"entity": 0.5}
 
@@ -424,7 +418,7 @@ def newest(
     return [one.candidate.seq for one in ranking.put_newest_first(scored, asks, 0.0, settings)]
 
 
-def test_the_later_of_two_alike_goes_first_and_takes_the_score() -> None:
+def test_the_newer_of_two_similar_facts_ranks_first_with_the_higher_score() -> None:
     old, new = said(1, 9.0), said(2, 7.0, at=1)
     found = ranking.put_newest_first((old, new), NOTHING, 0.0, PLAIN)
     assert [one.candidate.seq for one in found] == [2, 1]
@@ -433,33 +427,33 @@ def test_the_later_of_two_alike_goes_first_and_takes_the_score() -> None:
     assert found[1].score == 9.0
 
 
-def test_of_the_same_moment_the_later_written_goes_first() -> None:
+def test_at_equal_times_the_later_written_fact_ranks_first() -> None:
     assert newest(said(1, 9.0), said(2, 7.0)) == [2, 1]
 
 
-def test_a_chain_of_three_stands_newest_first() -> None:
+def test_three_similar_facts_are_ordered_newest_first() -> None:
     assert newest(said(1, 9.0), said(2, 8.0), said(3, 7.0)) == [3, 2, 1]
 
 
-def test_what_is_not_alike_or_of_another_speaker_stays_where_it_is() -> None:
+def test_dissimilar_facts_and_other_speakers_keep_their_rank() -> None:
     assert newest(said(1, 9.0), said(2, 7.0, code=OTHER)) == [1, 2]
     assert newest(said(1, 9.0), said(2, 7.0, actor="Bob")) == [1, 2]
     assert newest(said(1, 9.0), said(2, 7.0, code=b"")) == [1, 2]
     assert newest(said(2, 9.0), said(1, 7.0)) == [2, 1]
 
 
-def test_a_question_about_the_past_leaves_the_order_alone() -> None:
+def test_a_question_about_the_past_keeps_the_order() -> None:
     assert newest(said(1, 9.0), said(2, 7.0), asks=replace(NOTHING, asks_past=True)) == [1, 2]
 
 
-def test_only_the_first_five_are_looked_at() -> None:
+def test_only_the_first_five_are_reordered() -> None:
     others = [said(number, 9.0 - number / 10, code=b"") for number in range(12, 16)]
     assert newest(said(1, 9.0), *others, said(2, 1.0))[0] == 1
     assert newest(said(1, 9.0), *others[:3], said(2, 1.0)) == [2, 1, 12, 13, 14]
     assert newest(said(1, 9.0), said(2, 7.0), settings=Settings(newest_among=0)) == [1, 2]
 
 
-def test_two_passages_of_one_memory_are_not_newer_than_each_other() -> None:
+def test_passages_of_one_memory_are_not_reordered() -> None:
     first = said(1, 9.0)
     second = first._replace(candidate=first.candidate._replace(slot=1), score=7.0)
     assert [
@@ -467,8 +461,8 @@ def test_two_passages_of_one_memory_are_not_newer_than_each_other() -> None:
     ] == [0, 1]
 
 
-def test_alike_is_what_two_share_beside_what_all_share() -> None:
-    """Three vectors of a scope whose mean is known by hand: x, y and the mean of the two."""
+def test_similarity_is_measured_relative_to_the_scope_mean() -> None:
+    """Three vectors whose mean is known by hand: x, y and their mean."""
     x, y = quantise([1.0, 0.0]), quantise([0.0, 1.0])
     mean = sqrt(0.5)
     a, b = mark(1, code=x, hub=0.5), mark(2, code=y, hub=0.5)
@@ -482,7 +476,7 @@ def test_alike_is_what_two_share_beside_what_all_share() -> None:
 # diversity
 
 
-def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> None:
+def test_diversity_penalises_candidates_similar_to_earlier_ones() -> None:
     scored = (said(1, 9.0), said(2, 8.0), said(3, 7.0, code=OTHER))
     assert [one.candidate.seq for one in ranking.diversify(scored, 0.0, PLAIN)] == [1, 2, 3]
     found = ranking.diversify(scored, 0.0, Settings(diversity=2.0))
@@ -499,7 +493,7 @@ def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> 
     st.sampled_from((0.5, 3.0)),
     st.sampled_from((2, 150)),
 )
-def test_diversity_loses_nothing_and_never_lifts(
+def test_diversity_drops_nothing_and_never_raises_a_score(
     rows: list[tuple[int, bytes]], much: float, depth: int
 ) -> None:
     scored = ranking.sort_by_score(
@@ -513,7 +507,7 @@ def test_diversity_loses_nothing_and_never_lifts(
     assert found[:1] == scored[:1]
 
 
-# how sure
+# confidence
 
 weights = st.floats(0.0, 12.0)
 
@@ -523,7 +517,7 @@ weights = st.floats(0.0, 12.0)
     st.sampled_from(((), ("Ann",), ("Ann", "Bob"), ("Cy",))),
     weights,
 )
-def test_confidence_is_a_share(
+def test_confidence_is_between_zero_and_one(
     rows: list[tuple[float, float, str | None]], people: tuple[str, ...], mass: float
 ) -> None:
     marks = [
@@ -535,11 +529,11 @@ def test_confidence_is_a_share(
     assert 0.0 <= ranking.estimate_confidence(scored, found, PLAIN) <= 1.0
 
 
-def test_nothing_found_is_no_confidence() -> None:
+def test_no_results_mean_zero_confidence() -> None:
     assert ranking.estimate_confidence([], IndexResult(), PLAIN) == 0.0
 
 
-def test_what_covers_more_of_the_query_is_surer() -> None:
+def test_better_query_coverage_raises_confidence() -> None:
     found = IndexResult(total_weight=4.0)
     none, half, all_ = (
         ranking.estimate_confidence([ScoredCandidate(mark(cover=cover), 1.0, {})], found, PLAIN)
@@ -549,7 +543,7 @@ def test_what_covers_more_of_the_query_is_surer() -> None:
     assert half - none == pytest.approx(all_ - half)
 
 
-def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
+def test_matches_by_other_speakers_lower_confidence_in_the_named_one() -> None:
     found = IndexResult(total_weight=1.0, named_speakers=("Ann",))
     ann = ScoredCandidate(mark(1, actor="Ann", cover=1.0), 4.5, {"speaker": 2.5})
     bob = ScoredCandidate(mark(2, actor="Bob", cover=1.0), 2.0, {})
@@ -563,7 +557,7 @@ def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
     st.sampled_from(((), ((1, 0.5),))),
     st.integers(0, 10**6),
 )
-def test_a_shown_score_is_a_share_that_grows_with_the_score(
+def test_a_shown_score_is_monotonic_between_zero_and_one(
     scores: list[float], near: tuple[tuple[int, float], ...], visible: int
 ) -> None:
     found = IndexResult(by_vector=near, total_weight=4.0, passage_count=visible)
@@ -572,7 +566,7 @@ def test_a_shown_score_is_a_share_that_grows_with_the_score(
     assert all(0.0 <= score <= 1.0 for score in shown)
 
 
-# what parts add up to
+# sums
 
 
 @given(
