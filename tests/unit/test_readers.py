@@ -30,7 +30,7 @@ def test_tesseract_reads_the_text_of_an_image():
 
 
 @tesseract
-def test_an_image_without_text_gives_none():
+def test_an_image_without_text_gives_an_empty_string():
     assert open_tesseract().read(blank(200, 100), "image/png") == ""
 
 

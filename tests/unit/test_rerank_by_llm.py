@@ -1,6 +1,4 @@
-"""A language model as the judge of the first hits: its numbers decide, and whatever else it says
-changes nothing.
-"""
+"""Reranking by a language model: its scores decide, and invalid replies change nothing."""
 
 import pytest
 
@@ -11,7 +9,7 @@ from told.testing import ScriptedLLM
 SAID = ["I like green tea", "I like black tea", "My tea pot is blue"]
 
 
-def found(reply):
+def search_texts(reply):
     llm = ScriptedLLM([reply])
     with Memory("ram://", embedder="hash:64", reranker=llm) as memory:
         memory.add(SAID, user_id="u")
@@ -25,8 +23,8 @@ def order(numbers):
 
 
 @pytest.mark.parametrize("frame", ["{}", "Sure!\n```json\n{}\n```", "<think>hm, [1, 2]</think>{}"])
-def test_the_model_decides_the_order(frame):
-    plain, judged = found(frame.replace("{}", order([0, 1, 9])))
+def test_the_models_scores_decide_the_order(frame):
+    plain, judged = search_texts(frame.replace("{}", order([0, 1, 9])))
     rows = judged["results"]
     assert [row["memory"] for row in rows] == plain[::-1]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
@@ -47,7 +45,7 @@ def test_the_model_decides_the_order(frame):
         RuntimeError("no network"),
     ],
 )
-def test_a_reply_that_is_no_judgement_leaves_the_order_and_says_so(reply):
-    plain, judged = found(reply)
+def test_an_invalid_reply_keeps_the_order_and_warns(reply):
+    plain, judged = search_texts(reply)
     assert [row["memory"] for row in judged["results"]] == plain
     assert any("rerank" in warning for warning in judged["warnings"])

@@ -1,4 +1,4 @@
-"""What people type to an assistant on an ordinary day, and its near misses."""
+"""Everyday messages to an assistant, and near misses that state nothing."""
 
 import pytest
 
@@ -110,12 +110,12 @@ UNSAID = [
 
 
 @each_row("said", SAID)
-def test_what_people_type_on_an_ordinary_day_is_understood(said):
+def test_everyday_statements_are_extracted(said):
     assert sorted(texts(said)) == sorted(SAID[said])
 
 
 @each_row("said", UNSAID)
-def test_what_only_looks_like_it_says_nothing(said):
+def test_near_misses_give_no_claims(said):
     assert texts(said) == []
 
 
@@ -160,12 +160,12 @@ OF_KIN = {
 
 
 @each_row("said", ELSEWHERE)
-def test_home_family_and_work_are_understood_in_other_languages(said):
+def test_home_family_and_work_are_extracted_in_other_languages(said):
     assert set(texts(said)) == {f"User {one}" for one in ELSEWHERE[said]}
 
 
 @pytest.mark.parametrize("said", OF_KIN)
-def test_what_goes_on_about_a_relative_is_said_of_the_relative(said):
+def test_follow_up_statements_about_a_relative_have_the_relative_as_subject(said):
     assert set(texts(said)) == {f"User's {one}" for one in OF_KIN[said]}
 
 
@@ -177,5 +177,5 @@ def test_what_goes_on_about_a_relative_is_said_of_the_relative(said):
         "Mon frère dit que Paul déteste le froid.",
     ],
 )
-def test_what_is_said_of_others_is_not_said_of_a_relative(said):
+def test_statements_about_others_are_not_assigned_to_a_relative(said):
     assert texts(said) == []

@@ -1,6 +1,4 @@
-"""What an add and a search cost the file: a handful of statements and pages, and no look through a
-whole table.
-"""
+"""Statements and pages an add and a search cost, with no full table scan."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,7 +31,7 @@ def add(memory: Memory, first: int, count: int) -> None:
 
 
 def traced(db: apsw.Connection) -> list[str]:
-    """The statements a connection executes from now on."""
+    """Return a list of the statements a connection executes from now on."""
     asked: list[str] = []
 
     def trace(_: apsw.Cursor, query: str, __: Any) -> bool:
@@ -44,7 +42,7 @@ def traced(db: apsw.Connection) -> list[str]:
     return asked
 
 
-def test_to_open_a_store_and_to_ask_it_takes_one_connection(memory: Memory, tmp_path: Path) -> None:
+def test_opening_and_querying_a_store_takes_one_connection(memory: Memory, tmp_path: Path) -> None:
     add(memory, 0, 20)
     memory.close()
     with Memory(
@@ -54,7 +52,7 @@ def test_to_open_a_store_and_to_ask_it_takes_one_connection(memory: Memory, tmp_
         assert list(again.engine.store._database._open) == [again.engine.store._database.writer]
 
 
-def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memory) -> None:
+def test_an_add_writes_about_one_page_per_touched_tree(memory: Memory) -> None:
     add(memory, 0, 20)
     db: apsw.Connection = memory.engine.store._database.writer
     before, _ = db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
@@ -63,14 +61,14 @@ def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memo
     assert (after - before) / ADDS <= PAGES
 
 
-def test_an_add_to_a_scope_that_is_known_looks_nothing_up_twice(memory: Memory) -> None:
+def test_an_add_to_a_cached_scope_repeats_no_lookup(memory: Memory) -> None:
     add(memory, 0, 40)
     asked = traced(memory.engine.store._database.writer)
     add(memory, 40, 1)
     assert len(asked) <= STATEMENTS, asked
 
 
-def test_a_bulk_add_looks_up_and_writes_several_rows_by_one_statement(memory: Memory) -> None:
+def test_a_bulk_add_batches_lookups_and_writes(memory: Memory) -> None:
     add(memory, 0, 40)
     asked = traced(memory.engine.store._database.writer)
     memory.add(
@@ -87,7 +85,7 @@ def test_a_bulk_add_looks_up_and_writes_several_rows_by_one_statement(memory: Me
         )
 
 
-def test_a_commit_larger_than_the_cache_writes_no_page_before_it_is_done(memory: Memory) -> None:
+def test_a_commit_larger_than_the_cache_writes_no_page_early(memory: Memory) -> None:
     db: apsw.Connection = memory.engine.store._database.writer
     db.execute("PRAGMA cache_size = 20").fetchall()
     memory.add(
@@ -96,7 +94,7 @@ def test_a_commit_larger_than_the_cache_writes_no_page_before_it_is_done(memory:
     assert db.status(apsw.SQLITE_DBSTATUS_CACHE_SPILL) == (0, 0)
 
 
-def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_what_it_found(
+def test_a_search_of_a_cached_scope_reads_only_changes_and_hits(
     memory: Memory,
 ) -> None:
     add(memory, 0, 40)
@@ -109,7 +107,7 @@ def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_wh
     assert not aside
 
 
-def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None:
+def test_a_search_after_an_add_rereads_no_page(memory: Memory) -> None:
     add(memory, 0, 40)
     memory.search("tea", user_id="user1")
     db: apsw.Connection = memory.engine.store._database.writer
@@ -120,9 +118,7 @@ def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None
     assert after == before
 
 
-def test_only_what_waits_for_its_vector_stands_in_the_order_of_hashes(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_only_passages_without_a_vector_are_pending(memory: Memory, tmp_path: Path) -> None:
     def waiting() -> int:
         return memory.engine.store._database.writer.execute(
             "SELECT count(*) FROM passage WHERE ready IS NULL"
@@ -175,9 +171,7 @@ GIVEN = ("SCAN CONSTANT ROW", "SCAN w")
 
 
 @pytest.mark.parametrize("query", ASKED)
-def test_what_has_no_index_of_its_own_is_found_without_a_look_through_a_table(
-    memory: Memory, query: str
-) -> None:
+def test_no_query_scans_a_full_table(memory: Memory, query: str) -> None:
     db: apsw.Connection = memory.engine.store._database.writer
     plan = [
         str(row[-1]) for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ASKED[query])
