@@ -40,7 +40,7 @@ def facts(*seqs: int) -> list[Fact]:
     return [fact(seq) for seq in seqs]
 
 
-def store_of(*threads: str) -> InMemoryStore:
+def make_store(*threads: str) -> InMemoryStore:
     """Open a store that holds these threads in the account acme."""
     store = open_store("ram://")
     store.commit(
@@ -168,7 +168,7 @@ def test_two_versions_of_a_thread_in_one_read_count_as_one_recall():
 def test_concurrent_threads_lose_no_recall_counts():
     overlay, store = (
         HotBuffers(size=4, flush_every=10),
-        store_of(*(f"t{number}" for number in range(8))),
+        make_store(*(f"t{number}" for number in range(8))),
     )
     begin = threading.Barrier(8)
 
@@ -214,7 +214,7 @@ def full_store() -> FullStore:
 
 
 def test_recalls_are_flushed_only_after_flush_every_reads():
-    overlay, store = HotBuffers(flush_every=3), store_of("t1")
+    overlay, store = HotBuffers(flush_every=3), make_store("t1")
     written = []
     for step in range(7):
         assert run(record_read(store, overlay, ALICE, facts(1), step)) == ()
@@ -230,7 +230,7 @@ def test_a_read_that_selects_nothing_records_no_recall():
 
 
 def test_flush_writes_every_account_and_a_second_flush_writes_nothing():
-    overlay, store = HotBuffers(), store_of("t1")
+    overlay, store = HotBuffers(), make_store("t1")
     theirs = Draft(Asserted("t1", Claim("tea")), ELSEWHERE)
     store.commit(Batch("umbrella", [theirs]), fold_all)
     overlay.record_hits("acme", ALICE, facts(1), 5)
@@ -261,7 +261,7 @@ def test_a_failed_flush_is_retried_only_after_flush_every_more_reads():
 
 
 def test_a_read_succeeds_when_the_store_is_closed():
-    overlay, store = HotBuffers(flush_every=1), store_of("t1")
+    overlay, store = HotBuffers(flush_every=1), make_store("t1")
     store.close()
     [warning] = run(record_read(store, overlay, ALICE, facts(1), 1))
     assert "closed" in warning
@@ -269,7 +269,7 @@ def test_a_read_succeeds_when_the_store_is_closed():
 
 
 def test_pending_recalls_are_included_in_access_counts():
-    overlay, store = HotBuffers(), store_of("t1", "t2", "t3")
+    overlay, store = HotBuffers(), make_store("t1", "t2", "t3")
     store.record_accesses("acme", AccessBatch({"t1": AccessCount(4, 10), "t2": AccessCount(1, 99)}))
     overlay.record_hits("acme", ALICE, facts(1, 3), 20)
     found = run(load_access_counts(store, overlay, "acme", ["t1", "t2", "t3", "t4"]))

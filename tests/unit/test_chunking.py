@@ -46,7 +46,7 @@ def turn(text: str, at: str | None = None, role: str = "user") -> InputTurn:
     return InputTurn(Evidence(text, role, said_at=None if at is None else parse_instant(at)), {})
 
 
-def knobs(most: int, **more: Any) -> Settings:
+def make_settings(most: int, **more: Any) -> Settings:
     return Settings(chunk_tokens=most, **more)
 
 
@@ -86,7 +86,9 @@ sizes = st.integers(16, 60)
 @given(talks, sizes)
 def test_every_turn_is_in_exactly_one_chunk_in_order(talk: list[str], most: int) -> None:
     turns = [turn(text) for text in talk]
-    slices = [part for chunk in split_into_chunks(turns, knobs(most)) for part in chunk.slices]
+    slices = [
+        part for chunk in split_into_chunks(turns, make_settings(most)) for part in chunk.slices
+    ]
     assert [(part.turn, part.start) for part in slices] == sorted(
         (part.turn, part.start) for part in slices
     )
@@ -101,7 +103,7 @@ def test_every_turn_is_in_exactly_one_chunk_in_order(talk: list[str], most: int)
 @given(talks, sizes)
 def test_chunks_respect_the_size_limit(talk: list[str], most: int) -> None:
     turns = [turn(text) for text in talk]
-    for chunk in split_into_chunks(turns, knobs(most)):
+    for chunk in split_into_chunks(turns, make_settings(most)):
         assert chunk.slices
         assert chunk.tokens == sum(estimate_tokens(text) for text in texts_of(turns, chunk))
         assert chunk.tokens <= most * 2 or len(chunk.slices) == 1
@@ -116,28 +118,30 @@ def test_chunks_respect_the_size_limit(talk: list[str], most: int) -> None:
 )
 def test_long_turns_are_split_between_sentences(sentences: list[str]) -> None:
     turns = [turn(" ".join(sentences))]
-    for chunk in split_into_chunks(turns, knobs(16)):
+    for chunk in split_into_chunks(turns, make_settings(16)):
         assert all(text.strip().endswith((".", "!", "?")) for text in texts_of(turns, chunk))
 
 
 def test_input_that_fits_is_one_chunk() -> None:
     turns = [turn("I like tea"), turn("I like coffee")]
-    assert [texts_of(turns, chunk) for chunk in split_into_chunks(turns, knobs(100))] == [
+    assert [texts_of(turns, chunk) for chunk in split_into_chunks(turns, make_settings(100))] == [
         ["I like tea", "I like coffee"]
     ]
-    assert split_into_chunks([], knobs(100)) == ()
+    assert split_into_chunks([], make_settings(100)) == ()
 
 
 def test_turns_that_fit_individually_are_not_split() -> None:
     turns = [turn("word " * 30) for _ in range(4)]
-    assert [len(chunk.slices) for chunk in split_into_chunks(turns, knobs(80))] == [2, 2]
+    assert [len(chunk.slices) for chunk in split_into_chunks(turns, make_settings(80))] == [2, 2]
 
 
 def test_paragraphs_that_fit_are_not_split() -> None:
     paragraphs = ["First thing. " * 8, "Second thing. " * 8, "Third thing. " * 8]
     turns = [turn("\n\n".join(text.strip() for text in paragraphs))]
     found = [
-        text for chunk in split_into_chunks(turns, knobs(40)) for text in texts_of(turns, chunk)
+        text
+        for chunk in split_into_chunks(turns, make_settings(40))
+        for text in texts_of(turns, chunk)
     ]
     assert [set(text.replace(" thing.", "").split()) for text in found] == [
         {"First"},
@@ -161,7 +165,8 @@ def test_a_new_topic_that_does_not_fit_starts_a_new_chunk() -> None:
     turns = [turn(text) for text in sea + bread]
     cost = sum(estimate_tokens(text) for text in sea + bread)
     found = [
-        [part.turn for part in chunk.slices] for chunk in split_into_chunks(turns, knobs(cost - 4))
+        [part.turn for part in chunk.slices]
+        for chunk in split_into_chunks(turns, make_settings(cost - 4))
     ]
     assert found == [[0, 1, 2], [3, 4, 5, 6]]
 
@@ -253,7 +258,7 @@ def test_spans_found_in_chunks_are_mapped_to_the_original_turns(
 ) -> None:
     turns = tuple(turn(f"{text} WORD{number} {text}") for number, text in enumerate(noise))
     shouting = UpperCaseExtractor()
-    found = run(extract_claims(shouting, ExtractionInput(turns, 0, HOME), knobs(most)))
+    found = run(extract_claims(shouting, ExtractionInput(turns, 0, HOME), make_settings(most)))
     assert [one.claim.text for one in found.claims] == [
         f"WORD{number}" for number in range(len(noise))
     ]
@@ -296,7 +301,7 @@ def memory() -> Any:
         yield opened
 
 
-def waiting(
+def load_pending(
     memory: Memory, cursor: int, threshold: int, *, flush: bool = False, scope: Scope = HOME
 ) -> Any:
     entries = memory.engine.store.scan_entries("default")
@@ -305,10 +310,10 @@ def waiting(
 
 def test_only_turns_after_the_cursor_are_pending(memory: Memory) -> None:
     memory.add("I like tea very much", user_id="u", run_id="r")
-    first = waiting(memory, 0, 0)
+    first = load_pending(memory, 0, 0)
     assert [one.evidence.content for one in first.turns] == ["I like tea very much"]
     assert first.is_ready
-    assert not waiting(memory, first.cursor, 0).is_ready
+    assert not load_pending(memory, first.cursor, 0).is_ready
     memory.add(
         {"role": "user", "content": "I like rice", "timestamp": "2024-05-01T10:00:00Z"},
         user_id="u",
@@ -316,7 +321,7 @@ def test_only_turns_after_the_cursor_are_pending(memory: Memory) -> None:
     )
     memory.add("Somebody else", user_id="v", run_id="r")
     memory.add("Another session", user_id="u", run_id="s")
-    second = waiting(memory, first.cursor, 0)
+    second = load_pending(memory, first.cursor, 0)
     assert [one.evidence.content for one in second.turns] == ["I like rice"]
     assert second.turns[0].valid.start == parse_instant("2024-05-01T10:00:00Z")
     assert len(second.evidence_ids) == 1
@@ -325,22 +330,22 @@ def test_only_turns_after_the_cursor_are_pending(memory: Memory) -> None:
 
 def test_a_small_batch_waits_for_more_turns_or_the_end_of_the_session(memory: Memory) -> None:
     memory.add("word " * 40, user_id="u", run_id="r")
-    few = waiting(memory, 0, 200)
+    few = load_pending(memory, 0, 200)
     assert (few.tokens, few.is_ready) == (50, False)
-    assert waiting(memory, 0, 200, flush=True).is_ready
+    assert load_pending(memory, 0, 200, flush=True).is_ready
     memory.add("other " * 120, user_id="u", run_id="r")
-    assert waiting(memory, 0, 200).is_ready
+    assert load_pending(memory, 0, 200).is_ready
 
 
 def test_an_empty_batch_is_never_ready(memory: Memory) -> None:
-    none = waiting(memory, 7, 0, flush=True)
+    none = load_pending(memory, 7, 0, flush=True)
     assert (none.turns, none.tokens, none.cursor, none.is_ready) == ((), 0, 7, False)
 
 
 def test_erased_turns_are_not_pending(memory: Memory) -> None:
     memory.add("I like tea", user_id="u", run_id="r")
     memory.erase(user_id="u")
-    assert waiting(memory, 0, 0).turns == ()
+    assert load_pending(memory, 0, 0).turns == ()
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from told.settings import Settings
 
 
 @pytest.fixture
-def here() -> Iterator[World]:
+def env() -> Iterator[World]:
     with world() as made:
         yield made
 
@@ -78,19 +78,19 @@ def test_only_equal_or_higher_trust_may_replace_a_fact() -> None:
 # Beliefs
 
 
-def birthplaces(here: World) -> None:
-    """Three birthplaces: the first stated three times, the second by a tool, the third last."""
-    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
-    here.tell(claim("born_in", "Lima", "User was born in Lima"))
-    here.tell(claim("likes", "tea"))
+def add_birthplaces(env: World) -> None:
+    """Add three birthplaces: the first three times, the second by a tool, the third last."""
+    env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    env.tell(claim("born_in", "Lima", "User was born in Lima"))
+    env.tell(claim("likes", "tea"))
     for _ in range(2):
-        here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+        env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
 
 
-def test_a_belief_strategy_selects_among_contradicting_facts(here: World) -> None:
-    birthplaces(here)
-    facts = here.facts()
-    links = here.store.find_links("default", [fact.id for fact in facts])
+def test_a_belief_strategy_selects_among_contradicting_facts(env: World) -> None:
+    add_birthplaces(env)
+    facts = env.facts()
+    links = env.store.find_links("default", [fact.id for fact in facts])
     chosen = {
         belief: [fact.text for fact in select_believed(facts, links, belief)] for belief in BELIEFS
     }
@@ -102,33 +102,33 @@ def test_a_belief_strategy_selects_among_contradicting_facts(here: World) -> Non
     }
 
 
-def test_the_trusted_strategy_selects_the_most_trusted_fact(here: World) -> None:
-    here.tell(claim("born_in", "Lima", "User was born in Lima"), role="tool")
-    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
-    here.tell(claim("likes", "tea"))
-    tool, *rest = here.facts()
-    links = here.store.find_links("default", [tool.id])
+def test_the_trusted_strategy_selects_the_most_trusted_fact(env: World) -> None:
+    env.tell(claim("born_in", "Lima", "User was born in Lima"), role="tool")
+    env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    env.tell(claim("likes", "tea"))
+    tool, *rest = env.facts()
+    links = env.store.find_links("default", [tool.id])
     assert tool.text not in [fact.text for fact in select_believed([tool, *rest], links, "trusted")]
 
 
-def test_repeated_documents_do_not_outvote_the_user(here: World) -> None:
-    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
-    here.tell(claim("born_in", "Lima", "User was born in Lima"))
-    here.tell(claim("born_in", "Lima", "User was born in Lima"))
+def test_repeated_documents_do_not_outvote_the_user(env: World) -> None:
+    env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    env.tell(claim("born_in", "Lima", "User was born in Lima"))
+    env.tell(claim("born_in", "Lima", "User was born in Lima"))
     for _ in range(5):
-        here.tell(claim("born_in", "Oslo", "User was born in Oslo"), sort="document")
-    facts = here.facts()
-    links = here.store.find_links("default", [fact.id for fact in facts])
+        env.tell(claim("born_in", "Oslo", "User was born in Oslo"), sort="document")
+    facts = env.facts()
+    links = env.store.find_links("default", [fact.id for fact in facts])
     assert [fact.text for fact in select_believed(facts, links, "majority")] == [
         "User was born in Lima"
     ]
 
 
-def test_quarantined_facts_contradict_nothing(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
-    here.tell(claim("lives_in", "Minsk", "User lives in Minsk"), role="tool")
-    facts = here.facts()
-    links = here.store.find_links("default", [fact.id for fact in facts])
+def test_quarantined_facts_contradict_nothing(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
+    env.tell(claim("lives_in", "Minsk", "User lives in Minsk"), role="tool")
+    facts = env.facts()
+    links = env.store.find_links("default", [fact.id for fact in facts])
     assert [fact.kind for fact in facts] == ["profile", QUARANTINE]
     assert all(facts[0] in select_believed(facts, links, belief) for belief in BELIEFS)
 
@@ -138,10 +138,10 @@ def test_an_unknown_belief_strategy_is_rejected() -> None:
         select_believed([], [], "hope")
 
 
-def test_contradictions_are_listed(here: World) -> None:
-    assert run(load_contradictions(here.store, here.scope, here.clock.now)) == []
-    birthplaces(here)
-    [found] = run(load_contradictions(here.store, here.scope, here.clock.now))
+def test_contradictions_are_listed(env: World) -> None:
+    assert run(load_contradictions(env.store, env.scope, env.clock.now)) == []
+    add_birthplaces(env)
+    [found] = run(load_contradictions(env.store, env.scope, env.clock.now))
     assert found.slot == "born_in"
     assert [row["memory"] for row in found.as_dict()["memories"]] == [
         "User was born in Lima",
@@ -149,64 +149,64 @@ def test_contradictions_are_listed(here: World) -> None:
     ]
 
 
-def test_a_contradiction_ends_when_either_fact_is_retired(here: World) -> None:
-    birthplaces(here)
-    here.tell(claim("born_in", "Lima", "User was not born in Lima", polarity="negated"))
-    assert run(load_contradictions(here.store, here.scope, here.clock.now)) == []
+def test_a_contradiction_ends_when_either_fact_is_retired(env: World) -> None:
+    add_birthplaces(env)
+    env.tell(claim("born_in", "Lima", "User was not born in Lima", polarity="negated"))
+    assert run(load_contradictions(env.store, env.scope, env.clock.now)) == []
 
 
 # Revoking
 
 
-def desk(here: World) -> WriteContext:
-    return WriteContext(here.store, here.store.mint, Settings(), ExtractionConfig(Settings()))
+def write_context(env: World) -> WriteContext:
+    return WriteContext(env.store, env.store.mint, Settings(), ExtractionConfig(Settings()))
 
 
-def test_revoking_a_source_retracts_all_its_facts(here: World) -> None:
-    here.tell(claim("likes", "tea"), claim("plans", "a trip"), source="mail")
-    here.tell(claim("likes", "jazz"), source="chat")
-    receipt = run(revoke_source(desk(here), "default", "mail"))
+def test_revoking_a_source_retracts_all_its_facts(env: World) -> None:
+    env.tell(claim("likes", "tea"), claim("plans", "a trip"), source="mail")
+    env.tell(claim("likes", "jazz"), source="chat")
+    receipt = run(revoke_source(write_context(env), "default", "mail"))
     assert sorted((event.event, event.text) for event in receipt.events) == [
         ("DELETE", "User likes tea"),
         ("DELETE", "User plans a trip"),
     ]
-    assert here.texts() == ["User likes jazz"]
-    steps = run(load_history(here.store, "default", receipt.events[0].id))
+    assert env.texts() == ["User likes jazz"]
+    steps = run(load_history(env.store, "default", receipt.events[0].id))
     assert [(step.event, step.why) for step in steps] == [("ADD", ""), ("DELETE", "revoked")]
 
 
-def test_facts_derived_from_a_revoked_source_are_retracted(here: World) -> None:
-    [event] = here.tell(claim("likes", "tea"), source="mail")
+def test_facts_derived_from_a_revoked_source_are_retracted(env: World) -> None:
+    [event] = env.tell(claim("likes", "tea"), source="mail")
     drafts = [
-        Draft(Asserted("digest", Claim("User drinks")), here.scope),
-        Draft(Linked("digest", "derived_from", event.id), here.scope),
-        Draft(Asserted("moral", Claim("User is thirsty")), here.scope),
-        Draft(Linked("moral", "derived_from", "digest"), here.scope),
+        Draft(Asserted("digest", Claim("User drinks")), env.scope),
+        Draft(Linked("digest", "derived_from", event.id), env.scope),
+        Draft(Asserted("moral", Claim("User is thirsty")), env.scope),
+        Draft(Linked("moral", "derived_from", "digest"), env.scope),
     ]
-    here.store.commit(Batch("default", drafts), fold_all)
-    run(revoke_source(desk(here), "default", "mail"))
-    assert here.texts() == []
+    env.store.commit(Batch("default", drafts), fold_all)
+    run(revoke_source(write_context(env), "default", "mail"))
+    assert env.texts() == []
 
 
-def test_later_user_facts_survive_revocation(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"), role="tool", source="mail")
-    here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="chat")
-    assert run(revoke_source(desk(here), "default", "mail")).events == ()
-    assert here.texts() == ["User lives in Oslo"]
+def test_later_user_facts_survive_revocation(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"), role="tool", source="mail")
+    env.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="chat")
+    assert run(revoke_source(write_context(env), "default", "mail")).events == ()
+    assert env.texts() == ["User lives in Oslo"]
 
 
-def test_facts_replaced_by_a_revoked_source_are_restored(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"), source="chat")
-    here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="mail")
-    receipt = run(revoke_source(desk(here), "default", "mail"))
+def test_facts_replaced_by_a_revoked_source_are_restored(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"), source="chat")
+    env.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="mail")
+    receipt = run(revoke_source(write_context(env), "default", "mail"))
     assert [(event.event, event.text) for event in receipt.events] == [
         ("DELETE", "User lives in Oslo"),
         ("ADD", "User lives in Rome"),
     ]
-    assert here.texts() == ["User lives in Rome"]
+    assert env.texts() == ["User lives in Rome"]
 
 
-def test_revoking_a_source_without_facts_is_not_an_error(here: World) -> None:
-    here.tell(claim("likes", "tea"))
-    assert run(revoke_source(desk(here), "default", "nobody")).events == ()
-    assert here.texts() == ["User likes tea"]
+def test_revoking_a_source_without_facts_is_not_an_error(env: World) -> None:
+    env.tell(claim("likes", "tea"))
+    assert run(revoke_source(write_context(env), "default", "nobody")).events == ()
+    assert env.texts() == ["User likes tea"]

@@ -33,75 +33,75 @@ WORKS = Relation("Alice", "works_at", "Google", 0.9)
 
 
 @pytest.fixture(params=["ram", "sqlite"])
-def here(request: pytest.FixtureRequest) -> Iterator[World]:
+def env(request: pytest.FixtureRequest) -> Iterator[World]:
     with world(request.param) as made:
         yield made
 
 
 def draw(
-    here: World,
+    env: World,
     entities: Sequence[Entity],
     relations: Sequence[Relation] = (),
     claims: Sequence[tuple[str, str]] = (),
     role: str = "user",
 ) -> int:
     """Write to the graph and return the number of entries written."""
-    here.clock.tick()
+    env.clock.tick()
     place = PlanContext(
-        here.scope, "local", here.store.get_head("default").seq, here.clock.now, here.store.mint
+        env.scope, "local", env.store.get_head("default").seq, env.clock.now, env.store.mint
     )
-    drawn = run(plan_graph(here.store, place, entities, relations, claims, ["evidence"], role))
+    drawn = run(plan_graph(env.store, place, entities, relations, claims, ["evidence"], role))
     if drawn.drafts:
-        here.store.commit(Batch("default", drawn.drafts, drawn.guards), fold_all)
+        env.store.commit(Batch("default", drawn.drafts, drawn.guards), fold_all)
     return len(drawn.drafts)
 
 
-def drawn(here: World) -> list[tuple[str, str, str]]:
-    names = {fact.id: fact.meta.get("name", fact.id) for fact in here.facts()}
-    links = {link.seq: link for link in here.store.find_links("default", list(names))}
+def graph_edges(env: World) -> list[tuple[str, str, str]]:
+    names = {fact.id: fact.meta.get("name", fact.id) for fact in env.facts()}
+    links = {link.seq: link for link in env.store.find_links("default", list(names))}
     return [(names.get(x.src, x.src), x.rel, names.get(x.dst, x.dst)) for x in links.values()]
 
 
-def test_entities_are_nodes_and_relations_are_links(here: World) -> None:
-    assert draw(here, [ALICE, GOOGLE], [WORKS]) == 3
-    assert [(fact.text, fact.kind) for fact in here.facts()] == [
+def test_entities_are_nodes_and_relations_are_links(env: World) -> None:
+    assert draw(env, [ALICE, GOOGLE], [WORKS]) == 3
+    assert [(fact.text, fact.kind) for fact in env.facts()] == [
         ("Alice (person)", NODE),
         ("Google (organization): a search company", NODE),
     ]
-    assert drawn(here) == [("Alice", "works_at", "Google")]
+    assert graph_edges(env) == [("Alice", "works_at", "Google")]
 
 
-def test_nodes_and_links_are_not_written_twice(here: World) -> None:
-    draw(here, [ALICE, GOOGLE], [WORKS, WORKS])
+def test_nodes_and_links_are_not_written_twice(env: World) -> None:
+    draw(env, [ALICE, GOOGLE], [WORKS, WORKS])
     assert (
-        draw(here, [Entity("alice", "person"), GOOGLE], [Relation("ALICE", "works_at", "google")])
+        draw(env, [Entity("alice", "person"), GOOGLE], [Relation("ALICE", "works_at", "google")])
         == 0
     )
-    assert len(here.facts()) == 2
+    assert len(env.facts()) == 2
 
 
-def test_a_mention_is_not_written_twice(here: World) -> None:
+def test_a_mention_is_not_written_twice(env: World) -> None:
     claims = [("thread", "Alice works at Google")]
-    assert draw(here, [ALICE, GOOGLE], claims=claims) == 4
-    assert draw(here, [ALICE, GOOGLE], claims=claims) == 0
+    assert draw(env, [ALICE, GOOGLE], claims=claims) == 4
+    assert draw(env, [ALICE, GOOGLE], claims=claims) == 0
 
 
 def test_adding_a_link_does_not_read_every_link_of_the_node(
-    here: World, monkeypatch: pytest.MonkeyPatch
+    env: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Only matching links are read to decide whether a link is new."""
     liked = [Relation("Alice", "likes", f"thing {number}") for number in range(20)]
-    draw(here, [ALICE], liked)
+    draw(env, [ALICE], liked)
     read: list[Link] = []
-    links = here.store.find_links
+    links = env.store.find_links
 
     def counted(account: str, threads: Sequence[str]) -> Sequence[Link]:
         read.extend(found := links(account, threads))
         return found
 
-    monkeypatch.setattr(here.store, "find_links", counted)
+    monkeypatch.setattr(env.store, "find_links", counted)
     draw(
-        here,
+        env,
         [ALICE],
         [Relation("Alice", "likes", "tea"), liked[3]],
         [("thread", "Alice likes tea and thing 3")],
@@ -109,30 +109,30 @@ def test_adding_a_link_does_not_read_every_link_of_the_node(
     assert [link.rel for link in read] == ["likes"]
 
 
-def test_a_node_is_extended_with_new_details(here: World) -> None:
-    draw(here, [Entity("Google")])
-    assert draw(here, [GOOGLE]) == 1
-    assert draw(here, [Entity("Google", "organization", "a company in Mountain View")]) == 1
-    [node] = here.facts()
+def test_a_node_is_extended_with_new_details(env: World) -> None:
+    draw(env, [Entity("Google")])
+    assert draw(env, [GOOGLE]) == 1
+    assert draw(env, [Entity("Google", "organization", "a company in Mountain View")]) == 1
+    [node] = env.facts()
     assert node.text == "Google (organization): a search company; a company in Mountain View"
-    assert draw(here, [Entity("Google", "organization", "a company")]) == 0
+    assert draw(env, [Entity("Google", "organization", "a company")]) == 0
 
 
-def test_a_document_does_not_overwrite_a_node(here: World) -> None:
-    draw(here, [GOOGLE])
-    assert draw(here, [Entity("Google", "organization", "a fraud")], role="tool") == 0
+def test_a_document_does_not_overwrite_a_node(env: World) -> None:
+    draw(env, [GOOGLE])
+    assert draw(env, [Entity("Google", "organization", "a fraud")], role="tool") == 0
 
 
-def test_an_entity_named_only_in_a_relation_becomes_a_node(here: World) -> None:
-    assert draw(here, [], [WORKS]) == 3
-    assert sorted(fact.text for fact in here.facts()) == ["Alice (thing)", "Google (thing)"]
+def test_an_entity_named_only_in_a_relation_becomes_a_node(env: World) -> None:
+    assert draw(env, [], [WORKS]) == 3
+    assert sorted(fact.text for fact in env.facts()) == ["Alice (thing)", "Google (thing)"]
 
 
-def test_claims_are_linked_to_entities_they_mention_as_whole_words(here: World) -> None:
+def test_claims_are_linked_to_entities_they_mention_as_whole_words(env: World) -> None:
     claims = [("c1", "Alice works at Google"), ("c2", "Googlers like Malice")]
-    draw(here, [ALICE, GOOGLE], [], claims)
-    assert drawn(here) == [("c1", "mentions", "Alice"), ("c1", "mentions", "Google")]
-    assert draw(here, [ALICE], [], claims) == 0
+    draw(env, [ALICE, GOOGLE], [], claims)
+    assert graph_edges(env) == [("c1", "mentions", "Alice"), ("c1", "mentions", "Google")]
+    assert draw(env, [ALICE], [], claims) == 0
 
 
 # Names
@@ -200,19 +200,19 @@ def test_embeddings_find_aliases_that_spelling_does_not() -> None:
     assert 0.60 <= edge.weight <= 0.9
 
 
-def test_the_nodes_of_a_scope_are_compared_only_once(here: World) -> None:
+def test_the_nodes_of_a_scope_are_compared_only_once(env: World) -> None:
     draw(
-        here,
+        env,
         [
             Entity("Annie Davis", "person"),
             Entity("Annie M Davis", "person"),
             Entity("Rome", "place"),
         ],
     )
-    [edge] = run(find_identity_edges(here.store, here.scope, here.clock.now, HashingEmbedder()))
-    here.store.commit(Batch("default", [Draft(edge, here.scope)]), fold_all)
-    assert run(find_identity_edges(here.store, here.scope, here.clock.now)) == []
-    assert len(here.facts()) == 3
+    [edge] = run(find_identity_edges(env.store, env.scope, env.clock.now, HashingEmbedder()))
+    env.store.commit(Batch("default", [Draft(edge, env.scope)]), fold_all)
+    assert run(find_identity_edges(env.store, env.scope, env.clock.now)) == []
+    assert len(env.facts()) == 3
 
 
 # Lenses
@@ -261,15 +261,15 @@ def test_a_lens_has_a_short_and_a_versioned_name() -> None:
 
 
 def test_a_relation_is_removed_and_restored_with_its_claim():
-    def told():
+    def list_relations():
         rows = memory.relations("User", user_id="u")["results"]
         return {(row["source"], row["relation"], row["target"]) for row in rows}
 
     with Memory("ram://", embedder=None) as memory:
         memory.add("I live in Berlin and work at Acme. My sister Ann lives in Oslo.", user_id="u")
-        assert ("User", "lives_in", "Berlin") in told()
+        assert ("User", "lives_in", "Berlin") in list_relations()
         memory.add("I moved to Tokyo", user_id="u")
         memory.add("I no longer work at Acme", user_id="u")
-        assert told() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Tokyo")}
+        assert list_relations() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Tokyo")}
         memory.add("I moved to Berlin", user_id="u")
-        assert told() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Berlin")}
+        assert list_relations() == {("User", "has_sibling", "Ann"), ("User", "lives_in", "Berlin")}

@@ -75,7 +75,7 @@ def test_the_model_can_merge_a_memory_it_is_shown(judge: CuratedWorld) -> None:
 
 
 class Reading(ScriptedLLM):
-    """A model that reads the number given to a memory and replies with it."""
+    """A model that replies with the number given to a memory."""
 
     def ask(self, system: str, user: str, *, schema: Any = None) -> str:
         self.asked.append((system, user))
@@ -213,7 +213,7 @@ def test_vectors_find_candidates_that_words_do_not(judge: CuratedWorld) -> None:
     assert "User gardens" in judge.llm.asked[0][1]
 
 
-# What a model may not do
+# Limits of the model
 
 
 def test_an_untrusted_claim_cannot_change_a_user_fact(judge: CuratedWorld) -> None:

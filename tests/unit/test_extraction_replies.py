@@ -22,7 +22,7 @@ FACTS = ["User's name is Ines", "User lives in Porto"]
 WHOLE = json.dumps(FACTS)
 
 
-def read(raw, most=100):
+def parse(raw, most=100):
     return parse_items(raw, ("facts",), item_keys=("fact", "text"), max_items=most, label="a model")
 
 
@@ -43,12 +43,12 @@ def read(raw, most=100):
     ],
 )
 def test_items_are_found_in_any_wrapper(raw):
-    assert read(raw) == ParsedReply(tuple(FACTS))
+    assert parse(raw) == ParsedReply(tuple(FACTS))
 
 
 @pytest.mark.parametrize("raw", ["[]", "{}", '{"facts": []}', "```json\n[]\n```"])
 def test_an_empty_reply_is_valid(raw):
-    assert read(raw) == ParsedReply()
+    assert parse(raw) == ParsedReply()
 
 
 @each_row(
@@ -67,33 +67,33 @@ def test_an_empty_reply_is_valid(raw):
     ],
 )
 def test_an_unreadable_reply_is_kept_in_full_as_a_fault(raw):
-    assert read(raw) == ParsedReply(unreadable_replies=(raw,))
+    assert parse(raw) == ParsedReply(unreadable_replies=(raw,))
 
 
 def test_a_reply_that_is_not_text_is_a_fault():
-    assert read(None).unreadable_replies == ("None",)
+    assert parse(None).unreadable_replies == ("None",)
 
 
 def test_complete_items_of_a_truncated_reply_are_kept_and_the_truncation_reported():
-    answer = read('{"facts": ["User lives in Porto", "User wor')
+    answer = parse('{"facts": ["User lives in Porto", "User wor')
     assert answer.items == ("User lives in Porto",)
     assert answer.unreadable_replies == ()
     assert "was truncated" in answer.warnings[0]
 
 
 def test_items_over_the_limit_are_reported():
-    answer = read(json.dumps([f"fact {n}" for n in range(12)]), most=10)
+    answer = parse(json.dumps([f"fact {n}" for n in range(12)]), most=10)
     assert len(answer.items) == 10
     assert "12 items; the first 10 were read" in answer.warnings[0]
     assert len(answer.rejected) == 1
 
 
 def test_a_bare_item_object_is_one_item():
-    assert read('{"fact": "User lives in Porto"}').items == ({"fact": "User lives in Porto"},)
+    assert parse('{"fact": "User lives in Porto"}').items == ({"fact": "User lives in Porto"},)
 
 
 def test_invalid_items_are_dropped_with_the_reason():
-    answer = read('["User lives in Porto", 7, "x"]')
+    answer = parse('["User lives in Porto", 7, "x"]')
     taken, after = convert_items(
         answer,
         "raw",
@@ -105,7 +105,7 @@ def test_invalid_items_are_dropped_with_the_reason():
 
 
 def test_a_reply_without_valid_items_is_a_fault():
-    taken, after = convert_items(read("[1, 2]"), "[1, 2]", lambda _: RejectedItem())
+    taken, after = convert_items(parse("[1, 2]"), "[1, 2]", lambda _: RejectedItem())
     assert taken == []
     assert after.unreadable_replies == ("[1, 2]",)
     assert {one.reason for one in after.rejected} == {MALFORMED}

@@ -147,7 +147,7 @@ def test_an_unresolvable_name_does_not_crash():
 
 
 @contextmanager
-def served(*replies: bytes, hold: threading.Event | None = None):
+def serve_replies(*replies: bytes, hold: threading.Event | None = None):
     """Serve one reply per connection; yield the fetcher's dialler and the requests."""
     listener = socket.create_server(("127.0.0.1", 0))
     requests, dialled = [], []
@@ -203,7 +203,7 @@ def test_a_public_url_is_fetched_from_the_address_that_was_checked():
         asked.append(host)
         return [PUBLIC] if len(asked) == 1 else ["127.0.0.1"]  # a name whose address changes
 
-    with served(reply(b"pixels")) as (dial, requests, dialled):
+    with serve_replies(reply(b"pixels")) as (dial, requests, dialled):
         got = Fetcher(resolve=resolve, connect=dial)("http://x.org/a.png?size=2#top", ["image/"])
     assert (got.data, got.media_type, got.url) == (
         b"pixels",
@@ -232,7 +232,7 @@ def test_a_public_url_is_fetched_from_the_address_that_was_checked():
 def test_a_redirect_is_checked_like_a_url(place, status):
     moved = reply(status=status, Location=place)
     with (
-        served(moved, reply(b"secret")) as (dial, _, dialled),
+        serve_replies(moved, reply(b"secret")) as (dial, _, dialled),
         pytest.raises((Denied, InvalidInput)),
     ):
         fetcher(dial, {"inside.example": "10.0.0.7", "127.0.0.1": "127.0.0.1"})("http://x.org/")
@@ -241,11 +241,11 @@ def test_a_redirect_is_checked_like_a_url(place, status):
 
 def test_public_redirects_are_followed_up_to_a_limit():
     moved = reply(b"over there", "302 Found", Location="/b.png")
-    with served(moved, reply(b"pixels")) as (dial, requests, _):
+    with serve_replies(moved, reply(b"pixels")) as (dial, requests, _):
         assert fetcher(dial)("http://x.org/a.png").data == b"pixels"
         assert requests[1].startswith(b"GET /b.png ")
     with (
-        served(*[moved] * 9) as (dial, _, dialled),
+        serve_replies(*[moved] * 9) as (dial, _, dialled),
         pytest.raises(FetchError, match="Too many redirects"),
     ):
         fetcher(dial)("http://x.org/a.png")
@@ -271,21 +271,21 @@ def test_public_redirects_are_followed_up_to_a_limit():
     ],
 )
 def test_an_unexpected_response_is_rejected(answer, why):
-    with served(answer) as (dial, *_), pytest.raises(FetchError, match=why):
+    with serve_replies(answer) as (dial, *_), pytest.raises(FetchError, match=why):
         fetcher(dial, limit=1000)("http://x.org/a.png", ["image/"])
 
 
 def test_a_slow_dripping_server_is_cut_off():
     begun = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
     late = pytest.raises(FetchError, match=r"longer than 0\.3 seconds")
-    with served(begun, hold=threading.Event()) as (dial, *_), late:
+    with serve_replies(begun, hold=threading.Event()) as (dial, *_), late:
         fetcher(dial, timeout=0.3)("http://x.org/a.png")
 
 
 def test_a_silent_server_times_out_whichever_timeout_fires_first(monkeypatch):
     monkeypatch.setattr("told.ingest.fetch._PinnedConnection.abort", lambda _: None)
     late = pytest.raises(FetchError, match=r"longer than 0\.3 seconds")
-    with served(b"HTTP/1.1 200 OK\r\n", hold=threading.Event()) as (dial, *_), late:
+    with serve_replies(b"HTTP/1.1 200 OK\r\n", hold=threading.Event()) as (dial, *_), late:
         fetcher(dial, timeout=0.3)("http://x.org/a.png")
 
 

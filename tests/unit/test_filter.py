@@ -41,19 +41,19 @@ def fact(**given: Any) -> Fact:
     )
 
 
-def meta(**values: Any) -> dict[str, Any]:
+def make_record(**values: Any) -> dict[str, Any]:
     return to_record(fact(meta=values))
 
 
-def holds(expression: Any, **values: Any) -> bool:
-    return matches_filter(parse_filter(expression), meta(**values))
+def matches(expression: Any, **values: Any) -> bool:
+    return matches_filter(parse_filter(expression), make_record(**values))
 
 
 # Renamed so that pytest does not collect the class.
 Compared = filters.Comparison
 
 
-# Reading
+# Parsing
 
 
 @pytest.mark.parametrize("expression", [None, {}, {"AND": []}, {"AND": [{}, {}]}])
@@ -93,8 +93,8 @@ def test_not_of_a_list_means_none_of_them() -> None:
     one, two = Compared("metadata.a", "eq", 1), Compared("metadata.b", "eq", 2)
     assert parse_filter({"NOT": {"a": 1}}) == Not(one) == parse_filter({"$not": [{"a": 1}]})
     assert parse_filter({"NOT": [{"a": 1}, {"b": 2}]}) == Not(AnyOf((one, two)))
-    assert holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=1)
-    assert not holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=2)
+    assert matches({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=1)
+    assert not matches({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=2)
 
 
 def test_the_example_expression_is_parsed() -> None:
@@ -138,9 +138,9 @@ def test_a_metadata_key_named_like_a_field_needs_its_full_name() -> None:
 
 
 def test_names_are_literal_keys_not_paths() -> None:
-    assert holds({"a.b": 1}, **{"a.b": 1})
-    assert not holds({"a.b": 1}, a={"b": 1})
-    assert not holds({"a[0]": 1}, a=[1])
+    assert matches({"a.b": 1}, **{"a.b": 1})
+    assert not matches({"a.b": 1}, a={"b": 1})
+    assert not matches({"a[0]": 1}, a=[1])
 
 
 def test_parsing_is_idempotent() -> None:
@@ -156,8 +156,8 @@ def test_a_filter_copies_its_input() -> None:
     wanted = parse_filter({"tag": {"in": values}, "obj": {"eq": nested}})
     values.append("b")
     nested["k"].append(2)
-    assert matches_filter(wanted, meta(tag="a", obj={"k": [1]}))
-    assert not matches_filter(wanted, meta(tag="b", obj={"k": [1]}))
+    assert matches_filter(wanted, make_record(tag="a", obj={"k": [1]}))
+    assert not matches_filter(wanted, make_record(tag="b", obj={"k": [1]}))
 
 
 # Errors
@@ -238,9 +238,9 @@ def test_a_wildcard_id_is_rejected_with_an_explanation(field: str, tested: Any) 
 
 @each_row("value", ["*", "%", "?", "a*", "(?i)", "_", "NOT x", '"'])
 def test_no_other_value_is_special(value: str) -> None:
-    assert holds({"tag": value}, tag=value)
-    assert not holds({"tag": value}, tag="anything")
-    assert not holds({"tag": {"contains": value}}, tag="zzzz")
+    assert matches({"tag": value}, tag=value)
+    assert not matches({"tag": value}, tag="anything")
+    assert not matches({"tag": {"contains": value}}, tag="zzzz")
 
 
 def test_an_invalid_id_is_rejected() -> None:
@@ -259,14 +259,14 @@ def nested(levels: int) -> Any:
 
 
 def test_nesting_is_limited_to_sixteen_levels() -> None:
-    assert matches_filter(parse_filter(nested(16)), meta(tag="b"))
+    assert matches_filter(parse_filter(nested(16)), make_record(tag="b"))
     with pytest.raises(FilterError, match="16 levels"):
         parse_filter(nested(17))
 
 
 def test_an_expression_is_limited_to_128_nodes() -> None:
     tests = [{"n": number} for number in range(127)]
-    assert matches_filter(parse_filter({"OR": tests}), meta(n=126))
+    assert matches_filter(parse_filter({"OR": tests}), make_record(n=126))
     with pytest.raises(FilterError, match="128 conditions"):
         parse_filter({"OR": [*tests, {"n": 127}]})
 
@@ -295,22 +295,22 @@ def test_a_cyclic_expression_is_rejected() -> None:
         parse_filter({"tag": ring})
 
 
-# Meaning
+# Matching
 
 
 @each_row("op", ["eq", "gt", "gte", "lt", "lte", "contains", "icontains"])
 def test_most_operators_are_false_for_a_missing_key(op: str) -> None:
-    assert not holds({"tag": {op: "a"}})
-    assert holds({"NOT": {"tag": {op: "a"}}})
+    assert not matches({"tag": {op: "a"}})
+    assert matches({"NOT": {"tag": {op: "a"}}})
 
 
 def test_only_ne_and_nin_are_true_for_a_missing_key() -> None:
-    assert not holds({"tag": {"eq": None}})
-    assert not holds({"tag": {"in": [None]}})
-    assert holds({"tag": {"ne": None}})
-    assert holds({"tag": {"nin": ["a", None]}})
-    assert holds({"tag": None}, tag=None)
-    assert not holds({"tag": {"ne": None}}, tag=None)
+    assert not matches({"tag": {"eq": None}})
+    assert not matches({"tag": {"in": [None]}})
+    assert matches({"tag": {"ne": None}})
+    assert matches({"tag": {"nin": ["a", None]}})
+    assert matches({"tag": None}, tag=None)
+    assert not matches({"tag": {"ne": None}}, tag=None)
 
 
 @each_row(
@@ -337,11 +337,11 @@ def test_only_ne_and_nin_are_true_for_a_missing_key() -> None:
     ],
 )
 def test_equality_follows_json(found: Any, value: Any, equal: bool) -> None:
-    assert holds({"tag": {"eq": value}}, tag=found) is equal
-    assert holds({"tag": {"ne": value}}, tag=found) is not equal
-    assert holds({"tag": {"in": ["no", value]}}, tag=found) is equal
-    assert holds({"tag": {"nin": ["no", value]}}, tag=found) is not equal
-    assert holds({"tag": {"contains": value}}, tag=["no", found]) is equal
+    assert matches({"tag": {"eq": value}}, tag=found) is equal
+    assert matches({"tag": {"ne": value}}, tag=found) is not equal
+    assert matches({"tag": {"in": ["no", value]}}, tag=found) is equal
+    assert matches({"tag": {"nin": ["no", value]}}, tag=found) is not equal
+    assert matches({"tag": {"contains": value}}, tag=["no", found]) is equal
 
 
 @each_row(
@@ -364,35 +364,35 @@ def test_equality_follows_json(found: Any, value: Any, equal: bool) -> None:
     ],
 )
 def test_orderings_never_mix_types(found: Any, op: str, value: Any, true: bool) -> None:
-    assert holds({"n": {op: value}}, n=found) is true
+    assert matches({"n": {op: value}}, n=found) is true
 
 
 def test_contains_matches_a_substring_or_a_list_member() -> None:
-    assert holds({"tag": {"contains": "yth"}}, tag="Python")
-    assert holds({"tag": {"contains": ""}}, tag="")
-    assert not holds({"tag": {"contains": "PYTH"}}, tag="Python")
-    assert holds({"tag": {"contains": "Python"}}, tag=["Rust", "Python"])
-    assert not holds({"tag": {"contains": "yth"}}, tag=["Python"])
-    assert holds({"tag": {"contains": {"a": 1}}}, tag=[{"a": 1}])
-    assert not holds({"tag": {"contains": 1}}, tag="1")
-    assert not holds({"tag": {"contains": "a"}}, tag={"a": 1})
+    assert matches({"tag": {"contains": "yth"}}, tag="Python")
+    assert matches({"tag": {"contains": ""}}, tag="")
+    assert not matches({"tag": {"contains": "PYTH"}}, tag="Python")
+    assert matches({"tag": {"contains": "Python"}}, tag=["Rust", "Python"])
+    assert not matches({"tag": {"contains": "yth"}}, tag=["Python"])
+    assert matches({"tag": {"contains": {"a": 1}}}, tag=[{"a": 1}])
+    assert not matches({"tag": {"contains": 1}}, tag="1")
+    assert not matches({"tag": {"contains": "a"}}, tag={"a": 1})
 
 
 def test_icontains_folds_case_in_every_script() -> None:
-    assert holds({"tag": {"icontains": "STRASSE"}}, tag="Hauptstraße 5")
-    assert holds({"tag": {"icontains": "k"}}, tag="300 \u212a")  # the kelvin sign
-    assert holds({"tag": {"icontains": "привет"}}, tag="ПРИВЕТ")
-    assert holds({"tag": {"icontains": "PYTHON"}}, tag=["Rust", "Python", 3])
-    assert not holds({"tag": {"icontains": "yth"}}, tag=["Python"])
-    assert not holds({"tag": {"icontains": "1"}}, tag=1)
+    assert matches({"tag": {"icontains": "STRASSE"}}, tag="Hauptstraße 5")
+    assert matches({"tag": {"icontains": "k"}}, tag="300 \u212a")  # the kelvin sign
+    assert matches({"tag": {"icontains": "привет"}}, tag="ПРИВЕТ")
+    assert matches({"tag": {"icontains": "PYTHON"}}, tag=["Rust", "Python", 3])
+    assert not matches({"tag": {"icontains": "yth"}}, tag=["Python"])
+    assert not matches({"tag": {"icontains": "1"}}, tag=1)
 
 
 def test_an_empty_or_and_an_empty_in_match_nothing() -> None:
-    assert not holds({"OR": []})
-    assert not holds({"tag": {"in": []}}, tag="a")
-    assert holds({"tag": {"nin": []}}, tag="a")
-    assert holds({"NOT": []})
-    assert not holds({"NOT": {}})
+    assert not matches({"OR": []})
+    assert not matches({"tag": {"in": []}}, tag="a")
+    assert matches({"tag": {"nin": []}}, tag="a")
+    assert matches({"NOT": []})
+    assert not matches({"NOT": {}})
 
 
 # The record

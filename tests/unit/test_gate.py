@@ -29,7 +29,7 @@ KEY = "AKIA" + "IOSFODNN7ABCDEFG"
 CONTEXT = f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: I like tea\n</memory c8da>"
 
 
-def judged(
+def decide(
     text: str,
     role: str = "user",
     meta: dict[str, Any] | None = None,
@@ -249,7 +249,7 @@ SKIPPED = {
 
 @each_row("text", MEANINGFUL)
 def test_a_short_but_meaningful_text_is_kept(text: str) -> None:
-    verdict = judged(text)
+    verdict = decide(text)
     assert (verdict.outcome, verdict.reason) == ("keep", "")
     assert verdict.own_text.text == verdict.turn.evidence.content
     assert verdict.turn.evidence.content == text
@@ -259,7 +259,7 @@ def test_a_short_but_meaningful_text_is_kept(text: str) -> None:
     ("reason", "text"), [(reason, text) for reason, texts in SKIPPED.items() for text in texts]
 )
 def test_a_text_without_content_is_skipped_but_kept_as_evidence(reason: str, text: str) -> None:
-    verdict = judged(text)
+    verdict = decide(text)
     assert (verdict.outcome, verdict.reason) == ("skip", reason)
     assert verdict.turn.evidence.content == text, "evidence is verbatim"
 
@@ -268,30 +268,30 @@ def test_a_text_without_content_is_skipped_but_kept_as_evidence(reason: str, tex
     "reason", ["too short", "nothing but filler words", "infrastructure noise"]
 )
 def test_a_disabled_gate_keeps_noise(reason: str) -> None:
-    assert {judged(text, gate=False).outcome for text in SKIPPED[reason]} == {"keep"}
+    assert {decide(text, gate=False).outcome for text in SKIPPED[reason]} == {"keep"}
 
 
 def test_a_disabled_gate_still_stops_prompts_echoes_and_secrets() -> None:
-    assert judged("You are a helpful assistant.", gate=False).reason == "system prompt"
-    assert judged(CONTEXT, gate=False).reason == "echo of recalled memories"
-    assert KEY not in judged(KEY, gate=False).turn.evidence.content
+    assert decide("You are a helpful assistant.", gate=False).reason == "system prompt"
+    assert decide(CONTEXT, gate=False).reason == "echo of recalled memories"
+    assert KEY not in decide(KEY, gate=False).turn.evidence.content
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
 def test_system_messages_are_skipped(role: str) -> None:
-    verdict = judged("The user lives in Berlin", role)
+    verdict = decide("The user lives in Berlin", role)
     assert (verdict.outcome, verdict.reason) == ("skip", "system message")
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool"])
 def test_other_roles_are_judged_by_their_text(role: str) -> None:
-    assert judged("The train leaves at nine", role).outcome == "keep"
-    assert judged("ok", role).outcome == "skip"
+    assert decide("The train leaves at nine", role).outcome == "keep"
+    assert decide("ok", role).outcome == "skip"
 
 
 def test_a_prompt_drafted_by_an_assistant_is_kept() -> None:
     assert [
-        judged("You are a helpful assistant.", role).outcome
+        decide("You are a helpful assistant.", role).outcome
         for role in ("user", "tool", "assistant")
     ] == [
         "skip",
@@ -311,32 +311,32 @@ def test_a_prompt_drafted_by_an_assistant_is_kept() -> None:
     ],
 )
 def test_the_minimum_length_is_configurable(text: str, least: int, outcome: str) -> None:
-    assert judged(text, gate_least=least).outcome == outcome
+    assert decide(text, gate_least=least).outcome == outcome
 
 
 def test_a_text_over_the_limit_is_kept_only_as_evidence() -> None:
-    assert judged("I like tea", gate_most=10).outcome == "keep"
-    assert judged("I like teas", gate_most=10).reason == "too long"
+    assert decide("I like tea", gate_most=10).outcome == "keep"
+    assert decide("I like teas", gate_most=10).reason == "too long"
 
 
 # Secrets
 
 
 def test_a_secret_is_redacted_by_default() -> None:
-    verdict = judged(f"my key is {KEY}, keep it")
+    verdict = decide(f"my key is {KEY}, keep it")
     assert verdict.outcome == "keep"
     assert verdict.turn.evidence.content == "my key is [redacted: AWS access key], keep it"
     assert verdict.warnings == ("Secrets were redacted: AWS access key.",)
 
 
 def test_a_rejected_secret_is_not_part_of_the_verdict() -> None:
-    verdict = judged(f"my key is {KEY}", secrets="reject")
+    verdict = decide(f"my key is {KEY}", secrets="reject")
     assert (verdict.outcome, verdict.reason) == ("refuse", "secret: AWS access key")
     assert KEY not in repr(verdict)
 
 
 def test_a_kept_secret_is_marked_with_a_warning_that_it_is_not_encrypted() -> None:
-    verdict = judged(f"my key is {KEY}", secrets="keep", meta={"topic": "work"})
+    verdict = decide(f"my key is {KEY}", secrets="keep", meta={"topic": "work"})
     assert verdict.turn.evidence.content == f"my key is {KEY}"
     assert verdict.turn.meta == {"topic": "work", SECRETS_KEY: ["AWS access key"]}
     assert verdict.turn.evidence.meta == {SECRETS_KEY: ["AWS access key"]}
@@ -344,7 +344,7 @@ def test_a_kept_secret_is_marked_with_a_warning_that_it_is_not_encrypted() -> No
 
 
 def test_user_metadata_of_the_same_name_is_kept() -> None:
-    assert judged(KEY, secrets="keep", meta={SECRETS_KEY: "mine"}).turn.meta == {
+    assert decide(KEY, secrets="keep", meta={SECRETS_KEY: "mine"}).turn.meta == {
         SECRETS_KEY: "mine"
     }
 
@@ -362,7 +362,7 @@ def test_secrets_in_metadata_name_and_source_are_redacted_too() -> None:
 
 
 def test_a_skipped_turn_is_redacted_in_the_evidence() -> None:
-    verdict = judged(f"2024-05-01 10:00:00 INFO using {KEY}")
+    verdict = decide(f"2024-05-01 10:00:00 INFO using {KEY}")
     assert (verdict.outcome, verdict.reason) == ("skip", "infrastructure noise")
     assert KEY not in verdict.turn.evidence.content
 
@@ -383,10 +383,10 @@ def test_the_error_for_a_rejected_secret_does_not_repeat_it() -> None:
     assert KEY not in str(caught.value)
 
 
-# A whole add
+# Complete adds
 
 
-def admitted(messages: Any, **knobs: Any) -> GateResult:
+def admit(messages: Any, **knobs: Any) -> GateResult:
     settings = Settings(**knobs)
     said = parse_messages(messages, metadata=None, timestamp=None, source=None, settings=settings)
     return apply_gate(said, "default", settings, EchoFilter())
@@ -422,7 +422,7 @@ def test_the_receipt_names_skipped_messages_by_index() -> None:
         f"{CONTEXT} I like rice",
         f"{CONTEXT} I like soup",
     ]
-    found = admitted(messages, secrets="reject")
+    found = admit(messages, secrets="reject")
     assert [(row["index"], row["role"], row["reason"]) for row in found.skipped] == [
         (0, "system", "system message"),
         (1, "user", "nothing but filler words"),
@@ -448,7 +448,7 @@ def test_the_receipt_names_skipped_messages_by_index() -> None:
 
 
 def test_a_plain_add_is_unchanged() -> None:
-    found = admitted(["I like tea", "I like rice"])
+    found = admit(["I like tea", "I like rice"])
     assert [verdict.turn.evidence.content for verdict in found.decisions] == [
         "I like tea",
         "I like rice",
@@ -460,7 +460,7 @@ def test_a_plain_add_is_unchanged() -> None:
 
 
 def test_a_context_block_is_not_extracted_but_kept_in_the_evidence() -> None:
-    verdict = judged(f"{CONTEXT}\n\nI moved to Oslo")
+    verdict = decide(f"{CONTEXT}\n\nI moved to Oslo")
     assert verdict.outcome == "keep"
     assert verdict.own_text.text == "I moved to Oslo"
     assert verdict.turn.evidence.content == f"{CONTEXT}\n\nI moved to Oslo"
@@ -470,25 +470,25 @@ def test_a_context_block_is_not_extracted_but_kept_in_the_evidence() -> None:
 
 
 def test_text_beside_a_context_block_passes_the_same_gate() -> None:
-    assert judged(f"{CONTEXT} ok thanks").reason == "nothing but filler words"
+    assert decide(f"{CONTEXT} ok thanks").reason == "nothing but filler words"
 
 
 def test_a_context_block_alone_is_an_echo() -> None:
-    assert judged(CONTEXT, "assistant").reason == "echo of recalled memories"
+    assert decide(CONTEXT, "assistant").reason == "echo of recalled memories"
 
 
 def test_lines_this_process_rendered_are_not_extracted() -> None:
     echoes = EchoFilter()
     echoes.record_prompt("default", CONTEXT)
-    assert judged("3 Mar Ann: I like tea", echoes=echoes).reason == "echo of recalled memories"
+    assert decide("3 Mar Ann: I like tea", echoes=echoes).reason == "echo of recalled memories"
     assert (
-        judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own_text.text
+        decide("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own_text.text
         == "Me too, and cake"
     )
-    assert judged("I like tea", echoes=echoes).outcome == "keep"
+    assert decide("I like tea", echoes=echoes).outcome == "keep"
 
 
-# Laws
+# Invariants
 
 texts = st.text(max_size=120) | st.sampled_from(
     [*MEANINGFUL, *(text for rows in SKIPPED.values() for text in rows), CONTEXT, KEY]
@@ -502,7 +502,7 @@ texts = st.text(max_size=120) | st.sampled_from(
     st.booleans(),
 )
 def test_verdict_fields_are_consistent(text: str, role: str, policy: str, gate: bool) -> None:
-    verdict = judged(text, role, secrets=policy, gate=gate)
+    verdict = decide(text, role, secrets=policy, gate=gate)
     assert (verdict.outcome == "keep") == (verdict.reason == "")
     assert verdict.outcome != "refuse" or policy == "reject"
     assert verdict.turn.evidence.role == role
@@ -513,7 +513,7 @@ def test_verdict_fields_are_consistent(text: str, role: str, policy: str, gate: 
 
 @given(texts)
 def test_own_text_maps_to_the_same_characters_of_the_evidence(text: str) -> None:
-    verdict = judged(text)
+    verdict = decide(text)
     heard, whole = verdict.own_text.text, verdict.turn.evidence.content
     for place in range(0, len(heard), 7):
         if heard[place] != "\n":
@@ -564,4 +564,4 @@ def test_any_letter_makes_a_text_long_enough_for_limit_one(text: str) -> None:
     ],
 )
 def test_hostile_text_is_judged_in_linear_time(text: str) -> None:
-    assert judged(text).outcome in ("keep", "skip")
+    assert decide(text).outcome in ("keep", "skip")

@@ -393,14 +393,14 @@ def test_searches_continue_during_writes(memory: Memory) -> None:
     stop = threading.Event()
     missed: list[Any] = []
 
-    def look() -> None:
+    def search_repeatedly() -> None:
         while not stop.is_set():
             found = memory.search("lighthouse keeper", user_id="alice", limit=3)["results"]
             if not found or found[0]["memory"] != "the lighthouse keeper drinks tea":
                 missed.append(found)
 
     with ThreadPoolExecutor(4) as pool:
-        readers = [pool.submit(look) for _ in range(4)]
+        readers = [pool.submit(search_repeatedly) for _ in range(4)]
         run_threads(
             lambda n: [memory.add(f"number {n} {m}", user_id="alice") for m in range(4)], 16
         )

@@ -47,7 +47,7 @@ def fact(
     )  # type: ignore[arg-type]
 
 
-def scored(seq: int, score: float, slot: int = 0) -> ScoredCandidate:
+def make_scored(seq: int, score: float, slot: int = 0) -> ScoredCandidate:
     return ScoredCandidate(Candidate(seq, slot, 0, seq), score, {"dense": score})
 
 
@@ -56,7 +56,7 @@ HOME, JOB = fact(2, "User lives in NYC", "home"), fact(3, "User works at Acme", 
 MOVED = fact(5, "User lives in Oslo", "home", evidence="e2")
 
 
-def ended(one: Fact, until: int, gone: int = NEVER) -> Fact:
+def end_fact(one: Fact, until: int, gone: int = NEVER) -> Fact:
     return Fact(
         **{name: getattr(one, name) for name in one.__dataclass_fields__}
         | {"until": until, "gone": gone}
@@ -67,28 +67,28 @@ def ended(one: Fact, until: int, gone: int = NEVER) -> Fact:
 
 
 def test_a_group_lists_current_claims_and_replacements() -> None:
-    kins = group_by_evidence([TURN_1, ended(HOME, 5), JOB, MOVED], NOW, {})
-    assert kins["e1"] == EvidenceGroup(TURN_1, (JOB,), ((ended(HOME, 5), MOVED),))
+    kins = group_by_evidence([TURN_1, end_fact(HOME, 5), JOB, MOVED], NOW, {})
+    assert kins["e1"] == EvidenceGroup(TURN_1, (JOB,), ((end_fact(HOME, 5), MOVED),))
     assert kins["e2"] == EvidenceGroup(None, (MOVED,))
 
 
 def test_an_earlier_as_of_time_has_no_replacements() -> None:
-    lives = [TURN_1, ended(HOME, 5), JOB, MOVED]
+    lives = [TURN_1, end_fact(HOME, 5), JOB, MOVED]
     assert group_by_evidence(lives, AsOf(4, 0), {})["e1"] == EvidenceGroup(
-        TURN_1, (ended(HOME, 5), JOB)
+        TURN_1, (end_fact(HOME, 5), JOB)
     )
     assert "e2" not in group_by_evidence(lives, AsOf(4, 0), {})
 
 
 def test_a_retracted_claim_has_no_replacement() -> None:
-    assert group_by_evidence([TURN_1, ended(HOME, 9, 9)], NOW, {})["e1"] == EvidenceGroup(
-        TURN_1, (), ((ended(HOME, 9, 9), None),)
+    assert group_by_evidence([TURN_1, end_fact(HOME, 9, 9)], NOW, {})["e1"] == EvidenceGroup(
+        TURN_1, (), ((end_fact(HOME, 9, 9), None),)
     )
 
 
 def test_a_new_version_from_the_same_evidence_is_no_replacement() -> None:
     again = fact(6, "User lives in NYC", "home", meta={"checked": True})
-    assert group_by_evidence([TURN_1, ended(HOME, 6), again], NOW, {})["e1"] == EvidenceGroup(
+    assert group_by_evidence([TURN_1, end_fact(HOME, 6), again], NOW, {})["e1"] == EvidenceGroup(
         TURN_1, (again,)
     )
 
@@ -170,7 +170,7 @@ def test_a_turn_without_replacements_is_never_stale() -> None:
 # Merging turns and claims
 
 
-def order(found: list[ScoredCandidate]) -> list[tuple[int, float]]:
+def seqs_and_scores(found: list[ScoredCandidate]) -> list[tuple[int, float]]:
     return [(one.candidate.seq, round(one.score, 3)) for one in found]
 
 
@@ -179,45 +179,56 @@ WHOLE = EvidenceGroup(TURN_1, (HOME, JOB))
 
 def test_a_search_replaces_the_turn_with_its_best_claim() -> None:
     done = group_turns_and_claims(
-        [scored(1, 9), scored(7, 8), scored(3, 5), scored(2, 4)], [WHOLE], {}, verbatim=False
+        [make_scored(1, 9), make_scored(7, 8), make_scored(3, 5), make_scored(2, 4)],
+        [WHOLE],
+        {},
+        verbatim=False,
     )
-    assert order(done.scored) == [(3, 9), (7, 8), (2, 4)]
+    assert seqs_and_scores(done.scored) == [(3, 9), (7, 8), (2, 4)]
     assert done.merged_into == {1: 3}
 
 
 def test_a_context_merges_claims_into_the_turn_at_the_mean_score() -> None:
     done = group_turns_and_claims(
-        [scored(3, 9), scored(7, 8), scored(1, 5), scored(2, 4)], [WHOLE], {}, verbatim=True
+        [make_scored(3, 9), make_scored(7, 8), make_scored(1, 5), make_scored(2, 4)],
+        [WHOLE],
+        {},
+        verbatim=True,
     )
-    assert order(done.scored) == [(7, 8), (1, 7)]
+    assert seqs_and_scores(done.scored) == [(7, 8), (1, 7)]
     assert done.merged_into == {2: 1, 3: 1}
 
 
 def test_a_turn_that_was_not_found_takes_the_place_of_its_claim() -> None:
-    done = group_turns_and_claims([scored(3, 9), scored(7, 8)], [WHOLE], {}, verbatim=True)
-    assert order(done.scored) == [(1, 9), (7, 8)]
+    done = group_turns_and_claims(
+        [make_scored(3, 9), make_scored(7, 8)], [WHOLE], {}, verbatim=True
+    )
+    assert seqs_and_scores(done.scored) == [(1, 9), (7, 8)]
     assert [one.candidate.seq for one in done.added_utterances] == [1]
 
 
 def test_a_long_turn_that_was_not_found_is_not_added() -> None:
     long = EvidenceGroup(fact(1, "word " * 300, kind=TURN), (HOME,))
-    assert order(group_turns_and_claims([scored(2, 9)], [long], {}, verbatim=True).scored) == [
-        (2, 9)
-    ]
+    assert seqs_and_scores(
+        group_turns_and_claims([make_scored(2, 9)], [long], {}, verbatim=True).scored
+    ) == [(2, 9)]
 
 
 @pytest.mark.parametrize("verbatim", [True, False])
 def test_a_stale_turn_ranks_just_below_its_replacement(verbatim: bool) -> None:
     done = group_turns_and_claims(
-        [scored(1, 9), scored(7, 8), scored(5, 5)], [KIN], {1: StaleTurn(MOVED)}, verbatim=verbatim
+        [make_scored(1, 9), make_scored(7, 8), make_scored(5, 5)],
+        [KIN],
+        {1: StaleTurn(MOVED)},
+        verbatim=verbatim,
     )
-    assert [seq for seq, _ in order(done.scored)] == [5, 1, 7]
+    assert [seq for seq, _ in seqs_and_scores(done.scored)] == [5, 1, 7]
     assert done.scored[0].score == 9
 
 
 def test_a_query_about_the_past_keeps_a_stale_turn_in_place() -> None:
-    found = [scored(1, 9), scored(3, 6), scored(5, 5)]
-    assert order(
+    found = [make_scored(1, 9), make_scored(3, 6), make_scored(5, 5)]
+    assert seqs_and_scores(
         group_turns_and_claims(
             found, [KIN], {1: StaleTurn(MOVED)}, verbatim=False, asks_past=True
         ).scored
@@ -226,6 +237,6 @@ def test_a_query_about_the_past_keeps_a_stale_turn_in_place() -> None:
 
 def test_only_the_best_passage_of_a_long_turn_is_raised() -> None:
     done = group_turns_and_claims(
-        [scored(3, 9), scored(1, 5, 1), scored(1, 4, 0)], [WHOLE], {}, verbatim=True
+        [make_scored(3, 9), make_scored(1, 5, 1), make_scored(1, 4, 0)], [WHOLE], {}, verbatim=True
     )
     assert [(one.candidate.slot, one.score) for one in done.scored] == [(1, 7.0), (0, 4)]

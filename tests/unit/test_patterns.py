@@ -45,37 +45,41 @@ ONE = {
 }
 
 
-def groups_kept(items: Any) -> list[Any]:
-    """Yield atomic groups and possessive repeats of more than one character in a parsed pattern."""
+def find_atomic_groups(items: Any) -> list[Any]:
+    """Return atomic groups and possessive repeats of more than one character."""
     found: list[Any] = []
     for op, value in items:
         if op is _constants.ATOMIC_GROUP:
             found.append(value)
         if op is _constants.POSSESSIVE_REPEAT and (len(value[2]) != 1 or value[2][0][0] not in ONE):
             found.append(value[2])
-        found += [kept for part in parts(value) for kept in groups_kept(part)]
+        found += [kept for part in subpatterns(value) for kept in find_atomic_groups(part)]
     return found
 
 
-def parts(value: Any) -> list[Any]:
-    """Yield the subpatterns inside a parser operation's argument."""
+def subpatterns(value: Any) -> list[Any]:
+    """Return the subpatterns inside a parser operation's argument."""
     if isinstance(value, _parser.SubPattern):
         return [value]
     return (
-        [part for each in value for part in parts(each)] if isinstance(value, list | tuple) else []
+        [part for each in value for part in subpatterns(each)]
+        if isinstance(value, list | tuple)
+        else []
     )
 
 
 @pytest.mark.parametrize("pattern", ["(?:ab)*+", "x(?:(?:,\\w)?+|b)", "(?>ab)"])
 def test_an_atomic_group_is_detected(pattern: str) -> None:
-    assert groups_kept(_parser.parse(pattern))
+    assert find_atomic_groups(_parser.parse(pattern))
 
 
 def test_no_pattern_has_a_possessive_group_which_python_before_3_11_5_misreads() -> None:
     ran = subprocess.run([sys.executable, "-c", SPY], capture_output=True, text=True, check=True)
     made: list[tuple[Any, int]] = literal_eval(ran.stdout)
     assert len(made) > 500
-    assert [pattern for pattern, flags in made if groups_kept(_parser.parse(pattern, flags))] == []
+    assert [
+        pattern for pattern, flags in made if find_atomic_groups(_parser.parse(pattern, flags))
+    ] == []
 
 
 @pytest.mark.parametrize("word", ["is", "was", "and", "very", "a"])

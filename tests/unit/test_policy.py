@@ -61,7 +61,7 @@ def grant(policy="private", allowed=ALL_ACTIONS, **changes):
     return replace(given, **changes)
 
 
-def permitted(policy, grants=(), holder="bob", owner=False, now=NOW):
+def allowed_actions(policy, grants=(), holder="bob", owner=False, now=NOW):
     return {
         action
         for action in Action
@@ -102,23 +102,25 @@ def test_others_may_do_what_the_policy_and_active_grants_allow(name, state):
     )
     sealed = DEFAULT_POLICIES[name].forbids
     expected = OPEN[name] | (ALL_ACTIONS - sealed if counts else set())
-    assert permitted(DEFAULT_POLICIES[name], under) == expected
+    assert allowed_actions(DEFAULT_POLICIES[name], under) == expected
 
 
 @each_row("name", OPEN)
 def test_a_grant_allows_only_the_actions_it_names(name):
     for action in ALL_ACTIONS - DEFAULT_POLICIES[name].forbids:
-        assert permitted(DEFAULT_POLICIES[name], [grant(name, {action})]) == OPEN[name] | {action}
+        assert allowed_actions(DEFAULT_POLICIES[name], [grant(name, {action})]) == OPEN[name] | {
+            action
+        }
 
 
 @each_row("name", [name for name in OPEN if name != "sealed"])
 def test_the_owner_may_do_everything(name):
-    assert permitted(DEFAULT_POLICIES[name], owner=True) == ALL_ACTIONS
+    assert allowed_actions(DEFAULT_POLICIES[name], owner=True) == ALL_ACTIONS
 
 
 @pytest.mark.parametrize("grants", [(), (grant("sealed"),)], ids=["no grant", "grant"])
 def test_a_sealed_policy_restricts_the_owner_except_for_administration(grants):
-    assert permitted(DEFAULT_POLICIES["sealed"], grants, owner=True) == {
+    assert allowed_actions(DEFAULT_POLICIES["sealed"], grants, owner=True) == {
         "read_metadata",
         "request_deletion",
         "administer",
@@ -127,7 +129,7 @@ def test_a_sealed_policy_restricts_the_owner_except_for_administration(grants):
 
 @each_row("policy", DEFAULT_POLICIES.values(), ids=DEFAULT_POLICIES)
 def test_no_policy_allows_changes_without_a_grant(policy):
-    assert not permitted(policy) & MUTATING_ACTIONS
+    assert not allowed_actions(policy) & MUTATING_ACTIONS
 
 
 @each_row("state", PolicyState)
@@ -135,20 +137,20 @@ def test_no_policy_allows_changes_without_a_grant(policy):
 def test_an_inactive_policy_allows_others_only_metadata(name, state):
     policy, grants = replace(DEFAULT_POLICIES[name], state=state), [grant(name)]
     if state is PolicyState.ACTIVE:
-        assert permitted(policy, grants) == OPEN[name] | (ALL_ACTIONS - policy.forbids)
+        assert allowed_actions(policy, grants) == OPEN[name] | (ALL_ACTIONS - policy.forbids)
     else:
-        assert permitted(policy, grants) == {"read_metadata"}
-    assert permitted(policy, grants, owner=True) == ALL_ACTIONS - policy.forbids
+        assert allowed_actions(policy, grants) == {"read_metadata"}
+    assert allowed_actions(policy, grants, owner=True) == ALL_ACTIONS - policy.forbids
 
 
 @pytest.mark.parametrize(("now", "ended"), [(NOW - 1, False), (NOW, True), (NOW + 1, True)])
 def test_a_policy_ends_at_its_expiry(now, ended):
     open_to = {"read_metadata"} if ended else OPEN["public"]
-    assert permitted(replace(DEFAULT_POLICIES["public"], expires=NOW), now=now) == open_to
+    assert allowed_actions(replace(DEFAULT_POLICIES["public"], expires=NOW), now=now) == open_to
 
 
 def test_an_embargo_does_not_expire():
-    assert permitted(replace(DEFAULT_POLICIES["embargoed"], expires=NOW), now=NOW + 1) == {
+    assert allowed_actions(replace(DEFAULT_POLICIES["embargoed"], expires=NOW), now=NOW + 1) == {
         "read_metadata"
     }
 
@@ -176,7 +178,7 @@ def test_a_decision_gives_its_reason(policy, grants, owner, says):
     )
 
 
-# Laws
+# Invariants
 
 some_actions = st.frozensets(st.sampled_from(Action))
 policies = st.sampled_from(list(DEFAULT_POLICIES.values())) | st.builds(
@@ -205,41 +207,50 @@ many_grants = st.lists(grants, max_size=4)
 
 @given(policies, many_grants, grants, st.booleans())
 def test_another_grant_never_removes_a_permission(policy, held, more, owner):
-    assert permitted(policy, held, owner=owner) <= permitted(policy, [*held, more], owner=owner)
+    assert allowed_actions(policy, held, owner=owner) <= allowed_actions(
+        policy, [*held, more], owner=owner
+    )
 
 
 @given(policies, many_grants, st.booleans(), st.data())
 def test_revoking_or_ending_a_grant_never_adds_a_permission(policy, held, owner, data):
-    before = permitted(policy, held, owner=owner)
+    before = allowed_actions(policy, held, owner=owner)
     for place, lost in enumerate(held):
         ended = data.draw(
             st.sampled_from([replace(lost, revoked=True), replace(lost, expires=NOW)])
         )
-        assert permitted(policy, [*held[:place], ended, *held[place + 1 :]], owner=owner) <= before
+        assert (
+            allowed_actions(policy, [*held[:place], ended, *held[place + 1 :]], owner=owner)
+            <= before
+        )
 
 
 @given(policies, many_grants, st.booleans())
 def test_time_never_adds_a_permission(policy, held, owner):
-    through = [permitted(policy, held, owner=owner, now=now) for now in range(NOW - 3, NOW + 4)]
+    through = [
+        allowed_actions(policy, held, owner=owner, now=now) for now in range(NOW - 3, NOW + 4)
+    ]
     assert all(later <= earlier for earlier, later in pairwise(through))
 
 
 @given(policies, many_grants, st.booleans(), st.sampled_from(PolicyState))
 def test_an_inactive_policy_never_allows_more(policy, held, owner, state):
     active = replace(policy, state=PolicyState.ACTIVE)
-    assert permitted(replace(policy, state=state), held, owner=owner) <= permitted(
+    assert allowed_actions(replace(policy, state=state), held, owner=owner) <= allowed_actions(
         active, held, owner=owner
     )
 
 
 @given(policies, many_grants)
 def test_the_owner_may_do_everything_others_may(policy, held):
-    assert permitted(policy, held) <= permitted(policy, held, owner=True)
+    assert allowed_actions(policy, held) <= allowed_actions(policy, held, owner=True)
 
 
 @given(policies, many_grants, st.booleans())
 def test_the_order_of_grants_does_not_matter(policy, held, owner):
-    assert permitted(policy, held, owner=owner) == permitted(policy, held[::-1], owner=owner)
+    assert allowed_actions(policy, held, owner=owner) == allowed_actions(
+        policy, held[::-1], owner=owner
+    )
 
 
 # Combining
@@ -247,8 +258,8 @@ def test_the_order_of_grants_does_not_matter(policy, held, owner):
 
 @given(policies, policies, many_grants, st.booleans())
 def test_combining_two_policies_allows_exactly_what_both_allow(a, b, held, owner):
-    both = permitted(a, held, owner=owner) & permitted(b, held, owner=owner)
-    assert permitted(combine_strictest(a, b), held, owner=owner) == both
+    both = allowed_actions(a, held, owner=owner) & allowed_actions(b, held, owner=owner)
+    assert allowed_actions(combine_strictest(a, b), held, owner=owner) == both
 
 
 by_name = st.sampled_from(list(DEFAULT_POLICIES.values()))
@@ -293,7 +304,7 @@ def test_a_combination_is_resolved_by_its_name(a, b):
 
 def test_an_unknown_policy_name_is_restricted():
     assert resolve_policy("policy:nobody").kind is PolicyKind.UNKNOWN
-    assert permitted(resolve_policy("public+policy:nobody"), [grant("policy:nobody")]) == {
+    assert allowed_actions(resolve_policy("public+policy:nobody"), [grant("policy:nobody")]) == {
         "read_metadata"
     }
 
@@ -315,7 +326,7 @@ def test_the_first_source_policy_applies_only_if_all_sources_allow_it():
     )
 
 
-# Reading and writing
+# Serialisation
 
 
 def test_all_means_every_grantable_action():
@@ -358,7 +369,7 @@ def test_a_policy_round_trips_through_the_ledger(policy):
 
 
 def test_an_empty_policy_allows_only_metadata():
-    assert permitted(Policy.from_json("mine", {})) == {"read_metadata"}
+    assert allowed_actions(Policy.from_json("mine", {})) == {"read_metadata"}
 
 
 @pytest.mark.parametrize("part", ["holder", "issuer", "policy", "rationale"])

@@ -36,7 +36,7 @@ READ = "[OCR text from image #1]"
 SIGN = f"I moved to Oslo\n{READ}\nMy name is Mallory"
 
 
-def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateDecision:
+def decide(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateDecision:
     known = meta or (
         {OWN_CHARS_KEY: find_image_text_start(text, {})} if has_image_text(text) else {}
     )
@@ -45,7 +45,7 @@ def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateD
     )
 
 
-def spoken(verdict: GateDecision) -> list[tuple[str, str]]:
+def attributed_text(verdict: GateDecision) -> list[tuple[str, str]]:
     """Return the text attributed to each speaker."""
     heard = segment_turns([(0, verdict.turn, verdict.own_text)])
     return [(piece.turn.evidence.role, piece.turn.evidence.content.strip()) for piece in heard]
@@ -106,34 +106,34 @@ def test_unquoted_text_keeps_its_position(text):
 
 
 def test_image_text_is_not_attributed_to_the_speaker():
-    verdict = judged(SIGN)
+    verdict = decide(SIGN)
     assert (verdict.outcome, verdict.warnings) == ("keep", ())
     assert verdict.turn.evidence.content == SIGN
-    assert spoken(verdict)[0] == ("user", "I moved to Oslo")
+    assert attributed_text(verdict)[0] == ("user", "I moved to Oslo")
     start, end = verdict.own_text.to_source_span(11, 15)
     assert SIGN[start:end] == "Oslo"
 
 
 def test_an_image_alone_is_kept_without_speaker_text():
-    verdict = judged(f"{READ}\nMy name is Mallory")
+    verdict = decide(f"{READ}\nMy name is Mallory")
     assert verdict.outcome == "keep"
-    assert [role for role, _ in spoken(verdict)] == ["document"]
+    assert [role for role, _ in attributed_text(verdict)] == ["document"]
 
 
 @pytest.mark.parametrize("shown", ["You are a helpful assistant. Follow these rules.", "..."])
 def test_an_image_does_not_hide_the_speakers_text(shown):
-    assert judged(f"I moved to Oslo\n{READ}\n{shown}").outcome == "keep"
+    assert decide(f"I moved to Oslo\n{READ}\n{shown}").outcome == "keep"
 
 
 def test_an_image_with_a_short_caption_is_kept():
-    assert judged(f"hi\n{READ}\nThe gate code is 4711").outcome == "keep"
+    assert decide(f"hi\n{READ}\nThe gate code is 4711").outcome == "keep"
 
 
 @pytest.mark.parametrize("policy", ["redact", "keep"])
 def test_redacting_a_secret_keeps_the_end_of_the_speakers_text(policy):
     words = f"My key is {KEY} and I moved to Oslo"
-    verdict = judged(f"{words}\nMy name is Mallory", {OWN_CHARS_KEY: len(words)}, secrets=policy)
-    (_, heard), _ = spoken(verdict)
+    verdict = decide(f"{words}\nMy name is Mallory", {OWN_CHARS_KEY: len(words)}, secrets=policy)
+    (_, heard), _ = attributed_text(verdict)
     assert heard.endswith("I moved to Oslo")
     assert (KEY in heard) is (policy == "keep")
 

@@ -198,10 +198,10 @@ def test_an_async_reranker_is_awaited() -> None:
         ) as memory:
             await memory.add(TEXTS, user_id="u")
             plain = await memory.search("tea number", user_id="u")
-            reranked_memory = await memory.search("tea number", user_id="u", rerank=True)
+            reranked = await memory.search("tea number", user_id="u", rerank=True)
             return [row["memory"] for row in plain["results"]], [
-                row["memory"] for row in reranked_memory["results"]
+                row["memory"] for row in reranked["results"]
             ]
 
-    plain, reranked_memory = asyncio.run(both())
-    assert reranked_memory == plain[::-1]
+    plain, reranked = asyncio.run(both())
+    assert reranked == plain[::-1]

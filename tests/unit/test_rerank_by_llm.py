@@ -18,13 +18,13 @@ def search_texts(reply):
     return plain, judged
 
 
-def order(numbers):
+def scores_reply(numbers):
     return '{"scores": [' + ", ".join(map(str, numbers)) + "]}"
 
 
 @pytest.mark.parametrize("frame", ["{}", "Sure!\n```json\n{}\n```", "<think>hm, [1, 2]</think>{}"])
 def test_the_models_scores_decide_the_order(frame):
-    plain, judged = search_texts(frame.replace("{}", order([0, 1, 9])))
+    plain, judged = search_texts(frame.replace("{}", scores_reply([0, 1, 9])))
     rows = judged["results"]
     assert [row["memory"] for row in rows] == plain[::-1]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
@@ -37,11 +37,11 @@ def test_the_models_scores_decide_the_order(frame):
         "",
         "no idea",
         "[]",
-        order([1, 2]),
-        order([1, 2, 3, 4]),
+        scores_reply([1, 2]),
+        scores_reply([1, 2, 3, 4]),
         '{"scores": ["a", "b", "c"]}',
         '{"scores": 3}',
-        order([1, 2, "NaN"]),
+        scores_reply([1, 2, "NaN"]),
         RuntimeError("no network"),
     ],
 )

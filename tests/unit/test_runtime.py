@@ -75,26 +75,26 @@ def test_every_lazy_pattern_in_told_compiles():
 
 
 def test_a_cached_property_is_computed_once_without_blocking_other_objects():
-    class Lesson:
+    class SlowObject:
         def __init__(self, length):
             self.length, self.begun, self.over = length, 0, threading.Event()
 
         @cached_property
-        def learned(self):
+        def computed(self):
             """Return the computed value once the event is set."""
             self.begun += 1
             assert self.over.wait(20)
             return self.length * 2
 
-    slow, quick = Lesson(1), Lesson(2)
-    pupil = threading.Thread(target=lambda: slow.learned, daemon=True)
+    slow, quick = SlowObject(1), SlowObject(2)
+    pupil = threading.Thread(target=lambda: slow.computed, daemon=True)
     pupil.start()
     quick.over.set()
-    other = threading.Thread(target=lambda: quick.learned, daemon=True)
+    other = threading.Thread(target=lambda: quick.computed, daemon=True)
     other.start()
     other.join(5)
     waited = other.is_alive()
     slow.over.set()
     pupil.join(5)
     assert not waited
-    assert [slow.learned, quick.learned, quick.learned, quick.begun] == [2, 4, 4, 1]
+    assert [slow.computed, quick.computed, quick.computed, quick.begun] == [2, 4, 4, 1]

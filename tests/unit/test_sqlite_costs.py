@@ -30,7 +30,7 @@ def add(memory: Memory, first: int, count: int) -> None:
         )
 
 
-def traced(db: apsw.Connection) -> list[str]:
+def trace_statements(db: apsw.Connection) -> list[str]:
     """Return a list of the statements a connection executes from now on."""
     asked: list[str] = []
 
@@ -63,14 +63,14 @@ def test_an_add_writes_about_one_page_per_touched_tree(memory: Memory) -> None:
 
 def test_an_add_to_a_cached_scope_repeats_no_lookup(memory: Memory) -> None:
     add(memory, 0, 40)
-    asked = traced(memory.engine.store._database.writer)
+    asked = trace_statements(memory.engine.store._database.writer)
     add(memory, 40, 1)
     assert len(asked) <= STATEMENTS, asked
 
 
 def test_a_bulk_add_batches_lookups_and_writes(memory: Memory) -> None:
     add(memory, 0, 40)
-    asked = traced(memory.engine.store._database.writer)
+    asked = trace_statements(memory.engine.store._database.writer)
     memory.add(
         [f"memory number {number} is about tea" for number in range(100, 100 + MANY)],
         user_id="b",
@@ -101,7 +101,7 @@ def test_a_search_of_a_cached_scope_reads_only_changes_and_hits(
     memory.search("tea", user_id="user1")
     database = memory.engine.store._database
     with database.borrow_connection() as lent:
-        asked, aside = traced(database.writer), traced(lent)
+        asked, aside = trace_statements(database.writer), trace_statements(lent)
     assert len(memory.search("tea", user_id="user1")["results"]) == 2
     assert len(asked) <= LOOKS, asked
     assert not aside

@@ -111,7 +111,7 @@ def test_a_failed_write_does_not_advance_the_cache(
     pair[0].add("tea", user_id="alice")
     said = Claim("x", meta={"key": object()} if moment == "while sealing" else {})
 
-    def broken(entries: Any) -> Any:
+    def failing_fold(entries: Any) -> Any:
         yield from fold_all(entries)
         raise LookupError("a view went wrong")
 
@@ -120,7 +120,7 @@ def test_a_failed_write_does_not_advance_the_cache(
             Batch(
                 "default", [Draft(Asserted("t", said), ALICE), Draft(Asserted("u", said), ALICE)]
             ),
-            broken,
+            failing_fold,
         )
     pair[0].add("coffee", user_id="alice")
     assert [entry.seq for entry in store.scan_entries("default")] == [1, 2, 3, 4]
