@@ -201,16 +201,18 @@ def test_an_archive_that_unpacks_beyond_the_limit_is_rejected():
         read_document(bomb, "bomb.docx", settings=Settings(document_limit=1_000_000))
 
 
-LAUGHS = f"""<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "lol">{
+BILLION_LAUGHS = f"""<?xml version="1.0"?><!DOCTYPE lolz [<!ENTITY a "lol">{
     "".join(f'<!ENTITY {chr(98 + n)} "{f"&{chr(97 + n)};" * 10}">' for n in range(9))
 }]>
 <w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&j;</w:t></w:r></w:p></w:body></w:document>"""
-OUTSIDE = f"""<?xml version="1.0"?><!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]>
+EXTERNAL_ENTITY = f"""<?xml version="1.0"?><!DOCTYPE d [<!ENTITY x SYSTEM "file:///etc/passwd">]>
 <w:document xmlns:w="{WORD}"><w:body><w:p><w:r><w:t>&x;</w:t></w:r></w:p></w:body></w:document>"""
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
-@pytest.mark.parametrize("source", [LAUGHS, OUTSIDE], ids=["billion laughs", "external entity"])
+@pytest.mark.parametrize(
+    "source", [BILLION_LAUGHS, EXTERNAL_ENTITY], ids=["billion laughs", "external entity"]
+)
 def test_xml_with_entity_declarations_is_rejected(source, encoding):
     with pytest.raises(MediaError, match="DOCTYPE"):
         read_document(docx(source.encode(encoding)), "a.docx")

@@ -117,7 +117,7 @@ def questions(*rows):
     return [conversation(questions=rows)]
 
 
-MISTAKES = {
+ERRORS = {
     "not JSON": ("[{", "chats.json is not JSON"),
     "a key twice": ('[{"id": "a", "id": "b"}]', "the key 'id' appears twice"),
     "no list": ({}, "chats.json: found {}; allowed: a list of conversations"),
@@ -165,7 +165,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("body", "says"), MISTAKES.values(), ids=MISTAKES.keys())
+@pytest.mark.parametrize(("body", "says"), ERRORS.values(), ids=ERRORS.keys())
 def test_an_error_names_its_location(body, says, file):
     with pytest.raises(InvalidInput) as caught:
         load_conversations(file(body))

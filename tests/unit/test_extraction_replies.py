@@ -19,7 +19,7 @@ from told.extraction.replies import (
 )
 
 FACTS = ["User's name is Ines", "User lives in Porto"]
-WHOLE = json.dumps(FACTS)
+COMPLETE_REPLY = json.dumps(FACTS)
 
 
 def parse(raw, most=100):
@@ -29,15 +29,15 @@ def parse(raw, most=100):
 @each_row(
     "raw",
     [
-        WHOLE,
-        f'{{"facts": {WHOLE}}}',
-        f'{{"FACTS": {WHOLE}}}',
-        f'{{"status": "ok", "data": {{"items": {WHOLE}}}}}',
-        json.dumps(WHOLE),
-        json.dumps({"result": WHOLE}),
-        f"Sure!\n```json\n{WHOLE}\n```",
-        f"Draft:\n```json\n[]\n```\nFinal:\n```json\n{WHOLE}\n```",
-        json.dumps({"choices": [{"message": {"content": WHOLE}}]}),
+        COMPLETE_REPLY,
+        f'{{"facts": {COMPLETE_REPLY}}}',
+        f'{{"FACTS": {COMPLETE_REPLY}}}',
+        f'{{"status": "ok", "data": {{"items": {COMPLETE_REPLY}}}}}',
+        json.dumps(COMPLETE_REPLY),
+        json.dumps({"result": COMPLETE_REPLY}),
+        f"Sure!\n```json\n{COMPLETE_REPLY}\n```",
+        f"Draft:\n```json\n[]\n```\nFinal:\n```json\n{COMPLETE_REPLY}\n```",
+        json.dumps({"choices": [{"message": {"content": COMPLETE_REPLY}}]}),
         json.dumps({"name": "extract", "arguments": {"facts": FACTS}}),
         json.dumps({"0": FACTS[0], "1": FACTS[1]}),
     ],

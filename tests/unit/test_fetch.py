@@ -24,7 +24,7 @@ class Canary:
         raise AssertionError(f"dialled {address}:{port}")
 
 
-INSIDE = [
+INTERNAL_URLS = [
     "http://127.0.0.1/",
     "http://127.1/",
     "http://2130706433/",
@@ -95,7 +95,7 @@ INSIDE = [
 ]
 
 
-@each_row("url", INSIDE)
+@each_row("url", INTERNAL_URLS)
 def test_no_spelling_of_an_internal_address_is_dialled(url):
     """Resolve names as the system does, which reads 127.1 and 0x7f.1 as loopback."""
     canary = Canary()

@@ -107,7 +107,7 @@ def test_nodes_and_quarantined_facts_are_not_claims() -> None:
 
 # Stale turns
 
-KIN = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
+GROUP = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
 
 
 @each_row(
@@ -125,7 +125,7 @@ KIN = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
 def test_a_turn_is_stale_if_its_replacement_is_more_relevant_than_its_remaining_claims(
     relevance: Mapping[int, float], is_stale: bool
 ) -> None:
-    assert (detect_stale_turn(KIN, relevance.get, frozenset()) == StaleTurn(MOVED)) is is_stale
+    assert (detect_stale_turn(GROUP, relevance.get, frozenset()) == StaleTurn(MOVED)) is is_stale
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_a_turn_is_stale_if_its_replacement_has_every_query_word_of_the_turn(
     query: set[str], is_stale: bool
 ) -> None:
     far = {1: 9.0, 5: 3.0, 3: 2.0}
-    assert (detect_stale_turn(KIN, far.get, frozenset(query)) == StaleTurn(MOVED)) is is_stale
+    assert (detect_stale_turn(GROUP, far.get, frozenset(query)) == StaleTurn(MOVED)) is is_stale
 
 
 @each_row(
@@ -174,13 +174,13 @@ def seqs_and_scores(found: list[ScoredCandidate]) -> list[tuple[int, float]]:
     return [(one.candidate.seq, round(one.score, 3)) for one in found]
 
 
-WHOLE = EvidenceGroup(TURN_1, (HOME, JOB))
+TURN_GROUP = EvidenceGroup(TURN_1, (HOME, JOB))
 
 
 def test_a_search_replaces_the_turn_with_its_best_claim() -> None:
     done = group_turns_and_claims(
         [make_scored(1, 9), make_scored(7, 8), make_scored(3, 5), make_scored(2, 4)],
-        [WHOLE],
+        [TURN_GROUP],
         {},
         verbatim=False,
     )
@@ -191,7 +191,7 @@ def test_a_search_replaces_the_turn_with_its_best_claim() -> None:
 def test_a_context_merges_claims_into_the_turn_at_the_mean_score() -> None:
     done = group_turns_and_claims(
         [make_scored(3, 9), make_scored(7, 8), make_scored(1, 5), make_scored(2, 4)],
-        [WHOLE],
+        [TURN_GROUP],
         {},
         verbatim=True,
     )
@@ -201,7 +201,7 @@ def test_a_context_merges_claims_into_the_turn_at_the_mean_score() -> None:
 
 def test_a_turn_that_was_not_found_takes_the_place_of_its_claim() -> None:
     done = group_turns_and_claims(
-        [make_scored(3, 9), make_scored(7, 8)], [WHOLE], {}, verbatim=True
+        [make_scored(3, 9), make_scored(7, 8)], [TURN_GROUP], {}, verbatim=True
     )
     assert seqs_and_scores(done.scored) == [(1, 9), (7, 8)]
     assert [one.candidate.seq for one in done.added_utterances] == [1]
@@ -218,7 +218,7 @@ def test_a_long_turn_that_was_not_found_is_not_added() -> None:
 def test_a_stale_turn_ranks_just_below_its_replacement(verbatim: bool) -> None:
     done = group_turns_and_claims(
         [make_scored(1, 9), make_scored(7, 8), make_scored(5, 5)],
-        [KIN],
+        [GROUP],
         {1: StaleTurn(MOVED)},
         verbatim=verbatim,
     )
@@ -230,13 +230,16 @@ def test_a_query_about_the_past_keeps_a_stale_turn_in_place() -> None:
     found = [make_scored(1, 9), make_scored(3, 6), make_scored(5, 5)]
     assert seqs_and_scores(
         group_turns_and_claims(
-            found, [KIN], {1: StaleTurn(MOVED)}, verbatim=False, asks_past=True
+            found, [GROUP], {1: StaleTurn(MOVED)}, verbatim=False, asks_past=True
         ).scored
     ) == [(1, 9), (3, 6), (5, 5)]
 
 
 def test_only_the_best_passage_of_a_long_turn_is_raised() -> None:
     done = group_turns_and_claims(
-        [make_scored(3, 9), make_scored(1, 5, 1), make_scored(1, 4, 0)], [WHOLE], {}, verbatim=True
+        [make_scored(3, 9), make_scored(1, 5, 1), make_scored(1, 4, 0)],
+        [TURN_GROUP],
+        {},
+        verbatim=True,
     )
     assert [(one.candidate.slot, one.score) for one in done.scored] == [(1, 7.0), (0, 4)]

@@ -19,7 +19,13 @@ from told.backends.sqlite.store import open_store
 from told.errors import Conflict
 from told.testing import hashing_embedder
 
-HOLDERS = ("group_commit.py", "connection.py", "index.py", "partition.py", "partition_numpy.py")
+TRACED_FILES = (
+    "group_commit.py",
+    "connection.py",
+    "index.py",
+    "partition.py",
+    "partition_numpy.py",
+)
 """Where locks and snapshots are taken and partitions are kept."""
 STRIDE = 2
 
@@ -50,7 +56,7 @@ class Interrupted:
         sys.settrace(None)
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.endswith(HOLDERS):
+        if not frame.f_code.co_filename.endswith(TRACED_FILES):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode" and frame.f_lasti in moments(frame.f_code):
@@ -87,14 +93,14 @@ def search(memory: Memory) -> list[tuple[str, float]]:
     return [(row["memory"], row["score"]) for row in found]
 
 
-ACTS: dict[str, Callable[[Memory, int], Any]] = {
+OPERATIONS: dict[str, Callable[[Memory, int], Any]] = {
     "a search": lambda memory, _: search(memory),
     "a listing": lambda memory, _: memory.get_all(user_id="alice", limit=2),
     "an add": lambda memory, number: memory.add(f"coffee {number}", user_id="bob", infer=False),
 }
 
 
-@pytest.mark.parametrize("act", ACTS)
+@pytest.mark.parametrize("act", OPERATIONS)
 def test_an_interrupted_operation_leaves_a_working_up_to_date_store(
     memory: Memory, act: str
 ) -> None:
@@ -103,7 +109,7 @@ def test_an_interrupted_operation_leaves_a_working_up_to_date_store(
         memory.add(f"tea number {number}", user_id="alice", infer=False)
         try:
             with Interrupted(number):
-                ACTS[act](memory, number)
+                OPERATIONS[act](memory, number)
             break
         except Interrupt as error:
             kept[:] = [error]
@@ -135,8 +141,7 @@ class Group:
         self.fates: dict[str, str] = {}
 
     def run(self, moment: int, again: int | None) -> int:
-        """Run all writers, interrupt the leader once or twice, and return the number of
-        interrupts."""
+        """Run all writers, interrupt the leader once or twice, and count the interrupts."""
         others = [
             threading.Thread(target=self.write, args=(who,), daemon=True)
             for who in ("good", "bad", "late")

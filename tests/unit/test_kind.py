@@ -358,7 +358,7 @@ def test_a_current_ontology_gives_no_warnings():
 # YAML kinds
 
 
-OURS = """
+NATIVE_YAML = """
 name: decision
 label: Decision
 write: aggregate
@@ -373,7 +373,7 @@ fields:
   - {name: votes, type: integer, default: 1, enum: [1, 2, 3]}
 """
 
-SEED = """
+CONTEXT_ENGINE_YAML = """
 memory_type: handoff
 description: What the next agent must know.
 directory: "ctx://{{account_id}}/agents/{{agent_id}}/memories/handoffs"
@@ -393,7 +393,7 @@ fields:
 
 
 def test_the_native_spelling_is_read(write):
-    kind = load_kind(write("decision.yaml", OURS))
+    kind = load_kind(write("decision.yaml", NATIVE_YAML))
     assert (kind.name, kind.write, kind.key, kind.owner) == (
         "decision",
         "aggregate",
@@ -414,7 +414,7 @@ def test_the_native_spelling_is_read(write):
 
 
 def test_the_spelling_of_context_engines_is_read(write):
-    kind = load_kind(write("handoff.yaml", SEED))
+    kind = load_kind(write("handoff.yaml", CONTEXT_ENGINE_YAML))
     assert (kind.name, kind.write, kind.key, kind.owner) == (
         "handoff",
         "aggregate",
@@ -463,8 +463,8 @@ def test_an_explicit_write_policy_overrides_an_operation_mode():
 
 
 def test_a_folder_of_kinds_is_loaded_as_an_ontology(write, tmp_path):
-    write("decision.yaml", OURS)
-    write("handoff.yml", SEED)
+    write("decision.yaml", NATIVE_YAML)
+    write("handoff.yml", CONTEXT_ENGINE_YAML)
     write("notes.txt", "not a kind")
     assert load_ontology(tmp_path).names == ("decision", "handoff")
 
@@ -472,8 +472,8 @@ def test_a_folder_of_kinds_is_loaded_as_an_ontology(write, tmp_path):
 # Errors: the input and the expected message
 
 
-TWICE = "name: a\nweight: 0.1\nweight: 0.2\n"
-MISTAKES = {
+DUPLICATE_KEY_YAML = "name: a\nweight: 0.1\nweight: 0.2\n"
+KIND_ERRORS = {
     "unknown key": ("name: a\nwieght: 1", ["wieght", "Did you mean 'weight'?", "cardinality"]),
     "unknown word": (
         "name: a\ntier: longterm",
@@ -544,7 +544,7 @@ MISTAKES = {
         "name: a\ndirectory: 'ctx://{{account_id}}//{{owner_space}}'",
         ["directory"],
     ),
-    "key twice": (TWICE, ["'weight' appears twice"]),
+    "key twice": (DUPLICATE_KEY_YAML, ["'weight' appears twice"]),
     "not a mapping": ("- name: a", ["a mapping"]),
     "empty": ("", ["found None", "a mapping"]),
     "no YAML": ("name: [", ["cannot be read"]),
@@ -554,7 +554,7 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("content", "says"), MISTAKES.values(), ids=MISTAKES)
+@pytest.mark.parametrize(("content", "says"), KIND_ERRORS.values(), ids=KIND_ERRORS)
 def test_an_error_in_a_kind_names_the_file_and_the_fix(content, says, write):
     path = write("mine.yaml", content)
     with pytest.raises(ConfigError) as caught:
@@ -569,7 +569,7 @@ def without(key):
     return {"concepts": {"A": {name: value for name, value in CONCEPT.items() if name != key}}}
 
 
-WRONG = {
+ONTOLOGY_ERRORS = {
     "no concepts": ({"version": "1"}, ["concepts", "missing"]),
     "concepts in a list": ({"concepts": [CONCEPT]}, ["concepts", "a mapping"]),
     "concept without rules": ({"concepts": {"A": "x"}}, ["concepts.A", "a mapping"]),
@@ -597,7 +597,7 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("data", "says"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("data", "says"), ONTOLOGY_ERRORS.values(), ids=ONTOLOGY_ERRORS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_an_error_in_an_ontology_names_the_concept_and_the_fix(data, says, write):
     path = write("mine.json", json.dumps(data))
@@ -632,8 +632,8 @@ def test_a_folder_without_kinds_is_rejected(tmp_path):
 
 
 def test_two_files_for_one_kind_are_rejected(write, tmp_path):
-    write("a.yaml", OURS)
-    write("b.yaml", OURS)
+    write("a.yaml", NATIVE_YAML)
+    write("b.yaml", NATIVE_YAML)
     with pytest.raises(ConfigError, match=r"b\.yaml: name: found 'decision'"):
         load_ontology(tmp_path)
 

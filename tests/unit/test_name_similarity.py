@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tables import each_row
 from told.text.similarity import value_similarity
 
-NEAR = [
+SIMILAR = [
     ("photography", "photos"),
     ("photography", "photographs"),
     ("photos", "photographs"),
@@ -29,7 +29,7 @@ NEAR = [
     ("Egypt", "Egyptian art"),
     ("an hour", "one hour"),
 ]
-FAR = [
+DISTINCT = [
     ("Monet", "Picasso"),
     ("Monet", "Manet"),
     ("impressionism", "expressionism"),
@@ -56,12 +56,12 @@ FAR = [
 ]
 
 
-@each_row("pair", NEAR)
+@each_row("pair", SIMILAR)
 def test_similar_names_score_above_the_threshold(pair):
     assert value_similarity(*pair) >= 0.8
 
 
-@each_row("pair", FAR)
+@each_row("pair", DISTINCT)
 def test_different_names_score_below_the_threshold(pair):
     assert value_similarity(*pair) < 0.8
 

@@ -12,7 +12,7 @@ import pytest
 
 from told import Memory
 
-SPY = """
+LIST_PATTERNS_SCRIPT = """
 import pkgutil, re
 from importlib import import_module
 compiled, made = re.compile, {}
@@ -36,7 +36,7 @@ for name in lexicon._load_pattern_flags():
     lexicon.get_pattern(name)
 print(repr([(pattern, flags) for pattern, flags in made]))
 """  # noqa: E501
-ONE = {
+SINGLE_CHARACTER_OPS = {
     _constants.IN,
     _constants.LITERAL,
     _constants.NOT_LITERAL,
@@ -51,7 +51,9 @@ def find_atomic_groups(items: Any) -> list[Any]:
     for op, value in items:
         if op is _constants.ATOMIC_GROUP:
             found.append(value)
-        if op is _constants.POSSESSIVE_REPEAT and (len(value[2]) != 1 or value[2][0][0] not in ONE):
+        if op is _constants.POSSESSIVE_REPEAT and (
+            len(value[2]) != 1 or value[2][0][0] not in SINGLE_CHARACTER_OPS
+        ):
             found.append(value[2])
         found += [kept for part in subpatterns(value) for kept in find_atomic_groups(part)]
     return found
@@ -74,7 +76,9 @@ def test_an_atomic_group_is_detected(pattern: str) -> None:
 
 
 def test_no_pattern_has_a_possessive_group_which_python_before_3_11_5_misreads() -> None:
-    ran = subprocess.run([sys.executable, "-c", SPY], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", LIST_PATTERNS_SCRIPT], capture_output=True, text=True, check=True
+    )
     made: list[tuple[Any, int]] = literal_eval(ran.stdout)
     assert len(made) > 500
     assert [

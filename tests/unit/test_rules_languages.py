@@ -3,7 +3,7 @@
 from listening import texts, triples
 from tables import each_row
 
-SAID = {
+STATEMENTS = {
     "Mein Bruder Jonas arbeitet bei Siemens.": {
         ("User", "has_sibling", "Jonas"),
         ("Jonas", "works_at", "Siemens"),
@@ -62,7 +62,7 @@ SAID = {
 }
 
 
-@each_row(("said", "wanted"), SAID.items(), ids=SAID.keys())
+@each_row(("said", "wanted"), STATEMENTS.items(), ids=STATEMENTS.keys())
 def test_statements_in_other_languages_are_extracted(said, wanted):
     assert triples(said) == wanted
 

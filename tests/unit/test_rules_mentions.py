@@ -5,7 +5,7 @@ import pytest
 from listening import texts
 from tables import each_row
 
-PASSING = {
+MENTIONS = {
     "Is there a pool near my flat in Moabit?": ["User lives in Moabit"],
     "Can my pug eat strawberries?": ["User has a pug"],
     "Where can I get my Vespa serviced?": ["User has a Vespa"],
@@ -44,7 +44,7 @@ PASSING = {
 }
 
 
-@each_row(("said", "wanted"), PASSING.items(), ids=PASSING.keys())
+@each_row(("said", "wanted"), MENTIONS.items(), ids=MENTIONS.keys())
 def test_facts_mentioned_in_passing_are_extracted(said, wanted):
     assert texts(said) == wanted
 

@@ -3,7 +3,7 @@
 from listening import hear, texts
 from tables import each_row
 
-SILENT = [
+NO_FACTS = [
     "hello",
     "What's the capital of France?",
     "How do I reverse a list in Python?",
@@ -58,7 +58,7 @@ SILENT = [
 ]
 
 
-@each_row("said", SILENT)
+@each_row("said", NO_FACTS)
 def test_text_without_facts_gives_no_claims(said):
     assert texts(said) == []
 

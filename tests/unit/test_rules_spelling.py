@@ -4,7 +4,7 @@ from listening import claims, texts
 from tables import each_row
 from told.extraction.rules.normalise import correct_spelling
 
-HASTY = {
+MISSPELT = {
     "im alergic to shrimps": ["User is allergic to shrimps"],
     "ive been livng in Porto sicne 2019": ["User lives in Porto"],
     "dont like olives tbh": ["User dislikes olives"],
@@ -18,7 +18,7 @@ HASTY = {
 }
 
 
-@each_row(("said", "wanted"), HASTY.items(), ids=HASTY.keys())
+@each_row(("said", "wanted"), MISSPELT.items(), ids=MISSPELT.keys())
 def test_misspelt_words_are_corrected(said, wanted):
     assert texts(said) == wanted
 

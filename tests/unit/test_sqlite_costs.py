@@ -11,8 +11,8 @@ from told import Memory
 from told.backends.sqlite.connection import QUERIES, ROWS_PER_STATEMENT, widen_values
 from told.testing import hashing_embedder
 
-ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 18, 6
-MANY = 400
+ADDS, STATEMENTS, PAGES, SEARCH_STATEMENTS = 300, 12, 18, 6
+BULK_SIZE = 400
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_bulk_add_batches_lookups_and_writes(memory: Memory) -> None:
     add(memory, 0, 40)
     asked = trace_statements(memory.engine.store._database.writer)
     memory.add(
-        [f"memory number {number} is about tea" for number in range(100, 100 + MANY)],
+        [f"memory number {number} is about tea" for number in range(100, 100 + BULK_SIZE)],
         user_id="b",
         infer=False,
     )
@@ -81,7 +81,8 @@ def test_a_bulk_add_batches_lookups_and_writes(memory: Memory) -> None:
     for name, each in rows.items():
         assert QUERIES[name] not in asked
         assert (
-            asked.count(widen_values(name, ROWS_PER_STATEMENT)) == each * MANY // ROWS_PER_STATEMENT
+            asked.count(widen_values(name, ROWS_PER_STATEMENT))
+            == each * BULK_SIZE // ROWS_PER_STATEMENT
         )
 
 
@@ -89,7 +90,9 @@ def test_a_commit_larger_than_the_cache_writes_no_page_early(memory: Memory) -> 
     db: apsw.Connection = memory.engine.store._database.writer
     db.execute("PRAGMA cache_size = 20").fetchall()
     memory.add(
-        [f"memory number {number} is about tea" for number in range(MANY)], user_id="b", infer=False
+        [f"memory number {number} is about tea" for number in range(BULK_SIZE)],
+        user_id="b",
+        infer=False,
     )
     assert db.status(apsw.SQLITE_DBSTATUS_CACHE_SPILL) == (0, 0)
 
@@ -103,7 +106,7 @@ def test_a_search_of_a_cached_scope_reads_only_changes_and_hits(
     with database.borrow_connection() as lent:
         asked, aside = trace_statements(database.writer), trace_statements(lent)
     assert len(memory.search("tea", user_id="user1")["results"]) == 2
-    assert len(asked) <= LOOKS, asked
+    assert len(asked) <= SEARCH_STATEMENTS, asked
     assert not aside
 
 
@@ -166,7 +169,7 @@ ASKED: dict[str, Any] = {
     "waiting": ('["00"]',),
 }
 
-GIVEN = ("SCAN CONSTANT ROW", "SCAN w")
+ALLOWED_SCANS = ("SCAN CONSTANT ROW", "SCAN w")
 """A look through what was handed in."""
 
 
@@ -176,6 +179,6 @@ def test_no_query_scans_a_full_table(memory: Memory, query: str) -> None:
     plan = [
         str(row[-1]) for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ASKED[query])
     ]
-    looks = [step for step in plan if step.startswith("SCAN") and step not in GIVEN]
+    looks = [step for step in plan if step.startswith("SCAN") and step not in ALLOWED_SCANS]
     assert not [step for step in looks if "VIRTUAL TABLE" not in step]
     assert not [step for step in plan if "AUTOMATIC" in step]
