@@ -1,6 +1,4 @@
-"""The overlay of a process: what is hot, what is counted, what is written down and what is
-forgotten.
-"""
+"""The access log: hotness, recall counts, flushing and forgetting."""
 
 import gc
 import math
@@ -42,8 +40,8 @@ def facts(*seqs: int) -> list[Fact]:
     return [fact(seq) for seq in seqs]
 
 
-def store_of(*threads: str) -> InMemoryStore:
-    """A store that holds these threads in the account acme."""
+def make_store(*threads: str) -> InMemoryStore:
+    """Open a store that holds these threads in the account acme."""
     store = open_store("ram://")
     store.commit(
         Batch("acme", [Draft(Asserted(thread, Claim(thread)), ALICE) for thread in threads]),
@@ -69,12 +67,12 @@ def store_of(*threads: str) -> InMemoryStore:
         (1, 36500, 0.0),
     ],
 )
-def test_hotness_is_what_the_formula_gives_by_hand(count, age, wanted):
+def test_hotness_matches_the_formula_computed_by_hand(count, age, wanted):
     now = 10**17
     assert compute_hotness(count, now - round(age * DAY_US), now) == pytest.approx(wanted, abs=1e-6)
 
 
-def test_hotness_grows_with_recalls_falls_with_time_and_stays_below_one():
+def test_hotness_grows_with_recalls_decays_with_time_and_stays_below_one():
     by_count = [compute_hotness(count, 0, DAY_US) for count in range(50)]
     assert by_count == sorted(set(by_count))
     by_age = [compute_hotness(5, 0, days * DAY_US) for days in range(50)]
@@ -82,7 +80,7 @@ def test_hotness_grows_with_recalls_falls_with_time_and_stays_below_one():
     assert compute_hotness(10**9, 0, 0) < 1.0
 
 
-def test_another_half_life_halves_after_that_time():
+def test_a_custom_half_life_halves_hotness_after_that_time():
     assert compute_hotness(1, 0, 2 * DAY_US, half_life_days=2.0) == pytest.approx(
         compute_hotness(1, 0, 0) / 2
     )
@@ -92,7 +90,7 @@ def test_another_half_life_halves_after_that_time():
 # The hot buffer
 
 
-def test_the_newest_read_is_the_hottest_and_its_best_hit_comes_first():
+def test_the_newest_read_is_hottest_and_its_best_hit_comes_first():
     overlay = HotBuffers()
     overlay.record_hits("acme", ALICE, facts(5, 3), 1)
     overlay.record_hits("acme", ALICE, facts(9, 1), 2)
@@ -101,7 +99,7 @@ def test_the_newest_read_is_the_hottest_and_its_best_hit_comes_first():
     assert overlay.get_hot_seqs(ALICE) == (3, 9, 1, 5)
 
 
-def test_the_least_recently_selected_leaves_a_full_buffer():
+def test_a_full_buffer_evicts_the_least_recently_selected_fact():
     overlay = HotBuffers(size=3)
     overlay.record_hits("acme", ALICE, facts(1, 2, 3), 1)
     overlay.record_hits("acme", ALICE, facts(3, 4), 2)
@@ -110,7 +108,7 @@ def test_the_least_recently_selected_leaves_a_full_buffer():
     assert overlay.get_hot_seqs(ALICE) == (10, 11, 12)
 
 
-def test_a_buffer_is_of_exactly_one_scope():
+def test_each_scope_has_its_own_buffer():
     overlay = HotBuffers()
     overlay.record_hits("acme", ALICE, facts(1), 1)
     overlay.record_hits("umbrella", ELSEWHERE, facts(2), 1)
@@ -123,14 +121,14 @@ def test_a_buffer_is_of_exactly_one_scope():
     ]
 
 
-def test_a_buffer_of_no_size_keeps_nothing_and_recalls_are_counted_all_the_same():
+def test_a_zero_size_buffer_keeps_nothing_but_still_counts_recalls():
     overlay = HotBuffers(size=0)
     overlay.record_hits("acme", ALICE, facts(1), 1)
     assert overlay.get_hot_seqs(ALICE) == ()
     assert overlay.count_pending("acme") == 1
 
 
-def test_the_scope_that_was_idle_longest_loses_its_buffer():
+def test_the_longest_idle_scope_loses_its_buffer():
     overlay = HotBuffers()
     scopes = [Scope("acme", user_id=f"u{number}") for number in range(MAX_SCOPES)]
     for scope in scopes:
@@ -148,7 +146,7 @@ def test_the_scope_that_was_idle_longest_loses_its_buffer():
 # Counting
 
 
-def test_recalls_of_a_thread_add_up_with_the_largest_instant():
+def test_recalls_of_a_thread_are_summed_and_keep_the_latest_time():
     overlay = HotBuffers()
     overlay.record_hits("acme", ALICE, facts(1, 2), 10)
     overlay.record_hits("acme", BOB, facts(2), 30)
@@ -161,16 +159,16 @@ def test_recalls_of_a_thread_add_up_with_the_largest_instant():
     assert (overlay.count_pending("acme"), overlay.count_pending("umbrella")) == (4, 0)
 
 
-def test_two_versions_of_a_thread_in_one_read_are_one_recall():
+def test_two_versions_of_a_thread_in_one_read_count_as_one_recall():
     overlay = HotBuffers()
     overlay.record_hits("acme", ALICE, [fact(1, "t"), fact(2, "t")], 10)
     assert overlay.get_pending_counts("acme", ["t"]) == {"t": AccessCount(1, 10)}
 
 
-def test_eight_threads_lose_no_count():
+def test_concurrent_threads_lose_no_recall_counts():
     overlay, store = (
         HotBuffers(size=4, flush_every=10),
-        store_of(*(f"t{number}" for number in range(8))),
+        make_store(*(f"t{number}" for number in range(8))),
     )
     begin = threading.Barrier(8)
 
@@ -193,11 +191,11 @@ def test_eight_threads_lose_no_count():
     assert len(overlay.get_hot_seqs(ALICE)) == 4
 
 
-# Writing down
+# Flushing
 
 
 class FullStore(InMemoryStore):
-    """Has no room for recalls until it is told otherwise."""
+    """A store that rejects access records until it is given room."""
 
     full = True
     asked = 0
@@ -215,8 +213,8 @@ def full_store() -> FullStore:
     return store
 
 
-def test_recalls_are_written_down_after_so_many_reads_and_not_before():
-    overlay, store = HotBuffers(flush_every=3), store_of("t1")
+def test_recalls_are_flushed_only_after_flush_every_reads():
+    overlay, store = HotBuffers(flush_every=3), make_store("t1")
     written = []
     for step in range(7):
         assert run(record_read(store, overlay, ALICE, facts(1), step)) == ()
@@ -224,15 +222,15 @@ def test_recalls_are_written_down_after_so_many_reads_and_not_before():
     assert written == [0, 0, 3, 3, 3, 6, 6]
 
 
-def test_a_read_that_selects_nothing_is_no_recall():
+def test_a_read_that_selects_nothing_records_no_recall():
     overlay = HotBuffers(flush_every=1)
     overlay.record_hits("acme", ALICE, [], 1)
     assert not overlay.is_flush_due
     assert overlay.take_counts() == {}
 
 
-def test_flushing_writes_every_account_and_then_there_is_nothing_to_write():
-    overlay, store = HotBuffers(), store_of("t1")
+def test_flush_writes_every_account_and_a_second_flush_writes_nothing():
+    overlay, store = HotBuffers(), make_store("t1")
     theirs = Draft(Asserted("t1", Claim("tea")), ELSEWHERE)
     store.commit(Batch("umbrella", [theirs]), fold_all)
     overlay.record_hits("acme", ALICE, facts(1), 5)
@@ -244,7 +242,7 @@ def test_flushing_writes_every_account_and_then_there_is_nothing_to_write():
     assert overlay.get_hot_seqs(ALICE) == (1,)
 
 
-def test_a_failed_flush_is_a_warning_and_nothing_is_lost():
+def test_a_failed_flush_warns_and_loses_no_counts():
     overlay, store = HotBuffers(flush_every=2), full_store()
     assert run(record_read(store, overlay, ALICE, facts(1), 1)) == ()
     [warning] = run(record_read(store, overlay, ALICE, facts(1), 2))
@@ -255,23 +253,23 @@ def test_a_failed_flush_is_a_warning_and_nothing_is_lost():
     assert dict(store.access_counts("acme", ["t1"])) == {"t1": AccessCount(2, 2)}
 
 
-def test_after_a_failure_the_store_has_peace_for_as_many_reads_as_before():
+def test_a_failed_flush_is_retried_only_after_flush_every_more_reads():
     overlay, store = HotBuffers(flush_every=2), full_store()
     for step in range(6):
         run(record_read(store, overlay, ALICE, facts(1), step))
     assert store.asked == 3
 
 
-def test_a_closed_store_fails_no_read():
-    overlay, store = HotBuffers(flush_every=1), store_of("t1")
+def test_a_read_succeeds_when_the_store_is_closed():
+    overlay, store = HotBuffers(flush_every=1), make_store("t1")
     store.close()
     [warning] = run(record_read(store, overlay, ALICE, facts(1), 1))
     assert "closed" in warning
     assert overlay.count_pending("acme") == 1
 
 
-def test_what_is_pending_counts_as_recalled():
-    overlay, store = HotBuffers(), store_of("t1", "t2", "t3")
+def test_pending_recalls_are_included_in_access_counts():
+    overlay, store = HotBuffers(), make_store("t1", "t2", "t3")
     store.record_accesses("acme", AccessBatch({"t1": AccessCount(4, 10), "t2": AccessCount(1, 99)}))
     overlay.record_hits("acme", ALICE, facts(1, 3), 20)
     found = run(load_access_counts(store, overlay, "acme", ["t1", "t2", "t3", "t4"]))
@@ -281,7 +279,7 @@ def test_what_is_pending_counts_as_recalled():
 # Forgetting
 
 
-def test_dropped_threads_are_neither_hot_nor_counted():
+def test_dropped_threads_leave_the_buffer_and_the_counts():
     overlay = HotBuffers()
     overlay.record_hits("acme", ALICE, facts(1, 2), 1)
     overlay.record_hits("acme", BOB, facts(1), 1)
@@ -294,7 +292,7 @@ def test_dropped_threads_are_neither_hot_nor_counted():
     }
 
 
-def test_no_name_of_a_scope_outlives_its_last_thread():
+def test_a_scope_id_is_removed_with_its_last_thread():
     overlay, who = HotBuffers(), Scope("acme", user_id="xanthippe")
     overlay.record_hits("acme", who, facts(1), 1)
     overlay.drop_threads("acme", ["t1"])
@@ -302,7 +300,7 @@ def test_no_name_of_a_scope_outlives_its_last_thread():
     assert "t1" not in repr(vars(overlay))
 
 
-def test_a_forgotten_account_leaves_the_others():
+def test_forgetting_an_account_keeps_the_others():
     overlay = HotBuffers()
     overlay.record_hits("acme", ALICE, facts(1), 1)
     overlay.record_hits("umbrella", ELSEWHERE, facts(1), 1)
@@ -311,10 +309,10 @@ def test_a_forgotten_account_leaves_the_others():
     assert list(overlay.take_counts()) == ["umbrella"]
 
 
-def test_a_child_process_begins_with_nothing_and_with_a_lock_of_its_own():
+def test_a_forked_child_starts_empty_with_its_own_lock():
     overlay = HotBuffers()
     overlay.record_hits("acme", ALICE, facts(1), 1)
-    with overlay._lock:  # as if another thread were just noting when the process forks
+    with overlay._lock:  # as if another thread held the lock at fork time
         child = os.fork()
         if child == 0:
             os._exit(
@@ -324,7 +322,7 @@ def test_a_child_process_begins_with_nothing_and_with_a_lock_of_its_own():
     assert overlay.count_pending("acme") == 1
 
 
-def test_an_overlay_nobody_has_any_more_is_let_go():
+def test_an_unreferenced_overlay_is_garbage_collected():
     overlay = HotBuffers()
     known = weakref.ref(overlay)
     del overlay

@@ -1,4 +1,4 @@
-"""Addresses of memories: one segment for each value, one folder for each owner."""
+"""Memory URIs: one path segment per value, one folder per owner."""
 
 import pytest
 from hypothesis import given
@@ -41,7 +41,7 @@ def test_long_values_that_differ_late_have_different_slugs():
 
 
 @given(st.text())
-def test_no_value_leaves_the_folder_of_its_kind(text):
+def test_no_value_escapes_the_folder_of_its_kind(text):
     kind = load_builtin_ontology()["preference"]
     try:
         uri = kind.build_uri(ALICE, {"slug": text})
@@ -53,7 +53,7 @@ def test_no_value_leaves_the_folder_of_its_kind(text):
 
 
 @given(st.text())
-def test_a_slug_is_its_own_slug(text):
+def test_slugify_is_idempotent(text):
     assert slugify(slugify(text)) == slugify(text)
 
 
@@ -81,16 +81,16 @@ def test_two_owners_never_share_an_address(one, other):
         ({"run_id": "r"}, "pattern", ("runs", "r")),
     ],
 )
-def test_a_memory_lies_with_its_owner_or_the_nearest_there_is(ids, name, space):
+def test_a_memory_is_stored_under_its_owner_or_the_nearest_existing_scope(ids, name, space):
     assert load_builtin_ontology()[name].build_uri(Scope.create(**ids), VALUES).path[:2] == space
 
 
-def test_an_address_that_lacks_a_value_says_which():
+def test_a_missing_value_is_named_in_the_error():
     with pytest.raises(UriError, match="needs slug"):
         load_builtin_ontology()["preference"].build_uri(ALICE, {"slug": " "})
 
 
-def test_a_value_cannot_stand_in_for_an_id_of_the_scope():
+def test_a_value_cannot_replace_a_scope_id():
     kind = load_kind({"name": "x", "directory": "ctx://{{account_id}}/users/{{user_id}}"})
     with pytest.raises(UriError, match="needs user_id"):
         kind.build_uri(Scope.create(agent_id="a"), {"id": "1", "user_id": "bob"})

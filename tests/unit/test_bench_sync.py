@@ -1,6 +1,4 @@
-"""The disks of the benchmarks: on a slow one every sync of either SQLite is counted, so every one
-is slow.
-"""
+"""Benchmark disks: the slow disk intercepts every sync of both SQLite libraries."""
 
 import importlib.util
 import json
@@ -46,7 +44,7 @@ def counts(disk, folder):
     return json.loads(done.stdout)
 
 
-def test_every_sync_of_either_sqlite_goes_through_a_slow_disk(sync, tmp_path):
+def test_the_slow_disk_intercepts_every_sync_of_both_sqlite_libraries(sync, tmp_path):
     disk = sync.slow(0.01)
     if disk is None:
         pytest.skip("no compiler, or not Linux")
@@ -54,12 +52,14 @@ def test_every_sync_of_either_sqlite_goes_through_a_slow_disk(sync, tmp_path):
     assert before == 0 < bundled < standard
 
 
-def test_the_machines_own_disk_is_left_alone(sync, tmp_path):
+def test_the_machines_own_disk_is_not_slowed(sync, tmp_path):
     assert sync.OWN.environment == {}
     assert counts(sync.OWN, tmp_path) == [None, None, None]
 
 
-def test_without_a_compiler_a_slow_disk_is_left_out_and_that_is_said(sync, monkeypatch, capsys):
+def test_the_slow_disk_is_skipped_with_a_message_when_no_compiler_is_found(
+    sync, monkeypatch, capsys
+):
     monkeypatch.setattr(sync.shutil, "which", lambda name: None)
     assert sync.slow(2) is None
     why = (

@@ -1,4 +1,4 @@
-"""The garbage that models are made to answer is what it says it is."""
+"""The scripted garbage replies used to test model failures."""
 
 import json
 
@@ -8,23 +8,23 @@ from chaos import FAILURES, ChaosLLM, answers, everything
 from tables import each_row
 from told.ports import LLM, ChatLine, ToolLLM, get_usage
 
-SIXTY = 60
+MIN_REPLIES = 60
 
 
-def test_there_are_many_ways_to_go_wrong_and_each_has_its_own_name():
+def test_there_are_many_failure_modes_with_unique_ids():
     ids = [chaos.id for chaos in everything()]
-    assert len(answers()) >= SIXTY
+    assert len(answers()) >= MIN_REPLIES
     assert len(ids) == len({*ids})
     assert all(chaos.about for chaos in everything())
 
 
-def test_a_model_gone_wrong_is_a_model_with_tools():
+def test_a_chaos_model_supports_tools():
     model = ChaosLLM(answers()[0])
     assert isinstance(model, LLM)
     assert isinstance(model, ToolLLM)
 
 
-def test_it_says_the_same_whatever_it_is_asked():
+def test_the_reply_does_not_depend_on_the_prompt():
     for chaos in answers():
         model = ChaosLLM(chaos)
         assert model.ask("system", "user", schema={}) == model.ask("", "") == chaos.answer
@@ -35,21 +35,21 @@ def test_it_says_the_same_whatever_it_is_asked():
 
 
 @each_row("chaos", FAILURES, ids=lambda chaos: chaos.id)
-def test_it_fails_every_time_in_the_same_way(chaos):
+def test_a_failing_model_raises_the_same_error_every_time(chaos):
     model = ChaosLLM(chaos)
     for ask in (lambda: model.ask("", ""), lambda: model.tools("", [], [])):
         with pytest.raises(type(chaos.fails())):
             ask()
 
 
-def test_it_can_begin_soundly():
+def test_a_chaos_model_can_start_with_valid_replies():
     model = ChaosLLM(FAILURES[0], after=1, sound='["User lives in Porto"]')
     assert model.ask("", "") == '["User lives in Porto"]'
     with pytest.raises(TimeoutError):
         model.ask("", "")
 
 
-def test_what_can_be_salvaged_stands_in_the_answer():
+def test_salvageable_items_are_part_of_the_reply():
     salvaged = [chaos for chaos in answers() if chaos.facts]
     assert len(salvaged) > 10
     for chaos in salvaged:
@@ -58,7 +58,7 @@ def test_what_can_be_salvaged_stands_in_the_answer():
         )
 
 
-def test_large_answers_are_large():
+def test_large_replies_are_large():
     sizes = {chaos.id: len(chaos.answer) for chaos in answers()}
     assert sizes["huge-prose"] > 2_000_000
     assert answers()[[*sizes].index("huge-items")].answer.count("User has the number") == 10_000

@@ -1,4 +1,4 @@
-"""A long text in pieces: slices in order, nothing but white space between them, none too long."""
+"""Splitting text into chunks: ordered slices separated only by white space, with bounded size."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from told.model.fact import PASSAGE_CHARS
 from told.text.tokens import split_pieces
 
-# Sentences, words and white space of every sort, and long stretches without any.
+# Sentences, words, every kind of white space, and long runs without any.
 bits = st.sampled_from(
     (
         "tea",
@@ -44,7 +44,7 @@ sizes = st.integers(1, 40)
 
 
 def gaps(text: str, cut: list[str]) -> list[str]:
-    """What lies before, between and after the pieces, each looked for after the one before it."""
+    """Return the text before, between and after the chunks, searching for them in order."""
     found, at = [], 0
     for piece in cut:
         start = text.index(piece, at)
@@ -54,26 +54,26 @@ def gaps(text: str, cut: list[str]) -> list[str]:
 
 
 @given(texts, sizes)
-def test_pieces_are_slices_in_order_with_nothing_but_white_space_between(
-    text: str, size: int
-) -> None:
+def test_chunks_are_ordered_slices_separated_only_by_white_space(text: str, size: int) -> None:
     assert all(not gap.strip() for gap in gaps(text, split_pieces(text, size))), "nothing is lost"
 
 
 @given(texts, sizes)
-def test_no_piece_is_longer_than_one_and_a_half_sizes(text: str, size: int) -> None:
+def test_no_chunk_is_longer_than_one_and_a_half_times_the_size(text: str, size: int) -> None:
     assert all(len(piece) <= max(size * 3 // 2, 1) for piece in split_pieces(text, size))
 
 
 @given(texts, sizes)
-def test_there_is_always_a_piece_and_none_is_empty_unless_the_text_is(text: str, size: int) -> None:
+def test_there_is_at_least_one_chunk_and_none_is_empty_unless_the_text_is(
+    text: str, size: int
+) -> None:
     cut = split_pieces(text, size)
     assert cut
     assert all(piece.strip() for piece in cut) or not text.strip()
 
 
 @given(texts, sizes)
-def test_a_text_that_is_no_longer_is_one_piece_white_space_and_all(text: str, size: int) -> None:
+def test_a_text_within_the_size_is_one_unchanged_chunk(text: str, size: int) -> None:
     if len(text) <= size:
         assert split_pieces(text, size) == [text]
 
@@ -93,7 +93,7 @@ def test_sentences_stay_whole_where_they_fit(sentences: list[str]) -> None:
 @given(
     st.lists(st.sampled_from(("ab", "cde", "fghi")), min_size=1, max_size=60), st.integers(12, 30)
 )
-def test_a_sentence_that_is_too_long_is_cut_between_words(words: list[str], size: int) -> None:
+def test_an_oversized_sentence_is_split_between_words(words: list[str], size: int) -> None:
     assert " ".join(split_pieces(" ".join(words), size)) == " ".join(words)
 
 
@@ -101,8 +101,8 @@ def test_a_sentence_that_is_too_long_is_cut_between_words(words: list[str], size
     st.lists(st.sampled_from(("One two three.", "Four!", "five")), min_size=1, max_size=40),
     st.integers(20, 60),
 )
-def test_no_two_neighbours_would_fit_into_one_piece(sentences: list[str], size: int) -> None:
-    """Packed tightly: what a piece leaves over is less than the sentence that follows it."""
+def test_no_two_adjacent_chunks_would_fit_into_one(sentences: list[str], size: int) -> None:
+    """Chunks are packed tightly: the space left in one is shorter than the next sentence."""
     text = " ".join(sentences)
     cut = split_pieces(text, size)
     assert len(cut) <= 1 + 2 * len(text) // size
@@ -111,11 +111,11 @@ def test_no_two_neighbours_would_fit_into_one_piece(sentences: list[str], size: 
 @pytest.mark.parametrize(
     "text", ["x" * 10_000, "字" * 10_000, "word " * 2_000, "Short. " * 1_500, "a\n" * 5_000]
 )
-def test_a_long_text_is_cut_into_about_as_many_pieces_as_its_length_asks_for(text: str) -> None:
+def test_the_number_of_chunks_is_proportional_to_the_text_length(text: str) -> None:
     cut = split_pieces(text, PASSAGE_CHARS)
     assert len(text) / (1.5 * PASSAGE_CHARS) <= len(cut) <= 2 * len(text) / PASSAGE_CHARS + 1
     assert all(len(piece) <= PASSAGE_CHARS * 3 // 2 for piece in cut)
 
 
-def test_a_line_of_white_space_alone_is_one_piece() -> None:
+def test_white_space_alone_is_one_chunk() -> None:
     assert len(split_pieces(" " * 1000, 600)) == 1

@@ -1,6 +1,4 @@
-"""Long input in parts: nothing lost, nothing twice, cut where it may be cut, and every span leads
-back.
-"""
+"""Chunking of long input: no loss, no duplicates, allowed split points and original spans."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ def turn(text: str, at: str | None = None, role: str = "user") -> InputTurn:
     return InputTurn(Evidence(text, role, said_at=None if at is None else parse_instant(at)), {})
 
 
-def knobs(most: int, **more: Any) -> Settings:
+def make_settings(most: int, **more: Any) -> Settings:
     return Settings(chunk_tokens=most, **more)
 
 
@@ -86,9 +84,11 @@ sizes = st.integers(16, 60)
 
 
 @given(talks, sizes)
-def test_everything_is_in_a_chunk_once_and_in_order(talk: list[str], most: int) -> None:
+def test_every_turn_is_in_exactly_one_chunk_in_order(talk: list[str], most: int) -> None:
     turns = [turn(text) for text in talk]
-    slices = [part for chunk in split_into_chunks(turns, knobs(most)) for part in chunk.slices]
+    slices = [
+        part for chunk in split_into_chunks(turns, make_settings(most)) for part in chunk.slices
+    ]
     assert [(part.turn, part.start) for part in slices] == sorted(
         (part.turn, part.start) for part in slices
     )
@@ -101,9 +101,9 @@ def test_everything_is_in_a_chunk_once_and_in_order(talk: list[str], most: int) 
 
 
 @given(talks, sizes)
-def test_chunks_keep_to_their_size(talk: list[str], most: int) -> None:
+def test_chunks_respect_the_size_limit(talk: list[str], most: int) -> None:
     turns = [turn(text) for text in talk]
-    for chunk in split_into_chunks(turns, knobs(most)):
+    for chunk in split_into_chunks(turns, make_settings(most)):
         assert chunk.slices
         assert chunk.tokens == sum(estimate_tokens(text) for text in texts_of(turns, chunk))
         assert chunk.tokens <= most * 2 or len(chunk.slices) == 1
@@ -116,30 +116,32 @@ def test_chunks_keep_to_their_size(talk: list[str], most: int) -> None:
         max_size=80,
     )
 )
-def test_long_turns_are_cut_between_sentences(sentences: list[str]) -> None:
+def test_long_turns_are_split_between_sentences(sentences: list[str]) -> None:
     turns = [turn(" ".join(sentences))]
-    for chunk in split_into_chunks(turns, knobs(16)):
+    for chunk in split_into_chunks(turns, make_settings(16)):
         assert all(text.strip().endswith((".", "!", "?")) for text in texts_of(turns, chunk))
 
 
-def test_what_fits_is_one_chunk() -> None:
+def test_input_that_fits_is_one_chunk() -> None:
     turns = [turn("I like tea"), turn("I like coffee")]
-    assert [texts_of(turns, chunk) for chunk in split_into_chunks(turns, knobs(100))] == [
+    assert [texts_of(turns, chunk) for chunk in split_into_chunks(turns, make_settings(100))] == [
         ["I like tea", "I like coffee"]
     ]
-    assert split_into_chunks([], knobs(100)) == ()
+    assert split_into_chunks([], make_settings(100)) == ()
 
 
-def test_turns_are_not_cut_where_they_fit_one_by_one() -> None:
+def test_turns_that_fit_individually_are_not_split() -> None:
     turns = [turn("word " * 30) for _ in range(4)]
-    assert [len(chunk.slices) for chunk in split_into_chunks(turns, knobs(80))] == [2, 2]
+    assert [len(chunk.slices) for chunk in split_into_chunks(turns, make_settings(80))] == [2, 2]
 
 
-def test_paragraphs_stay_whole_where_they_fit() -> None:
+def test_paragraphs_that_fit_are_not_split() -> None:
     paragraphs = ["First thing. " * 8, "Second thing. " * 8, "Third thing. " * 8]
     turns = [turn("\n\n".join(text.strip() for text in paragraphs))]
     found = [
-        text for chunk in split_into_chunks(turns, knobs(40)) for text in texts_of(turns, chunk)
+        text
+        for chunk in split_into_chunks(turns, make_settings(40))
+        for text in texts_of(turns, chunk)
     ]
     assert [set(text.replace(" thing.", "").split()) for text in found] == [
         {"First"},
@@ -148,7 +150,7 @@ def test_paragraphs_stay_whole_where_they_fit() -> None:
     ]
 
 
-def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
+def test_a_new_topic_that_does_not_fit_starts_a_new_chunk() -> None:
     sea = [
         "The boat sails over the sea",
         "Waves rock the boat at sea",
@@ -163,7 +165,8 @@ def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
     turns = [turn(text) for text in sea + bread]
     cost = sum(estimate_tokens(text) for text in sea + bread)
     found = [
-        [part.turn for part in chunk.slices] for chunk in split_into_chunks(turns, knobs(cost - 4))
+        [part.turn for part in chunk.slices]
+        for chunk in split_into_chunks(turns, make_settings(cost - 4))
     ]
     assert found == [[0, 1, 2], [3, 4, 5, 6]]
 
@@ -171,7 +174,7 @@ def test_a_new_topic_begins_a_new_chunk_if_it_would_not_fit() -> None:
 # Topics
 
 
-def test_a_long_pause_begins_a_new_topic() -> None:
+def test_a_long_pause_starts_a_new_topic() -> None:
     times = (
         "2024-05-01T10:00:00Z",
         "2024-05-01T10:05:00Z",
@@ -183,14 +186,14 @@ def test_a_long_pause_begins_a_new_topic() -> None:
     assert find_topic_starts(turns, Settings(pause_minutes=60)) == (0,)
 
 
-def test_without_times_only_words_tell() -> None:
+def test_without_times_topics_are_detected_by_words_alone() -> None:
     assert find_topic_starts(
         [turn("the cat sleeps"), turn("my cat sleeps again")] * 3, Settings()
     ) == (0,)
     assert find_topic_starts([], Settings()) == ()
 
 
-def test_other_words_begin_a_new_topic() -> None:
+def test_different_words_start_a_new_topic() -> None:
     sea = [
         "The boat sails over the sea",
         "Waves rock the boat at sea",
@@ -208,7 +211,7 @@ def test_other_words_begin_a_new_topic() -> None:
 
 
 @given(talks)
-def test_topics_begin_at_the_first_turn_and_go_up(talk: list[str]) -> None:
+def test_topic_starts_begin_at_the_first_turn_and_ascend(talk: list[str]) -> None:
     found = find_topic_starts([turn(text) for text in talk], Settings())
     assert list(found) == sorted(set(found))
     assert found[:1] == ((0,) if talk else ())
@@ -218,8 +221,8 @@ def test_topics_begin_at_the_first_turn_and_go_up(talk: list[str]) -> None:
 # Extracting
 
 
-class Shouting:
-    """Finds every word in capitals, where it stands."""
+class UpperCaseExtractor:
+    """An extractor that returns every upper-case word with its span."""
 
     name = "shouting"
     local = False
@@ -250,10 +253,12 @@ class Shouting:
 
 
 @given(st.lists(st.text("abc .\n", max_size=200), min_size=1, max_size=5), sizes)
-def test_spans_found_in_chunks_stand_in_the_turns(noise: list[str], most: int) -> None:
+def test_spans_found_in_chunks_are_mapped_to_the_original_turns(
+    noise: list[str], most: int
+) -> None:
     turns = tuple(turn(f"{text} WORD{number} {text}") for number, text in enumerate(noise))
-    shouting = Shouting()
-    found = run(extract_claims(shouting, ExtractionInput(turns, 0, HOME), knobs(most)))
+    shouting = UpperCaseExtractor()
+    found = run(extract_claims(shouting, ExtractionInput(turns, 0, HOME), make_settings(most)))
     assert [one.claim.text for one in found.claims] == [
         f"WORD{number}" for number in range(len(noise))
     ]
@@ -271,8 +276,8 @@ def test_spans_found_in_chunks_stand_in_the_turns(noise: list[str], most: int) -
     assert len(found.unreadable_replies) == len(shouting.heard)
 
 
-def test_nothing_heard_is_nothing_found() -> None:
-    shouting = Shouting()
+def test_empty_input_gives_no_claims() -> None:
+    shouting = UpperCaseExtractor()
     assert (
         run(extract_claims(shouting, ExtractionInput((), 0, HOME), Settings()))
         == ExtractionResult()
@@ -281,7 +286,7 @@ def test_nothing_heard_is_nothing_found() -> None:
     assert merge_results([]) == ExtractionResult()
 
 
-def test_a_claim_without_a_span_stays_without() -> None:
+def test_a_claim_without_a_span_gets_none() -> None:
     (chunk,) = split_into_chunks([turn("I like tea")], Settings())
     found = restore_positions(chunk, ExtractionResult((ExtractedClaim(Claim("x"), 0),)))
     assert found.claims[0].claim.span is None
@@ -296,19 +301,19 @@ def memory() -> Any:
         yield opened
 
 
-def waiting(
+def load_pending(
     memory: Memory, cursor: int, threshold: int, *, flush: bool = False, scope: Scope = HOME
 ) -> Any:
     entries = memory.engine.store.scan_entries("default")
     return collect_pending(entries, scope, cursor, threshold, flush=flush)
 
 
-def test_only_what_was_said_since_the_cursor_is_pending(memory: Memory) -> None:
+def test_only_turns_after_the_cursor_are_pending(memory: Memory) -> None:
     memory.add("I like tea very much", user_id="u", run_id="r")
-    first = waiting(memory, 0, 0)
+    first = load_pending(memory, 0, 0)
     assert [one.evidence.content for one in first.turns] == ["I like tea very much"]
     assert first.is_ready
-    assert not waiting(memory, first.cursor, 0).is_ready
+    assert not load_pending(memory, first.cursor, 0).is_ready
     memory.add(
         {"role": "user", "content": "I like rice", "timestamp": "2024-05-01T10:00:00Z"},
         user_id="u",
@@ -316,37 +321,37 @@ def test_only_what_was_said_since_the_cursor_is_pending(memory: Memory) -> None:
     )
     memory.add("Somebody else", user_id="v", run_id="r")
     memory.add("Another session", user_id="u", run_id="s")
-    second = waiting(memory, first.cursor, 0)
+    second = load_pending(memory, first.cursor, 0)
     assert [one.evidence.content for one in second.turns] == ["I like rice"]
     assert second.turns[0].valid.start == parse_instant("2024-05-01T10:00:00Z")
     assert len(second.evidence_ids) == 1
     assert second.cursor > first.cursor
 
 
-def test_little_waits_until_there_is_more_or_the_session_ends(memory: Memory) -> None:
+def test_a_small_batch_waits_for_more_turns_or_the_end_of_the_session(memory: Memory) -> None:
     memory.add("word " * 40, user_id="u", run_id="r")
-    few = waiting(memory, 0, 200)
+    few = load_pending(memory, 0, 200)
     assert (few.tokens, few.is_ready) == (50, False)
-    assert waiting(memory, 0, 200, flush=True).is_ready
+    assert load_pending(memory, 0, 200, flush=True).is_ready
     memory.add("other " * 120, user_id="u", run_id="r")
-    assert waiting(memory, 0, 200).is_ready
+    assert load_pending(memory, 0, 200).is_ready
 
 
-def test_nothing_said_is_never_ready(memory: Memory) -> None:
-    none = waiting(memory, 7, 0, flush=True)
+def test_an_empty_batch_is_never_ready(memory: Memory) -> None:
+    none = load_pending(memory, 7, 0, flush=True)
     assert (none.turns, none.tokens, none.cursor, none.is_ready) == ((), 0, 7, False)
 
 
-def test_what_was_erased_is_not_pending(memory: Memory) -> None:
+def test_erased_turns_are_not_pending(memory: Memory) -> None:
     memory.add("I like tea", user_id="u", run_id="r")
     memory.erase(user_id="u")
-    assert waiting(memory, 0, 0).turns == ()
+    assert load_pending(memory, 0, 0).turns == ()
 
 
 @pytest.mark.parametrize(
     ("text", "count"), [("", 0), ("tea", 1), ("word " * 4, 5), ("東京に", 2), ("漢" * 150, 100)]
 )
-def test_tokens_are_counted_roughly(text: str, count: int) -> None:
+def test_token_counts_are_estimates(text: str, count: int) -> None:
     assert estimate_tokens(text) == count
 
 
@@ -362,6 +367,6 @@ def test_tokens_are_counted_roughly(text: str, count: int) -> None:
         "\n" * 100_000,
     ],
 )
-def test_hostile_text_is_cut_in_reasonable_time(text: str) -> None:
+def test_hostile_text_is_chunked_in_reasonable_time(text: str) -> None:
     found = split_into_chunks([turn(text)], Settings(chunk_tokens=2000))
     assert sum(part.end - part.start for chunk in found for part in chunk.slices) <= len(text)

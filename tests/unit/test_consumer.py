@@ -106,7 +106,7 @@ def test_a_moved_cursor_reloads_the_job(store: InMemoryStore) -> None:
 
 
 @pytest.mark.parametrize(("conflicts", "is_done"), [(2, True), (3, False)])
-def test_a_commit_conflict_is_retried_so_often(
+def test_a_commit_conflict_is_retried_a_limited_number_of_times(
     store: InMemoryStore, conflicts: int, is_done: bool
 ) -> None:
     worker = Worker(store, 1, [Conflict("late") for _ in range(conflicts)])
@@ -114,7 +114,7 @@ def test_a_commit_conflict_is_retried_so_often(
     assert (result.results == [1], result.failure is None) == (is_done, is_done)
 
 
-def test_a_job_whose_entries_are_gone_is_loaded_again(store: InMemoryStore) -> None:
+def test_a_job_whose_entries_were_removed_is_reloaded(store: InMemoryStore) -> None:
     intact = iter([False, True])
 
     def is_intact(_: int) -> Flow[bool]:
@@ -170,13 +170,13 @@ def split_job(store: InMemoryStore, fails: Callable[[int], bool]) -> Consumer[Se
     return Consumer(name=NAME, load_batch=load, process=process, split=split, attempts=2)
 
 
-def test_the_part_that_poisons_a_job_is_skipped(store: InMemoryStore) -> None:
+def test_only_the_failing_part_of_a_job_is_skipped(store: InMemoryStore) -> None:
     result = run(drain(store, ACCOUNT, split_job(store, lambda number: number == 2)))
     assert (result.failure, store.get_cursor(ACCOUNT, NAME)) == (None, 3)
     assert faults(store) == [(2, "poison", 1, "")]
 
 
-def test_nothing_is_skipped_where_every_part_fails(store: InMemoryStore) -> None:
+def test_nothing_is_skipped_if_every_part_fails(store: InMemoryStore) -> None:
     result = run(drain(store, ACCOUNT, split_job(store, lambda _: True)))
     assert (str(result.failure), store.get_cursor(ACCOUNT, NAME)) == ("poison", 0)
     assert faults(store) == []

@@ -1,4 +1,4 @@
-"""Trust, beliefs, contradictions, and sources that are no longer believed."""
+"""Trust levels, belief strategies, contradictions and revoked sources."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from told.settings import Settings
 
 
 @pytest.fixture
-def here() -> Iterator[World]:
+def env() -> Iterator[World]:
     with world() as made:
         yield made
 
@@ -38,7 +38,7 @@ def here() -> Iterator[World]:
 # Trust
 
 
-def test_who_is_believed_farther() -> None:
+def test_trust_levels_are_ordered_by_role_and_source() -> None:
     assert Trust.USER > Trust.TOOL > Trust.INFERENCE > Trust.DOCUMENT
     assert [trust_of_channel(role) for role in ("user", "tool", "assistant", "system", None)] == [
         Trust.USER,
@@ -53,19 +53,19 @@ def test_who_is_believed_farther() -> None:
     assert trust_of_channel(None, author="summary:m") is Trust.INFERENCE
 
 
-def test_what_is_made_of_several_is_worth_the_least_of_them() -> None:
+def test_combined_trust_is_the_lowest_of_its_sources() -> None:
     assert lowest_trust([Trust.USER, Trust.DOCUMENT, Trust.TOOL]) is Trust.DOCUMENT
     assert lowest_trust([]) is Trust.INFERENCE
 
 
-def test_a_stamp_only_ever_lowers() -> None:
+def test_trust_metadata_can_only_lower_trust() -> None:
     assert trust_of_claim(Claim("x", role="user", meta={"trust": "tool"})) is Trust.TOOL
     assert trust_of_claim(Claim("x", role="assistant", meta={"trust": "user"})) is Trust.INFERENCE
     assert trust_of_claim(Claim("x", role="user", meta={"trust": ["odd"]})) is Trust.USER
     assert trust_of_claim(Claim("x", role="user", modality="inferred")) is Trust.INFERENCE
 
 
-def test_only_equals_and_betters_touch() -> None:
+def test_only_equal_or_higher_trust_may_replace_a_fact() -> None:
     touches = {(new, held): may_replace(new, held) for new in Trust for held in Trust}
     assert all(allowed == (new >= held) for (new, held), allowed in touches.items())
     assert safe_kind("profile", Trust.TOOL) == "memory"
@@ -78,19 +78,19 @@ def test_only_equals_and_betters_touch() -> None:
 # Beliefs
 
 
-def born(here: World) -> None:
-    """Three birthplaces: the first said thrice, the second by a tool, the third last."""
-    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
-    here.tell(claim("born_in", "Lima", "User was born in Lima"))
-    here.tell(claim("likes", "tea"))
+def add_birthplaces(env: World) -> None:
+    """Add three birthplaces: the first three times, the second by a tool, the third last."""
+    env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    env.tell(claim("born_in", "Lima", "User was born in Lima"))
+    env.tell(claim("likes", "tea"))
     for _ in range(2):
-        here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+        env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
 
 
-def test_a_belief_chooses_among_what_contradicts_itself(here: World) -> None:
-    born(here)
-    facts = here.facts()
-    links = here.store.find_links("default", [fact.id for fact in facts])
+def test_a_belief_strategy_selects_among_contradicting_facts(env: World) -> None:
+    add_birthplaces(env)
+    facts = env.facts()
+    links = env.store.find_links("default", [fact.id for fact in facts])
     chosen = {
         belief: [fact.text for fact in select_believed(facts, links, belief)] for belief in BELIEFS
     }
@@ -102,46 +102,46 @@ def test_a_belief_chooses_among_what_contradicts_itself(here: World) -> None:
     }
 
 
-def test_the_trusted_is_who_is_believed_farthest(here: World) -> None:
-    here.tell(claim("born_in", "Lima", "User was born in Lima"), role="tool")
-    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
-    here.tell(claim("likes", "tea"))
-    tool, *rest = here.facts()
-    links = here.store.find_links("default", [tool.id])
+def test_the_trusted_strategy_selects_the_most_trusted_fact(env: World) -> None:
+    env.tell(claim("born_in", "Lima", "User was born in Lima"), role="tool")
+    env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    env.tell(claim("likes", "tea"))
+    tool, *rest = env.facts()
+    links = env.store.find_links("default", [tool.id])
     assert tool.text not in [fact.text for fact in select_believed([tool, *rest], links, "trusted")]
 
 
-def test_documents_cannot_stuff_the_ballot(here: World) -> None:
-    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
-    here.tell(claim("born_in", "Lima", "User was born in Lima"))
-    here.tell(claim("born_in", "Lima", "User was born in Lima"))
+def test_repeated_documents_do_not_outvote_the_user(env: World) -> None:
+    env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    env.tell(claim("born_in", "Lima", "User was born in Lima"))
+    env.tell(claim("born_in", "Lima", "User was born in Lima"))
     for _ in range(5):
-        here.tell(claim("born_in", "Oslo", "User was born in Oslo"), sort="document")
-    facts = here.facts()
-    links = here.store.find_links("default", [fact.id for fact in facts])
+        env.tell(claim("born_in", "Oslo", "User was born in Oslo"), sort="document")
+    facts = env.facts()
+    links = env.store.find_links("default", [fact.id for fact in facts])
     assert [fact.text for fact in select_believed(facts, links, "majority")] == [
         "User was born in Lima"
     ]
 
 
-def test_what_is_in_quarantine_contests_nothing(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
-    here.tell(claim("lives_in", "Minsk", "User lives in Minsk"), role="tool")
-    facts = here.facts()
-    links = here.store.find_links("default", [fact.id for fact in facts])
+def test_quarantined_facts_contradict_nothing(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
+    env.tell(claim("lives_in", "Minsk", "User lives in Minsk"), role="tool")
+    facts = env.facts()
+    links = env.store.find_links("default", [fact.id for fact in facts])
     assert [fact.kind for fact in facts] == ["profile", QUARANTINE]
     assert all(facts[0] in select_believed(facts, links, belief) for belief in BELIEFS)
 
 
-def test_an_unknown_belief_is_refused() -> None:
+def test_an_unknown_belief_strategy_is_rejected() -> None:
     with pytest.raises(InvalidInput, match="hope"):
         select_believed([], [], "hope")
 
 
-def test_contradictions_are_listed_for_whoever_looks(here: World) -> None:
-    assert run(load_contradictions(here.store, here.scope, here.clock.now)) == []
-    born(here)
-    [found] = run(load_contradictions(here.store, here.scope, here.clock.now))
+def test_contradictions_are_listed(env: World) -> None:
+    assert run(load_contradictions(env.store, env.scope, env.clock.now)) == []
+    add_birthplaces(env)
+    [found] = run(load_contradictions(env.store, env.scope, env.clock.now))
     assert found.slot == "born_in"
     assert [row["memory"] for row in found.as_dict()["memories"]] == [
         "User was born in Lima",
@@ -149,64 +149,64 @@ def test_contradictions_are_listed_for_whoever_looks(here: World) -> None:
     ]
 
 
-def test_a_contradiction_ends_with_either_side(here: World) -> None:
-    born(here)
-    here.tell(claim("born_in", "Lima", "User was not born in Lima", polarity="negated"))
-    assert run(load_contradictions(here.store, here.scope, here.clock.now)) == []
+def test_a_contradiction_ends_when_either_fact_is_retired(env: World) -> None:
+    add_birthplaces(env)
+    env.tell(claim("born_in", "Lima", "User was not born in Lima", polarity="negated"))
+    assert run(load_contradictions(env.store, env.scope, env.clock.now)) == []
 
 
 # Revoking
 
 
-def desk(here: World) -> WriteContext:
-    return WriteContext(here.store, here.store.mint, Settings(), ExtractionConfig(Settings()))
+def write_context(env: World) -> WriteContext:
+    return WriteContext(env.store, env.store.mint, Settings(), ExtractionConfig(Settings()))
 
 
-def test_everything_a_source_said_is_given_up(here: World) -> None:
-    here.tell(claim("likes", "tea"), claim("plans", "a trip"), source="mail")
-    here.tell(claim("likes", "jazz"), source="chat")
-    receipt = run(revoke_source(desk(here), "default", "mail"))
+def test_revoking_a_source_retracts_all_its_facts(env: World) -> None:
+    env.tell(claim("likes", "tea"), claim("plans", "a trip"), source="mail")
+    env.tell(claim("likes", "jazz"), source="chat")
+    receipt = run(revoke_source(write_context(env), "default", "mail"))
     assert sorted((event.event, event.text) for event in receipt.events) == [
         ("DELETE", "User likes tea"),
         ("DELETE", "User plans a trip"),
     ]
-    assert here.texts() == ["User likes jazz"]
-    steps = run(load_history(here.store, "default", receipt.events[0].id))
+    assert env.texts() == ["User likes jazz"]
+    steps = run(load_history(env.store, "default", receipt.events[0].id))
     assert [(step.event, step.why) for step in steps] == [("ADD", ""), ("DELETE", "revoked")]
 
 
-def test_what_was_derived_from_it_goes_too(here: World) -> None:
-    [event] = here.tell(claim("likes", "tea"), source="mail")
+def test_facts_derived_from_a_revoked_source_are_retracted(env: World) -> None:
+    [event] = env.tell(claim("likes", "tea"), source="mail")
     drafts = [
-        Draft(Asserted("digest", Claim("User drinks")), here.scope),
-        Draft(Linked("digest", "derived_from", event.id), here.scope),
-        Draft(Asserted("moral", Claim("User is thirsty")), here.scope),
-        Draft(Linked("moral", "derived_from", "digest"), here.scope),
+        Draft(Asserted("digest", Claim("User drinks")), env.scope),
+        Draft(Linked("digest", "derived_from", event.id), env.scope),
+        Draft(Asserted("moral", Claim("User is thirsty")), env.scope),
+        Draft(Linked("moral", "derived_from", "digest"), env.scope),
     ]
-    here.store.commit(Batch("default", drafts), fold_all)
-    run(revoke_source(desk(here), "default", "mail"))
-    assert here.texts() == []
+    env.store.commit(Batch("default", drafts), fold_all)
+    run(revoke_source(write_context(env), "default", "mail"))
+    assert env.texts() == []
 
 
-def test_what_the_user_said_since_stays(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"), role="tool", source="mail")
-    here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="chat")
-    assert run(revoke_source(desk(here), "default", "mail")).events == ()
-    assert here.texts() == ["User lives in Oslo"]
+def test_later_user_facts_survive_revocation(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"), role="tool", source="mail")
+    env.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="chat")
+    assert run(revoke_source(write_context(env), "default", "mail")).events == ()
+    assert env.texts() == ["User lives in Oslo"]
 
 
-def test_what_a_source_replaced_comes_back(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"), source="chat")
-    here.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="mail")
-    receipt = run(revoke_source(desk(here), "default", "mail"))
+def test_facts_replaced_by_a_revoked_source_are_restored(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"), source="chat")
+    env.tell(claim("lives_in", "Oslo", "User lives in Oslo"), source="mail")
+    receipt = run(revoke_source(write_context(env), "default", "mail"))
     assert [(event.event, event.text) for event in receipt.events] == [
         ("DELETE", "User lives in Oslo"),
         ("ADD", "User lives in Rome"),
     ]
-    assert here.texts() == ["User lives in Rome"]
+    assert env.texts() == ["User lives in Rome"]
 
 
-def test_a_source_that_said_nothing_is_no_mistake(here: World) -> None:
-    here.tell(claim("likes", "tea"))
-    assert run(revoke_source(desk(here), "default", "nobody")).events == ()
-    assert here.texts() == ["User likes tea"]
+def test_revoking_a_source_without_facts_is_not_an_error(env: World) -> None:
+    env.tell(claim("likes", "tea"))
+    assert run(revoke_source(write_context(env), "default", "nobody")).events == ()
+    assert env.texts() == ["User likes tea"]

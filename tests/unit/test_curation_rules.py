@@ -1,4 +1,4 @@
-"""The rule curator: what becomes of a claim, given what is held."""
+"""The rule curator: decisions about a claim given the facts already held."""
 
 from collections.abc import Iterator
 
@@ -11,51 +11,51 @@ from told.text.dates import Interval
 
 
 @pytest.fixture
-def here() -> Iterator[World]:
+def env() -> Iterator[World]:
     with world() as made:
         yield made
 
 
-def test_something_new_is_added(here: World) -> None:
-    [event] = here.tell(claim("likes", "Python", "User likes Python"))
+def test_a_new_fact_is_added(env: World) -> None:
+    [event] = env.tell(claim("likes", "Python", "User likes Python"))
     assert (event.event, event.text, event.previous) == ("ADD", "User likes Python", None)
-    assert [fact.evidence is None for fact in here.facts()] == [False]
+    assert [fact.evidence is None for fact in env.facts()] == [False]
 
 
 @pytest.mark.parametrize(
     "again", ["User likes Python", "user likes python", "User likes the Python"]
 )
-def test_the_same_again_adds_nothing_but_a_witness(here: World, again: str) -> None:
-    [first] = here.tell(claim("likes", "Python", "User likes Python"))
-    [second] = here.tell(claim("likes", "python", again))
+def test_a_repeated_fact_only_adds_evidence(env: World, again: str) -> None:
+    [first] = env.tell(claim("likes", "Python", "User likes Python"))
+    [second] = env.tell(claim("likes", "python", again))
     assert (second.event, second.id) == ("NONE", first.id)
-    assert here.texts() == ["User likes Python"]
-    assert len(here.links("supports")) == 1
+    assert env.texts() == ["User likes Python"]
+    assert len(env.links("supports")) == 1
 
 
-def test_the_same_is_recognised_under_another_predicate(here: World) -> None:
-    here.tell(claim("has", "motorbike", "User has a motorbike"), claim("favourite_colour", "teal"))
-    assert here.events(claim("owns", "motorbike", "User owns a motorbike")) == ["NONE"]
-    assert here.events(claim("favourite_color", "teal"), claim("favourite_color", "red")) == [
+def test_a_duplicate_is_recognised_under_another_predicate(env: World) -> None:
+    env.tell(claim("has", "motorbike", "User has a motorbike"), claim("favourite_colour", "teal"))
+    assert env.events(claim("owns", "motorbike", "User owns a motorbike")) == ["NONE"]
+    assert env.events(claim("favourite_color", "teal"), claim("favourite_color", "red")) == [
         "NONE",
         "UPDATE",
     ]
-    assert here.events(denied("owns", "motorbike", "User sold the motorbike")) == ["DELETE"]
-    assert here.texts() == ["User favourite color red"]
+    assert env.events(denied("owns", "motorbike", "User sold the motorbike")) == ["DELETE"]
+    assert env.texts() == ["User favourite color red"]
 
 
-def test_a_move_changes_where_somebody_lives(here: World) -> None:
-    [first] = here.tell(claim("lives_in", "NYC", "User lives in NYC"))
-    [second] = here.tell(claim("lives_in", "San Francisco", "User lives in San Francisco"))
+def test_a_move_updates_the_home(env: World) -> None:
+    [first] = env.tell(claim("lives_in", "NYC", "User lives in NYC"))
+    [second] = env.tell(claim("lives_in", "San Francisco", "User lives in San Francisco"))
     assert (second.event, second.id, second.previous) == ("UPDATE", first.id, "User lives in NYC")
-    assert here.texts() == ["User lives in San Francisco"]
+    assert env.texts() == ["User lives in San Francisco"]
 
 
-def test_a_vague_job_becomes_a_definite_one(here: World) -> None:
-    [first] = here.tell(claim("works_in", "tech", "User works in tech"))
-    [second] = here.tell(claim("works_at", "Google", "User works at Google as a senior engineer"))
+def test_a_more_specific_job_updates_a_vague_one(env: World) -> None:
+    [first] = env.tell(claim("works_in", "tech", "User works in tech"))
+    [second] = env.tell(claim("works_at", "Google", "User works at Google as a senior engineer"))
     assert (second.event, second.id) == ("UPDATE", first.id)
-    assert here.texts() == ["User works at Google as a senior engineer"]
+    assert env.texts() == ["User works at Google as a senior engineer"]
 
 
 @pytest.mark.parametrize(
@@ -103,12 +103,12 @@ def test_a_vague_job_becomes_a_definite_one(here: World) -> None:
         ),
     ],
 )
-def test_what_says_more_completes_what_is_held(
-    here: World, first: Claim, then: Claim, held: str
+def test_a_more_detailed_claim_updates_the_fact(
+    env: World, first: Claim, then: Claim, held: str
 ) -> None:
-    assert [here.events(first), here.events(then)] == [["ADD"], ["UPDATE"]]
-    assert here.texts() == [held]
-    assert here.events(then) == ["NONE"]
+    assert [env.events(first), env.events(then)] == [["ADD"], ["UPDATE"]]
+    assert env.texts() == [held]
+    assert env.events(then) == ["NONE"]
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_what_says_more_completes_what_is_held(
         ),
     ],
 )
-def test_what_says_less_changes_nothing(here: World, first: Claim, then: Claim) -> None:
-    assert [here.events(first), here.events(then)] == [["ADD"], ["NONE"]]
-    assert here.texts() == [first.text]
+def test_a_less_detailed_claim_changes_nothing(env: World, first: Claim, then: Claim) -> None:
+    assert [env.events(first), env.events(then)] == [["ADD"], ["NONE"]]
+    assert env.texts() == [first.text]
 
 
 @pytest.mark.parametrize(
@@ -164,28 +164,26 @@ def test_what_says_less_changes_nothing(here: World, first: Claim, then: Claim) 
         ),
     ],
 )
-def test_what_does_not_bear_on_each_other_stands_side_by_side(
-    here: World, first: Claim, then: Claim
-) -> None:
-    assert [here.events(first), here.events(then)] == [["ADD"], ["ADD"]]
-    assert here.texts() == [first.text, then.text]
+def test_unrelated_facts_are_kept_separately(env: World, first: Claim, then: Claim) -> None:
+    assert [env.events(first), env.events(then)] == [["ADD"], ["ADD"]]
+    assert env.texts() == [first.text, then.text]
 
 
-def test_a_new_taste_takes_the_place_of_its_opposite(here: World) -> None:
-    here.tell(claim("likes", "coffee"), claim("likes", "tea"))
-    assert here.events(claim("dislikes", "coffee")) == ["UPDATE"]
-    assert sorted(here.texts()) == ["User dislikes coffee", "User likes tea"]
+def test_a_new_preference_replaces_its_opposite(env: World) -> None:
+    env.tell(claim("likes", "coffee"), claim("likes", "tea"))
+    assert env.events(claim("dislikes", "coffee")) == ["UPDATE"]
+    assert sorted(env.texts()) == ["User dislikes coffee", "User likes tea"]
 
 
 # Denials
 
 
-def test_a_denial_ends_what_it_denies(here: World) -> None:
-    [first] = here.tell(claim("diet", "vegetarian", "User is vegetarian"))
-    [second] = here.tell(denied("diet", "vegetarian", "User is no longer vegetarian"))
+def test_a_denial_retires_the_denied_fact(env: World) -> None:
+    [first] = env.tell(claim("diet", "vegetarian", "User is vegetarian"))
+    [second] = env.tell(denied("diet", "vegetarian", "User is no longer vegetarian"))
     assert (second.event, second.id, second.previous) == ("DELETE", first.id, "User is vegetarian")
-    assert here.texts() == []
-    [*_, last] = here.store.scan_entries("default", thread=first.id)
+    assert env.texts() == []
+    [*_, last] = env.store.scan_entries("default", thread=first.id)
     assert last.verb == Retracted(first.id, "negated")
 
 
@@ -199,163 +197,165 @@ def test_a_denial_ends_what_it_denies(here: World) -> None:
     ],
 )
 @pytest.mark.parametrize("diet", ["vegetarian", "vegan"])
-def test_who_eats_meat_again_is_no_vegetarian(here: World, change: Claim, diet: str) -> None:
-    here.tell(claim("diet", diet, f"User is {diet}"), claim("likes", "tofu"))
-    here.tell(change)
-    assert not any(diet in text for text in here.texts())
-    assert "User likes tofu" in here.texts()
+def test_eating_meat_again_retires_the_vegetarian_fact(
+    env: World, change: Claim, diet: str
+) -> None:
+    env.tell(claim("diet", diet, f"User is {diet}"), claim("likes", "tofu"))
+    env.tell(change)
+    assert not any(diet in text for text in env.texts())
+    assert "User likes tofu" in env.texts()
 
 
-def test_who_gave_up_meat_stays_a_vegetarian(here: World) -> None:
-    here.tell(claim("diet", "vegetarian", "User is vegetarian"))
-    here.tell(claim("did", "stop", "User stopped eating meat"))
-    assert "User is vegetarian" in here.texts()
+def test_giving_up_meat_keeps_the_vegetarian_fact(env: World) -> None:
+    env.tell(claim("diet", "vegetarian", "User is vegetarian"))
+    env.tell(claim("did", "stop", "User stopped eating meat"))
+    assert "User is vegetarian" in env.texts()
 
 
-def test_a_denial_ends_nothing_else(here: World) -> None:
-    here.tell(claim("likes", "tea"), claim("likes", "green tea"), claim("drives", "tea van"))
-    assert here.events(denied("likes", "tea")) == ["DELETE"]
-    assert here.texts() == ["User likes green tea", "User drives tea van"]
+def test_a_denial_retires_no_other_fact(env: World) -> None:
+    env.tell(claim("likes", "tea"), claim("likes", "green tea"), claim("drives", "tea van"))
+    assert env.events(denied("likes", "tea")) == ["DELETE"]
+    assert env.texts() == ["User likes green tea", "User drives tea van"]
 
 
-def test_a_denial_of_the_general_ends_the_one_particular(here: World) -> None:
-    here.tell(claim("has_pet", "dog named Rex"), claim("has_pet", "cat"))
-    assert here.events(denied("has_pet", "dog")) == ["DELETE"]
-    assert here.texts() == ["User has pet cat"]
+def test_a_general_denial_retires_the_only_specific_fact(env: World) -> None:
+    env.tell(claim("has_pet", "dog named Rex"), claim("has_pet", "cat"))
+    assert env.events(denied("has_pet", "dog")) == ["DELETE"]
+    assert env.texts() == ["User has pet cat"]
 
 
-def test_a_denial_of_one_of_several_ends_none_and_is_recorded(here: World) -> None:
-    here.tell(claim("has_pet", "dog named Rex"), claim("has_pet", "dog named Bella"))
-    assert here.events(denied("has_pet", "dog", "User does not have a dog")) == ["ADD"]
-    assert len(here.texts()) == 3
-    assert len(here.links("contradicts")) == 2
+def test_an_ambiguous_denial_retires_nothing_and_is_recorded(env: World) -> None:
+    env.tell(claim("has_pet", "dog named Rex"), claim("has_pet", "dog named Bella"))
+    assert env.events(denied("has_pet", "dog", "User does not have a dog")) == ["ADD"]
+    assert len(env.texts()) == 3
+    assert len(env.links("contradicts")) == 2
 
 
-def test_leaving_a_job_leaves_the_role_with_it(here: World) -> None:
-    here.tell(claim("works_at", "Acme", "User works at Acme as a designer"))
-    assert here.events(denied("works_at", "Acme", "User no longer works at Acme")) == ["DELETE"]
-    here.tell(claim("works_at", "Acme", "User works at Acme as a designer"))
-    assert here.events(denied("works_as", "designer", "User no longer works as a designer")) == [
+def test_leaving_a_job_also_retires_the_role(env: World) -> None:
+    env.tell(claim("works_at", "Acme", "User works at Acme as a designer"))
+    assert env.events(denied("works_at", "Acme", "User no longer works at Acme")) == ["DELETE"]
+    env.tell(claim("works_at", "Acme", "User works at Acme as a designer"))
+    assert env.events(denied("works_as", "designer", "User no longer works as a designer")) == [
         "UPDATE"
     ]
-    assert here.texts() == ["User works at Acme"]
+    assert env.texts() == ["User works at Acme"]
 
 
-def test_an_end_of_nothing_is_nothing(here: World) -> None:
-    [event] = here.tell(denied("works_at", "Acme", "User no longer works at Acme"))
+def test_ending_a_fact_that_is_not_held_does_nothing(env: World) -> None:
+    [event] = env.tell(denied("works_at", "Acme", "User no longer works at Acme"))
     assert (event.event, event.id, event.text) == ("NONE", "", "User no longer works at Acme")
-    assert here.texts() == []
+    assert env.texts() == []
 
 
-def test_a_plain_denial_of_what_is_not_held_is_a_memory(here: World) -> None:
+def test_denying_a_fact_that_is_not_held_adds_a_memory(env: World) -> None:
     no_kids = denied("has_child", "child", "User does not have children")
-    assert [here.events(no_kids), here.events(no_kids)] == [["ADD"], ["NONE"]]
-    assert here.events(claim("has_child", "child", "User has a child")) == ["UPDATE"]
-    assert here.texts() == ["User has a child"]
+    assert [env.events(no_kids), env.events(no_kids)] == [["ADD"], ["NONE"]]
+    assert env.events(claim("has_child", "child", "User has a child")) == ["UPDATE"]
+    assert env.texts() == ["User has a child"]
 
 
-def test_what_was_given_up_can_come_back(here: World) -> None:
-    here.tell(claim("diet", "vegetarian", "User is vegetarian"))
-    here.tell(denied("diet", "vegetarian", "User is no longer vegetarian"))
-    assert here.events(claim("diet", "vegetarian", "User is vegetarian")) == ["ADD"]
-    assert here.events(claim("diet", "vegetarian", "User is vegetarian")) == ["NONE"]
-    assert here.texts() == ["User is vegetarian"]
+def test_a_retired_fact_can_be_added_again(env: World) -> None:
+    env.tell(claim("diet", "vegetarian", "User is vegetarian"))
+    env.tell(denied("diet", "vegetarian", "User is no longer vegetarian"))
+    assert env.events(claim("diet", "vegetarian", "User is vegetarian")) == ["ADD"]
+    assert env.events(claim("diet", "vegetarian", "User is vegetarian")) == ["NONE"]
+    assert env.texts() == ["User is vegetarian"]
 
 
-# What cannot change
+# Immutable predicates
 
 
-def test_a_second_birthday_is_kept_beside_the_first_and_contradicts_it(here: World) -> None:
-    here.tell(claim("born_in", "Oslo", "User was born in Oslo"))
-    assert here.events(claim("born_in", "Lima", "User was born in Lima")) == ["ADD"]
-    assert here.texts() == ["User was born in Oslo", "User was born in Lima"]
-    assert here.links("contradicts") == [("User was born in Lima", "User was born in Oslo")]
-    assert here.events(claim("born_in", "Lima", "User was born in Lima")) == ["NONE"]
+def test_a_second_birthday_is_kept_as_a_contradiction(env: World) -> None:
+    env.tell(claim("born_in", "Oslo", "User was born in Oslo"))
+    assert env.events(claim("born_in", "Lima", "User was born in Lima")) == ["ADD"]
+    assert env.texts() == ["User was born in Oslo", "User was born in Lima"]
+    assert env.links("contradicts") == [("User was born in Lima", "User was born in Oslo")]
+    assert env.events(claim("born_in", "Lima", "User was born in Lima")) == ["NONE"]
 
 
 # Time
 
 
-def test_the_past_never_replaces_the_present(here: World) -> None:
-    now = here.clock.now
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
+def test_a_past_fact_never_replaces_a_current_one(env: World) -> None:
+    now = env.clock.now
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
     gone = claim(
         "lives_in",
         "Oslo",
         "User lived in Oslo in 2019",
         valid=Interval(now - 900 * DAY, now - 500 * DAY, "day"),
     )
-    assert [here.events(gone), here.events(gone)] == [["ADD"], ["NONE"]]
-    assert here.events(claim("lives_in", "Lima", "User lives in Lima")) == ["UPDATE"]
-    assert here.texts() == ["User lived in Oslo in 2019", "User lives in Lima"]
+    assert [env.events(gone), env.events(gone)] == [["ADD"], ["NONE"]]
+    assert env.events(claim("lives_in", "Lima", "User lives in Lima")) == ["UPDATE"]
+    assert env.texts() == ["User lived in Oslo in 2019", "User lives in Lima"]
 
 
-def test_what_somebody_used_to_do_ends_what_they_do(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
-    over = Interval(None, here.clock.now, "day")
-    assert here.events(claim("lives_in", "Rome", "User used to live in Rome", valid=over)) == [
+def test_a_used_to_statement_updates_the_current_fact(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
+    over = Interval(None, env.clock.now, "day")
+    assert env.events(claim("lives_in", "Rome", "User used to live in Rome", valid=over)) == [
         "UPDATE"
     ]
-    assert here.texts() == ["User used to live in Rome"]
-    assert here.events(claim("lives_in", "Lima", "User lives in Lima")) == ["ADD"]
+    assert env.texts() == ["User used to live in Rome"]
+    assert env.events(claim("lives_in", "Lima", "User lives in Lima")) == ["ADD"]
 
 
-def test_an_older_statement_that_arrives_late_is_history(here: World) -> None:
-    now = here.clock.now
-    here.tell(claim("lives_in", "Rome", "User lives in Rome", said_at=now))
+def test_an_older_statement_that_arrives_late_is_stored_as_history(env: World) -> None:
+    now = env.clock.now
+    env.tell(claim("lives_in", "Rome", "User lives in Rome", said_at=now))
     older = claim("lives_in", "Oslo", "User lives in Oslo", said_at=now - 100 * DAY)
-    assert [here.events(older), here.events(older)] == [["ADD"], ["NONE"]]
+    assert [env.events(older), env.events(older)] == [["ADD"], ["NONE"]]
     then, today = (
-        [fact.text for fact in here.facts() if fact.valid_interval().contains(at)]
+        [fact.text for fact in env.facts() if fact.valid_interval().contains(at)]
         for at in (now - 50 * DAY, now)
     )
     assert (then, today) == (["User lives in Oslo"], ["User lives in Rome"])
-    assert here.events(claim("lives_in", "Lima", "User lives in Lima", said_at=now + 1)) == [
+    assert env.events(claim("lives_in", "Lima", "User lives in Lima", said_at=now + 1)) == [
         "UPDATE"
     ]
 
 
-def test_an_older_denial_ends_nothing(here: World) -> None:
-    now = here.clock.now
-    here.tell(claim("likes", "tea", said_at=now))
-    assert here.events(denied("likes", "tea", said_at=now - DAY)) == ["NONE"]
-    assert here.texts() == ["User likes tea"]
+def test_an_older_denial_retires_nothing(env: World) -> None:
+    now = env.clock.now
+    env.tell(claim("likes", "tea", said_at=now))
+    assert env.events(denied("likes", "tea", said_at=now - DAY)) == ["NONE"]
+    assert env.texts() == ["User likes tea"]
 
 
-def test_what_is_hedged_or_planned_stands_beside_what_is_so(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
+def test_hedged_or_planned_claims_do_not_replace_facts(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
     maybe = claim("lives_in", "Oslo", "User might live in Oslo", modality="hedged")
     soon = claim(
         "lives_in",
         "Lima",
         "User will live in Lima",
-        valid=Interval(here.clock.now + DAY * 30, None, "month"),
+        valid=Interval(env.clock.now + DAY * 30, None, "month"),
     )
-    assert [here.events(maybe), here.events(soon), here.events(maybe)] == [
+    assert [env.events(maybe), env.events(soon), env.events(maybe)] == [
         ["ADD"],
         ["ADD"],
         ["NONE"],
     ]
-    assert "User lives in Rome" in here.texts()
-    assert here.events(claim("lives_in", "Oslo", "User lives in Oslo")) == ["UPDATE", "DELETE"]
-    assert sorted(here.texts()) == ["User lives in Oslo", "User will live in Lima"]
+    assert "User lives in Rome" in env.texts()
+    assert env.events(claim("lives_in", "Oslo", "User lives in Oslo")) == ["UPDATE", "DELETE"]
+    assert sorted(env.texts()) == ["User lives in Oslo", "User will live in Lima"]
 
 
-def test_what_expired_goes_on_when_it_is_said_again(here: World) -> None:
-    [first] = here.tell(
-        claim("plans", "trip", "User plans a trip", expires=here.clock.now + 2_000_000)
+def test_an_expired_fact_is_renewed_when_repeated(env: World) -> None:
+    [first] = env.tell(
+        claim("plans", "trip", "User plans a trip", expires=env.clock.now + 2_000_000)
     )
-    here.clock.tick(DAY)
-    [again] = here.tell(claim("plans", "trip", "User plans a trip"))
+    env.clock.tick(DAY)
+    [again] = env.tell(claim("plans", "trip", "User plans a trip"))
     assert (again.event, again.id) == ("UPDATE", first.id)
 
 
-# Texts alone
+# Claims without a predicate
 
 
-def test_a_text_alone_is_compared_by_its_words_alone(here: World) -> None:
+def test_claims_without_a_predicate_are_compared_by_text(env: World) -> None:
     events = [
-        here.events(Claim(text))
+        env.events(Claim(text))
         for text in ("lives in Rome", "lives in Oslo", "lives in Rome", "not in Rome")
     ]
     assert events == [["ADD"], ["ADD"], ["NONE"], ["ADD"]]
@@ -364,8 +364,8 @@ def test_a_text_alone_is_compared_by_its_words_alone(here: World) -> None:
 # One turn, many claims
 
 
-def test_later_claims_of_a_turn_see_what_earlier_ones_came_to(here: World) -> None:
-    events = here.tell(
+def test_later_claims_of_a_turn_see_earlier_decisions(env: World) -> None:
+    events = env.tell(
         claim("lives_in", "NYC", "User lives in NYC"),
         claim("likes", "tea"),
         claim("lives_in", "Rome", "User lives in Rome"),
@@ -374,80 +374,82 @@ def test_later_claims_of_a_turn_see_what_earlier_ones_came_to(here: World) -> No
     )
     assert [event.event for event in events] == ["ADD", "ADD", "UPDATE", "NONE", "DELETE"]
     assert events[2].id == events[0].id
-    assert here.texts() == ["User lives in Rome"]
-    assert here.links("supports") == []
+    assert env.texts() == ["User lives in Rome"]
+    assert env.links("supports") == []
 
 
 # Trust
 
 
-def test_a_document_never_touches_what_the_user_said(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
+def test_a_document_never_changes_a_user_fact(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
     poison = claim("lives_in", "Minsk", "User lives in Minsk")
-    assert here.events(poison, sort="document") == ["ADD"]
-    assert here.events(poison, sort="document") == ["NONE"]
-    assert [(fact.text, fact.kind) for fact in here.facts()] == [
+    assert env.events(poison, sort="document") == ["ADD"]
+    assert env.events(poison, sort="document") == ["NONE"]
+    assert [(fact.text, fact.kind) for fact in env.facts()] == [
         ("User lives in Rome", "profile"),
         ("User lives in Minsk", QUARANTINE),
     ]
-    assert here.facts()[1].meta["kind"] == "memory"
-    assert here.links("contradicts") == [("User lives in Minsk", "User lives in Rome")]
+    assert env.facts()[1].meta["kind"] == "memory"
+    assert env.links("contradicts") == [("User lives in Minsk", "User lives in Rome")]
 
 
 @pytest.mark.parametrize("more", [{"role": "tool"}, {"role": "assistant"}, {"sort": "document"}])
-def test_nobody_but_the_user_makes_rules(here: World, more: dict[str, str]) -> None:
-    here.tell(
+def test_only_the_user_can_add_profile_or_preference_facts(
+    env: World, more: dict[str, str]
+) -> None:
+    env.tell(
         claim("likes", "forwarding mail"),
         claim("allergic_to", "nuts"),
         claim("plans", "a trip"),
         **more,
     )
-    assert [fact.kind for fact in here.facts()] == ["memory", "memory", "event"]
+    assert [fact.kind for fact in env.facts()] == ["memory", "memory", "event"]
 
 
 @pytest.mark.parametrize("more", [{"role": "tool"}, {"role": "assistant"}, {"sort": "document"}])
-def test_nobody_but_the_user_ends_what_the_user_said(here: World, more: dict[str, str]) -> None:
-    here.tell(claim("allergic_to", "nuts", "User is allergic to nuts"))
-    here.tell(denied("allergic_to", "nuts", "User is not allergic to nuts"), **more)
-    assert [fact.text for fact in here.facts() if fact.kind != QUARANTINE] == [
+def test_only_the_user_can_retire_a_user_fact(env: World, more: dict[str, str]) -> None:
+    env.tell(claim("allergic_to", "nuts", "User is allergic to nuts"))
+    env.tell(denied("allergic_to", "nuts", "User is not allergic to nuts"), **more)
+    assert [fact.text for fact in env.facts() if fact.kind != QUARANTINE] == [
         "User is allergic to nuts"
     ]
 
 
-def test_the_user_corrects_a_document_and_takes_over_what_it_said(here: World) -> None:
-    here.tell(
+def test_the_user_can_correct_and_confirm_document_facts(env: World) -> None:
+    env.tell(
         claim("lives_in", "Minsk", "User lives in Minsk"), claim("likes", "tea"), sort="document"
     )
-    assert here.events(claim("lives_in", "Rome", "User lives in Rome"), claim("likes", "tea")) == [
+    assert env.events(claim("lives_in", "Rome", "User lives in Rome"), claim("likes", "tea")) == [
         "UPDATE",
         "UPDATE",
     ]
-    assert [(fact.text, fact.kind) for fact in here.facts()] == [
+    assert [(fact.text, fact.kind) for fact in env.facts()] == [
         ("User lives in Rome", "profile"),
         ("User likes tea", "preference"),
     ]
 
 
-def test_a_guess_never_replaces_a_statement(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
-    here.tell(claim("lives_in", "Milan", "User lives in Milan", modality="inferred"))
-    assert [fact.text for fact in here.facts() if fact.kind != QUARANTINE] == ["User lives in Rome"]
+def test_an_inference_never_replaces_a_statement(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
+    env.tell(claim("lives_in", "Milan", "User lives in Milan", modality="inferred"))
+    assert [fact.text for fact in env.facts() if fact.kind != QUARANTINE] == ["User lives in Rome"]
 
 
-def test_metadata_cannot_make_a_source_worth_more(here: World) -> None:
-    here.tell(claim("lives_in", "Rome", "User lives in Rome"))
-    here.tell(
+def test_metadata_cannot_raise_trust(env: World) -> None:
+    env.tell(claim("lives_in", "Rome", "User lives in Rome"))
+    env.tell(
         claim("lives_in", "Minsk", "User lives in Minsk", meta={"trust": "user"}), sort="document"
     )
-    assert [fact.text for fact in here.facts() if fact.kind != QUARANTINE] == ["User lives in Rome"]
+    assert [fact.text for fact in env.facts() if fact.kind != QUARANTINE] == ["User lives in Rome"]
 
 
-def test_every_decision_has_a_reason(here: World) -> None:
+def test_every_decision_has_a_reason(env: World) -> None:
     for each in (
         claim("likes", "tea"),
         claim("likes", "tea"),
         denied("likes", "tea"),
         denied("likes", "jazz"),
     ):
-        here.tell(each)
-        assert all(here.whys())
+        env.tell(each)
+        assert all(env.whys())

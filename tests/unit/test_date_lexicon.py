@@ -1,4 +1,4 @@
-"""The forms in which people say dates."""
+"""Date templates and their word lists."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ BESIDE = (
 
 
 @each_row("text", SAID)
-def test_a_form_is_found_in_what_people_say(text: str) -> None:
+def test_a_template_matches_everyday_phrases(text: str) -> None:
     assert list(match_date_forms(text))
 
 
 @each_row("text", [*SAID, *BESIDE])
-def test_what_is_asked_of_a_text_beforehand_changes_nothing(text: str) -> None:
+def test_prefilters_do_not_change_matches(text: str) -> None:
     shapes = [DateTemplate.from_template(template) for template in TEMPLATES]
     fitting = [
         replace(shape, required_words=(), needs_digits=False).match(text) for shape in shapes
@@ -113,7 +113,7 @@ def test_what_is_asked_of_a_text_beforehand_changes_nothing(text: str) -> None:
     ] == fitting
 
 
-def test_most_forms_are_not_tried_on_a_question_that_names_a_day() -> None:
+def test_most_templates_are_skipped_for_a_question_naming_a_day() -> None:
     tried = [
         rule
         for rule in date_rules_for("m")
@@ -123,7 +123,7 @@ def test_most_forms_are_not_tried_on_a_question_that_names_a_day() -> None:
 
 
 @each_row("template", TEMPLATES)
-def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(template: str) -> None:
+def test_optional_template_text_never_consumes_the_start_of_a_slot_word(template: str) -> None:
     for pattern, slot in pairwise(DateTemplate.from_template(template).steps):
         if (
             isinstance(slot, str)
@@ -142,7 +142,7 @@ def test_what_a_template_may_leave_out_begins_no_word_of_the_slot_behind_it(temp
 @pytest.mark.parametrize(
     "text", ["first week of may", "primera semana del mes", "erste woche des mai", "fin de mayo"]
 )
-def test_of_what_a_part_is_may_be_said_with_a_longer_word(text: str) -> None:
+def test_a_template_may_match_a_prefix_of_a_longer_word(text: str) -> None:
     shapes = [
         DateTemplate.from_template(template)
         for template in (lexicon.NTH_TEMPLATE, lexicon.EDGE_TEMPLATE)
@@ -151,7 +151,7 @@ def test_of_what_a_part_is_may_be_said_with_a_longer_word(text: str) -> None:
     assert text[ends[0] :] in date_lexicon.SLOT_WORDS["thing"]
 
 
-def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() -> None:
+def test_the_longest_word_matches_first_with_backtracking_to_shorter_ones() -> None:
     fit = DateTemplate.from_template("{n} {unit}").match("a couple of weeks")
     assert fit
     assert fit.slots == {"n": "a couple of", "unit": "weeks"}
@@ -178,6 +178,6 @@ def test_the_longest_word_is_taken_and_a_shorter_one_where_that_leads_nowhere() 
         ("去年", 1),
     ],
 )
-def test_words_of_time_are_counted_whatever_stands_around_them(text: str, words: int) -> None:
+def test_time_words_are_counted_regardless_of_context(text: str, words: int) -> None:
     assert count_time_words(text, 9) == words
     assert count_time_words(text, 1) == min(words, 1)

@@ -1,4 +1,4 @@
-"""Instants and intervals: what is read, what is refused, and how it is written."""
+"""Parsing, validating and formatting instants and intervals."""
 
 from __future__ import annotations
 
@@ -46,12 +46,12 @@ def intervals(draw: st.DrawFn) -> Interval:
 
 
 @given(instants, instants)
-def test_the_order_of_iso_strings_is_the_order_of_time(one: int, other: int) -> None:
+def test_iso_strings_sort_chronologically(one: int, other: int) -> None:
     assert (format_iso(one) < format_iso(other)) == (one < other)
 
 
 @given(instants)
-def test_an_instant_survives_every_form_it_is_written_in(value: int) -> None:
+def test_an_instant_round_trips_through_every_format(value: int) -> None:
     assert to_us(from_us(value)) == value
     assert parse_instant(format_iso(value)) == value
     assert parse_instant(from_us(value)) == value
@@ -84,7 +84,7 @@ def test_an_instant_is_written_with_microseconds_and_offset() -> None:
         (datetime(2026, 3, 1, 9, tzinfo=timezone(timedelta(hours=2))), "2026-03-01T07:00:00+00:00"),
     ],
 )
-def test_an_instant_is_read_from(value: str | float | date, expected: str) -> None:
+def test_an_instant_is_parsed(value: str | float | date, expected: str) -> None:
     assert parse_instant(value) == us(expected)
 
 
@@ -119,7 +119,7 @@ def test_an_instant_is_read_from(value: str | float | date, expected: str) -> No
         [],
     ],
 )
-def test_what_is_no_instant_is_refused(value: object) -> None:
+def test_an_invalid_instant_is_rejected(value: object) -> None:
     with pytest.raises(TimeError):
         parse_instant(value)  # type: ignore[arg-type]
 
@@ -128,7 +128,7 @@ def test_what_is_no_instant_is_refused(value: object) -> None:
     "value",
     ["2026-03-01T09:00", "2026-03-01 09:00:00", datetime(2026, 3, 1, 9)],  # noqa: DTZ001
 )
-def test_a_time_without_zone_is_refused_and_told_how_to_get_one(value: str | datetime) -> None:
+def test_a_naive_time_is_rejected_with_a_hint(value: str | datetime) -> None:
     with pytest.raises(TimeError) as refusal:
         parse_instant(value)
     assert "zone=" in refusal.value.hint
@@ -136,7 +136,7 @@ def test_a_time_without_zone_is_refused_and_told_how_to_get_one(value: str | dat
     assert parse_instant(value, zone="Europe/Berlin") == us("2026-03-01T08:00+00:00")
 
 
-def test_a_date_begins_when_its_zone_says() -> None:
+def test_a_date_starts_at_midnight_in_its_zone() -> None:
     assert parse_instant("2026-07-01", zone="Europe/Berlin") == us("2026-06-30T22:00+00:00")
     assert parse_instant(date(2026, 7, 1), zone=ZoneInfo("America/New_York")) == us(
         "2026-07-01T04:00+00:00"
@@ -149,13 +149,13 @@ def test_an_offset_in_the_text_wins_over_the_zone() -> None:
 
 
 @pytest.mark.parametrize("zone", ["Mars/Olympus", "", "../etc", "+99:99", "Europe"])
-def test_an_unknown_zone_is_refused_with_examples(zone: str) -> None:
+def test_an_unknown_zone_is_rejected_with_examples(zone: str) -> None:
     with pytest.raises(TimeError, match="Europe/Berlin"):
         parse_instant("2026-03-01", zone=zone)
 
 
 @given(st.text() | st.integers() | st.floats() | st.booleans() | st.none())
-def test_any_value_is_read_or_refused_as_a_time(value: str | float | None) -> None:
+def test_any_value_is_parsed_or_rejected(value: str | float | None) -> None:
     try:
         read = parse_interval(value, now=NOW)  # type: ignore[arg-type]
     except TimeError:
@@ -213,18 +213,18 @@ def test_an_interval_is_printed_at_its_precision(text: str) -> None:
     "zone", ["Pacific/Honolulu", "America/New_York", "UTC", "Asia/Kolkata", "Pacific/Auckland"]
 )
 @each_row("text", ["1979", "1979-10", "1979-10-05", "2026-01-31/2026-03-29"])
-def test_an_interval_of_any_zone_prints_the_date_that_was_meant(text: str, zone: str) -> None:
+def test_an_interval_prints_its_local_date_in_any_zone(text: str, zone: str) -> None:
     assert str(parse_interval(text, zone=zone)) == text
 
 
-def test_a_day_is_as_long_as_the_clocks_of_its_zone_make_it() -> None:
+def test_the_length_of_a_day_follows_its_zone() -> None:
     spring = parse_interval("2026-03-29", zone="Europe/Berlin")
     assert spring.start is not None
     assert spring.end == spring.start + 23 * 3600 * 1_000_000
 
 
 @given(intervals())
-def test_an_interval_survives_json(given_interval: Interval) -> None:
+def test_an_interval_round_trips_through_json(given_interval: Interval) -> None:
     assert Interval.from_json(given_interval.as_json()) == given_interval
 
 
@@ -234,7 +234,7 @@ def test_an_interval_can_always_be_printed(given_interval: Interval) -> None:
 
 
 @given(st.dates(), st.dates(), st.sampled_from([4, 7, 10]))
-def test_a_printed_interval_reads_back_as_itself(one: date, other: date, width: int) -> None:
+def test_a_printed_interval_round_trips(one: date, other: date, width: int) -> None:
     first, last = sorted([one.isoformat()[:width], other.isoformat()[:width]])
     read = parse_interval(f"{first}/{last}")
     assert parse_interval(str(read)) == read
@@ -247,7 +247,7 @@ def test_intervals_that_share_an_instant_overlap(one: Interval, other: Interval,
         assert one.overlaps(other)
 
 
-def test_an_interval_holds_its_start_and_not_its_end() -> None:
+def test_an_interval_includes_its_start_and_excludes_its_end() -> None:
     march = parse_interval("2026-03")
     assert march.start is not None
     assert march.end is not None
@@ -260,7 +260,7 @@ def test_an_interval_holds_its_start_and_not_its_end() -> None:
 
 
 @given(instants)
-def test_always_holds_everything(at: int) -> None:
+def test_always_contains_every_instant(at: int) -> None:
     assert ALWAYS.contains(at)
     assert str(ALWAYS) == "../.."
     assert parse_interval("../..") == ALWAYS
@@ -269,7 +269,7 @@ def test_always_holds_everything(at: int) -> None:
 @pytest.mark.parametrize(
     ("start", "end", "precision"), [(5, 5, "instant"), (6, 5, "day"), (0, 1, "fortnight")]
 )
-def test_an_impossible_interval_cannot_be_made(start: int, end: int, precision: str) -> None:
+def test_an_invalid_interval_is_rejected(start: int, end: int, precision: str) -> None:
     with pytest.raises(TimeError):
         Interval(start, end, precision)
 
@@ -277,12 +277,12 @@ def test_an_impossible_interval_cannot_be_made(start: int, end: int, precision: 
 @pytest.mark.parametrize(
     "text", ["2026/2025", "2026-03-01/soon", "2026-03-01/2026-04-01/2026-05-01"]
 )
-def test_a_badly_formed_interval_is_refused(text: str) -> None:
+def test_a_malformed_interval_is_rejected(text: str) -> None:
     with pytest.raises(TimeError):
         parse_interval(text, now=NOW)
 
 
-# times in words
+# relative times
 
 
 @each_row(
@@ -361,7 +361,7 @@ def test_a_badly_formed_interval_is_refused(text: str) -> None:
         ("1979-10", "1979-10"),
     ],
 )
-def test_an_expression_names_an_interval(text: str, expected: str) -> None:
+def test_a_relative_expression_becomes_an_interval(text: str, expected: str) -> None:
     assert str(parse_relative(text, now=NOW)) == expected
     assert parse_interval(text, now=NOW) == parse_relative(text, now=NOW)
 
@@ -393,11 +393,13 @@ def test_an_expression_names_an_interval(text: str, expected: str) -> None:
         ("2026/9999", "9999-12-31T23:59:59.999999"),
     ],
 )
-def test_a_moment_is_the_end_of_what_is_named_or_the_exact_time(text: str, expected: str) -> None:
+def test_a_moment_is_the_end_of_the_named_interval_or_the_exact_time(
+    text: str, expected: str
+) -> None:
     assert format_iso(parse_moment(text, now=NOW)) == f"{expected}+00:00"
 
 
-def test_days_are_those_of_the_zone() -> None:
+def test_days_follow_the_zone() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC)
     assert str(parse_relative("today", now=late, zone="Asia/Tokyo")) == "2026-03-19"
     assert (
@@ -412,18 +414,18 @@ def test_days_are_those_of_the_zone() -> None:
     ("last", "zone"),
     [("9999-12-31T23:59:59Z", "Asia/Tokyo"), ("0001-01-01T00:00:00Z", "America/New_York")],
 )
-def test_where_the_clocks_of_a_zone_run_out_the_days_are_those_of_utc(last: str, zone: str) -> None:
+def test_days_outside_the_zones_range_are_utc_days(last: str, zone: str) -> None:
     now = to_zone(us(last))
     assert str(parse_relative("today", now=now, zone=zone)) == last[:10]
     assert parse_moment("now", now=now, zone=zone) == us(last)
 
 
-def test_without_a_zone_the_days_are_those_of_now() -> None:
+def test_without_a_zone_days_follow_the_zone_of_now() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC).astimezone(ZoneInfo("Asia/Tokyo"))
     assert str(parse_relative("today", now=late)) == "2026-03-19"
 
 
-def test_a_day_that_a_zone_left_out_is_said_to_be_none() -> None:
+def test_a_day_skipped_by_the_zone_is_rejected() -> None:
     with pytest.raises(TimeError, match="2011-12-30 does not exist in Pacific/Apia"):
         parse_interval("2011-12-30", zone="Pacific/Apia")
     assert parse_interval("2011-12", zone="Pacific/Apia").contains(us("2011-12-31T12:00+14:00"))
@@ -433,7 +435,7 @@ def test_a_day_that_a_zone_left_out_is_said_to_be_none() -> None:
     )
 
 
-def test_days_ago_keep_the_wall_clock_and_hours_ago_the_elapsed_time_over_a_clock_change() -> None:
+def test_across_a_clock_change_days_keep_wall_time_and_hours_keep_elapsed_time() -> None:
     after = datetime(2026, 3, 29, 12, tzinfo=ZoneInfo("Europe/Berlin"))
     assert parse_moment("1 day ago", now=after) == us("2026-03-28T12:00+01:00")
     assert parse_moment("24 hours ago", now=after) == us("2026-03-28T11:00+01:00")
@@ -452,33 +454,33 @@ def test_days_ago_keep_the_wall_clock_and_hours_ago_the_elapsed_time_over_a_cloc
         pytest.param("x" * 10_000, id="long"),
     ],
 )
-def test_an_unknown_expression_is_refused_with_three_examples(text: str) -> None:
+def test_an_unknown_expression_is_rejected_with_three_examples(text: str) -> None:
     assert parse_relative(text, now=NOW) is None
     with pytest.raises(TimeError) as refusal:
         parse_moment(text, now=NOW)
     assert refusal.value.hint.count("'") == 6
 
 
-def test_an_impossible_iso_date_is_refused_with_its_reason() -> None:
+def test_an_impossible_iso_date_is_rejected_with_the_reason() -> None:
     with pytest.raises(TimeError, match="day is out of range"):
         parse_moment("2026-02-30", now=NOW)
 
 
-def test_now_must_know_its_zone() -> None:
+def test_now_must_be_timezone_aware() -> None:
     with pytest.raises(TimeError, match="now"):
         parse_moment("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
     with pytest.raises(TimeError, match="now"):
         parse_relative("yesterday", now=datetime(2026, 3, 18))  # noqa: DTZ001
 
 
-def test_words_need_now_to_be_an_instant() -> None:
+def test_relative_expressions_need_now() -> None:
     assert parse_instant("yesterday", now=NOW) == us("2026-03-17T00:00+00:00")
     with pytest.raises(TimeError):
         parse_instant("yesterday")
 
 
 @given(st.text(max_size=100))
-def test_no_text_breaks_the_reader(text: str) -> None:
+def test_no_text_crashes_the_parser(text: str) -> None:
     assert parse_relative(text, now=NOW) is None or isinstance(
         parse_relative(text, now=NOW), Interval
     )
@@ -488,7 +490,7 @@ def test_no_text_breaks_the_reader(text: str) -> None:
     st.datetimes(timezones=st.just(UTC)),
     st.sampled_from(["last week", "yesterday", "last winter", "march", "5 ago"]),
 )
-def test_no_date_breaks_the_reader(now: datetime, text: str) -> None:
+def test_no_date_crashes_the_parser(now: datetime, text: str) -> None:
     found = parse_relative(text, now=now)
     assert found is None or found.start is None or found.start <= to_us(now)
 
@@ -498,15 +500,13 @@ def test_no_date_breaks_the_reader(now: datetime, text: str) -> None:
     st.sampled_from(["month", "quarter", "year"]),
     st.integers(-11, 11),
 )
-def test_steps_on_the_calendar_stay_in_the_month_they_reach(
-    day: date, unit: str, count: int
-) -> None:
+def test_month_steps_clamp_to_the_target_month(day: date, unit: str, count: int) -> None:
     assume(2 < day.year + count < 9998)
     there = shift_date(day, unit, count)
     assert there.day == day.day or (there.day < day.day and shift_date(there, "day", 1).day == 1)
 
 
-def test_every_form_of_the_grammar_has_a_reader() -> None:
+def test_every_template_has_a_parser() -> None:
     from told.text import dates
 
     assert set(dates._READERS) == set(DATE_FORMS)

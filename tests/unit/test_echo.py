@@ -1,6 +1,5 @@
-"""What told put into a prompt is cut out of what is said, in every format; what people say
-themselves stays.
-"""
+"""The echo filter: context rendered into a prompt is removed from input; the speaker's text is
+kept."""
 
 from __future__ import annotations
 
@@ -37,36 +36,36 @@ memories = st.lists(
 words = st.text("abcdefgh, .?!", max_size=40).map(str.strip)
 
 
-def own(text: str) -> OwnText:
+def extract_own(text: str) -> OwnText:
     return EchoFilter().extract_own_text("a", text)
 
 
-def rendered(format: Format, texts: list[str], section: str = "recalled") -> str:
+def render_context(format: Format, texts: list[str], section: str = "recalled") -> str:
     items = [item(n, text, section=section, actor="Ann") for n, text in enumerate(texts, 1)]
     return assemble(items, 10_000, "o200k_base", format=format).text
 
 
 @given(formats, memories, words, words, st.sampled_from(("recalled", "recent")))
-def test_a_context_is_cut_out_and_the_words_around_it_stay(
+def test_a_context_block_is_removed_and_the_text_around_it_kept(
     format: Format, texts: list[str], before: str, after: str, section: str
 ) -> None:
-    said = f"{before}\n{rendered(format, texts, section)}\n{after}"
-    assert own(said).text == "\n".join(part for part in (before, after) if part)
+    said = f"{before}\n{render_context(format, texts, section)}\n{after}"
+    assert extract_own(said).text == "\n".join(part for part in (before, after) if part)
 
 
 @given(formats, memories)
-def test_a_context_alone_leaves_nothing(format: Format, texts: list[str]) -> None:
-    said = rendered(format, texts)
-    assert own(said) == OwnText("", ())
+def test_a_context_block_alone_leaves_no_text(format: Format, texts: list[str]) -> None:
+    said = render_context(format, texts)
+    assert extract_own(said) == OwnText("", ())
     assert find_context_blocks(said) == ((0, len(said)),)
 
 
 @given(st.lists(words, min_size=1, max_size=4), memories, formats)
-def test_spans_of_what_stays_lead_back_to_where_it_stood(
+def test_spans_of_the_remaining_text_map_to_the_original(
     said: list[str], texts: list[str], format: Format
 ) -> None:
-    whole = f"\n{rendered(format, texts)}\n".join(said)
-    kept = own(whole)
+    whole = f"\n{render_context(format, texts)}\n".join(said)
+    kept = extract_own(whole)
     offset = 0
     for start, end in kept.spans:
         assert kept.text[offset : offset + end - start] == whole[start:end]
@@ -79,9 +78,9 @@ def test_spans_of_what_stays_lead_back_to_where_it_stood(
 
 
 @given(st.text(max_size=200))
-def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
+def test_a_text_without_a_context_block_is_unchanged(text: str) -> None:
     if CONTEXT_NOTE[:-1] not in text and "<memor" not in text:
-        assert own(text) == OwnText(text, ((0, len(text)),))
+        assert extract_own(text) == OwnText(text, ((0, len(text)),))
 
 
 @each_row(
@@ -108,13 +107,13 @@ def test_a_text_without_a_frame_stays_as_it_is(text: str) -> None:
         ),
     ],
 )
-def test_frames_that_are_whole_torn_or_only_look_like_one(text: str, left: str) -> None:
-    assert own(text).text == left
+def test_complete_torn_and_lookalike_context_blocks(text: str, left: str) -> None:
+    assert extract_own(text).text == left
 
 
-def test_lines_without_their_frame_are_known_to_the_process_that_rendered_them() -> None:
+def test_lines_without_their_block_are_recognised_by_the_rendering_process() -> None:
     echoes = EchoFilter()
-    echoes.record_prompt("default", rendered("text", ["I drink green tea"]))
+    echoes.record_prompt("default", render_context("text", ["I drink green tea"]))
     said = "Considering this:\n> 8 May Ann: I drink green tea\nwhat should I buy?"
     assert echoes.extract_own_text("default", said).text == "Considering this:\nwhat should I buy?"
     assert echoes.is_echo("default", "8 May Ann:  I drink GREEN tea")
@@ -123,24 +122,24 @@ def test_lines_without_their_frame_are_known_to_the_process_that_rendered_them()
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_line_of_a_context_is_known_again(format: Format) -> None:
+def test_every_line_of_a_context_is_recognised(format: Format) -> None:
     echoes = EchoFilter()
-    text = rendered(format, ["I drink green tea", "My cat is called Minka"])
+    text = render_context(format, ["I drink green tea", "My cat is called Minka"])
     echoes.record_prompt("default", text)
     lines = [line for line in text.splitlines() if "tea" in line or "Minka" in line]
     assert [echoes.is_echo("default", line) for line in lines] == [True, True]
 
 
-def test_who_says_the_same_again_is_heard() -> None:
+def test_a_user_repeating_a_memory_is_not_an_echo() -> None:
     echoes = EchoFilter()
-    echoes.record_prompt("default", rendered("text", ["I drink green tea"]))
+    echoes.record_prompt("default", render_context("text", ["I drink green tea"]))
     assert echoes.echo_share("default", "I drink green tea") == 0.0
     assert echoes.extract_own_text("default", "2023").text == "2023", (
         "a year alone is nobody's echo"
     )
 
 
-def test_another_account_knows_nothing_and_forgetting_forgets() -> None:
+def test_echoes_are_per_account_and_can_be_forgotten() -> None:
     echoes = EchoFilter()
     for account in ("a", "b"):
         echoes.record_prompt(account, "8 May Ann: I drink green tea")
@@ -160,30 +159,30 @@ def test_only_the_latest_lines_are_kept() -> None:
 
 
 @given(st.text(max_size=100))
-def test_nothing_is_an_echo_of_nothing(text: str) -> None:
+def test_an_empty_filter_finds_no_echoes(text: str) -> None:
     assert not EchoFilter().is_echo("a", text) or find_context_blocks(text)
     assert 0.0 <= EchoFilter().echo_share("a", text) <= 1.0
 
 
 @given(memories, formats)
-def test_a_remembered_context_is_an_echo_whole_and_without_its_first_and_last_line(
+def test_a_recorded_context_is_an_echo_with_and_without_its_frame(
     texts: list[str], format: Format
 ) -> None:
-    echoes, text = EchoFilter(), rendered(format, texts)
+    echoes, text = EchoFilter(), render_context(format, texts)
     echoes.record_prompt("a", text)
     assert echoes.is_echo("a", text)
     assert echoes.echo_share("a", text) == 1.0
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_what_a_real_memory_renders_is_recognised(format: str) -> None:
+def test_a_context_rendered_by_a_memory_is_recognised(format: str) -> None:
     with Memory("ram://", embedder=HashingEmbedder()) as memory:
         memory.add("I moved to Berlin", user_id="u")
         memory.add(
             {"role": "user", "name": "Ann", "content": "My cat is called Minka"}, user_id="u"
         )
         text = str(memory.context("Berlin cat", user_id="u", format=format, tail=1))
-    assert own(f"{text}\n\nNow what?").text == "Now what?"
+    assert extract_own(f"{text}\n\nNow what?").text == "Now what?"
 
 
 @pytest.mark.timeout(60)
@@ -199,12 +198,12 @@ def test_what_a_real_memory_renders_is_recognised(format: str) -> None:
         "\n" * 100_000 + "<memory>",
     ],
 )
-def test_hostile_frames_take_no_more_than_linear_time(text: str) -> None:
-    assert len(own(text).text) <= len(text)
+def test_hostile_context_blocks_are_parsed_in_linear_time(text: str) -> None:
+    assert len(extract_own(text).text) <= len(text)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_child_process_begins_with_nothing() -> None:
+def test_a_forked_child_starts_empty() -> None:
     echoes = EchoFilter()
     echoes.record_prompt("a", "8 May Ann: I drink green tea")
     child = os.fork()

@@ -1,6 +1,4 @@
-"""What an embedder answers is taken only if it is vectors of finite numbers, in whatever form they
-come.
-"""
+"""Embedder output is accepted only as vectors of finite numbers, in any container type."""
 
 from __future__ import annotations
 
@@ -33,9 +31,7 @@ EMBEDDER: Any = SimpleNamespace(model="a model", dim=4)
 @each_row("form", FORMS)
 @each_row("place", range(4))
 @each_row("odd", [nan, -nan, inf, -inf])
-def test_what_is_no_finite_number_is_refused_wherever_it_stands(
-    form: str, place: int, odd: float
-) -> None:
+def test_a_non_finite_number_is_rejected_at_any_position(form: str, place: int, odd: float) -> None:
     row = [0.5, -0.5, 0.5, -0.5]
     row[place] = odd
     with pytest.raises(EmbeddingError, match="4 finite numbers"):
@@ -44,6 +40,6 @@ def test_what_is_no_finite_number_is_refused_wherever_it_stands(
 
 @each_row("form", FORMS)
 @each_row("number", [0.0, -0.0, 1e-45, 1.0, -2.0, 1e38, LARGEST, -LARGEST])
-def test_every_finite_number_is_taken_small_or_large(form: str, number: float) -> None:
+def test_every_finite_number_is_accepted(form: str, number: float) -> None:
     vectors = [FORMS[form]([number, 0.5, 0.0, -0.5])] * 2
     assert validate_vectors(EMBEDDER, vectors, 2) is vectors

@@ -1,4 +1,4 @@
-"""Files of conversations: what is read, what may be left out, and how each mistake is named."""
+"""Reading evaluation files: required and optional fields, and error messages."""
 
 import json
 import os
@@ -22,7 +22,7 @@ ASKED = {"text": "Which plot?", "evidence": ["t1"]}
 
 @pytest.fixture
 def file(tmp_path):
-    """Write a file and give its path."""
+    """Write a file and return its path."""
 
     def write(body) -> Path:
         path = tmp_path / "chats.json"
@@ -36,7 +36,7 @@ def conversation(turns=(TURN, LATER), questions=(ASKED,), **more):
     return {"id": "c1", "turns": list(turns), "questions": list(questions), **more}
 
 
-def test_the_least_a_file_needs(file):
+def test_a_minimal_file_is_read(file):
     (one,) = load_conversations(file([conversation()]))
     first, second = one.turns
     assert (first.session, first.caption, first.has_role_only) == ("2026-02-03", "", False)
@@ -47,7 +47,7 @@ def test_the_least_a_file_needs(file):
     assert asked.is_measurable
 
 
-def test_everything_a_file_may_hold(file):
+def test_a_file_with_every_field_is_read(file):
     turn = {**TURN, "image_caption": "a pear tree"}
     asked = {
         "id": "x",
@@ -66,22 +66,22 @@ def test_everything_a_file_may_hold(file):
     assert one.questions[0].superseded == ("t1",)
 
 
-def test_null_counts_as_left_out(file):
+def test_null_means_absent(file):
     (one,) = load_conversations(
         file([conversation([{**TURN, "session": None}], [{**ASKED, "date": None}])])
     )
     assert one.questions[0].date is None
 
 
-def test_a_question_that_cannot_be_answered_needs_no_evidence(file):
+def test_an_unanswerable_question_needs_no_evidence(file):
     (one,) = load_conversations(
         file([conversation(questions=[{"text": "Which dog?", "answerable": False}])])
     )
     assert not one.questions[0].is_measurable
 
 
-def test_the_newest_evidence_of_an_update_is_that_of_its_latest_session(file):
-    """The instants decide: the later wall clock of another zone may be the earlier time."""
+def test_the_newest_evidence_of_an_update_is_from_its_latest_session(file):
+    """Instants are compared: a later wall clock time in another zone may be earlier."""
     turns = [
         {**TURN, "id": "new", "date": "2026-02-03T08:00:00Z", "session": "b"},
         {**TURN, "id": "old", "date": "2026-02-03T09:00:00+05:00", "session": "a"},
@@ -98,7 +98,7 @@ def test_a_naive_time_needs_a_zone(file):
     assert load_conversations(path, zone="Europe/Berlin")[0].turns[0].date == "2026-02-03T09:00:00"
 
 
-def test_only_the_first_conversations_are_read_on_demand(file):
+def test_the_number_of_conversations_read_can_be_limited(file):
     path = file([conversation(), {"id": "broken"}])
     assert [one.id for one in load_conversations(path, max_count=1)] == ["c1"]
     with pytest.raises(InvalidInput, match=r"conversation 'broken'\.turns: missing"):
@@ -117,7 +117,7 @@ def questions(*rows):
     return [conversation(questions=rows)]
 
 
-MISTAKES = {
+ERRORS = {
     "not JSON": ("[{", "chats.json is not JSON"),
     "a key twice": ('[{"id": "a", "id": "b"}]', "the key 'id' appears twice"),
     "no list": ({}, "chats.json: found {}; allowed: a list of conversations"),
@@ -165,14 +165,14 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("body", "says"), MISTAKES.values(), ids=MISTAKES.keys())
-def test_a_mistake_is_named_with_its_place(body, says, file):
+@pytest.mark.parametrize(("body", "says"), ERRORS.values(), ids=ERRORS.keys())
+def test_an_error_names_its_location(body, says, file):
     with pytest.raises(InvalidInput) as caught:
         load_conversations(file(body))
     assert says in str(caught.value)
 
 
-def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
+def test_a_missing_or_binary_file_is_rejected(tmp_path):
     with pytest.raises(InvalidInput, match="cannot be read"):
         load_conversations(tmp_path / "none.json")
     (tmp_path / "binary.json").write_bytes(b"\xff\xfe\x00")
@@ -181,7 +181,7 @@ def test_a_file_that_is_not_there_or_no_text_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["locomo.json", "beam_100k.json", "longmemeval_pooled.json"])
-def test_the_public_data_is_read_without_complaint(name):
+def test_the_public_data_is_read_without_errors(name):
     path = Path(os.environ.get("TOLD_EVAL_DATA", "")) / name
     if "TOLD_EVAL_DATA" not in os.environ or not path.is_file():
         pytest.skip("TOLD_EVAL_DATA names no folder with this file")

@@ -1,4 +1,4 @@
-"""Examples as forms: what people put into them, what they deny, and what they only ask."""
+"""Examples as templates: filled values, negations and questions."""
 
 import pytest
 
@@ -20,7 +20,7 @@ EXAMPLES = (
 )
 
 
-def found(text, **options):
+def match_values(text, **options):
     return {(one.value, one.is_negated) for one in match_examples(EXAMPLES, text, **options)}
 
 
@@ -43,8 +43,8 @@ def found(text, **options):
         ("My guide is Ann.", ["Ann"]),
     ],
 )
-def test_a_sentence_fills_in_a_form(text, values):
-    assert found(text) == {(value, False) for value in values}
+def test_a_sentence_fills_a_template(text, values):
+    assert match_values(text) == {(value, False) for value in values}
 
 
 @pytest.mark.parametrize(
@@ -57,8 +57,8 @@ def test_a_sentence_fills_in_a_form(text, values):
         ("I never really love opera", "opera"),
     ],
 )
-def test_a_denial_is_heard(text, value):
-    assert found(text) == {(value, True)}
+def test_a_negation_is_detected(text, value):
+    assert match_values(text) == {(value, True)}
 
 
 @each_row(
@@ -77,34 +77,36 @@ def test_a_denial_is_heard(text, value):
         "",
     ],
 )
-def test_what_is_no_statement_of_the_speaker_fills_in_nothing(text):
-    assert found(text) == set()
+def test_text_that_is_not_a_statement_by_the_speaker_fills_nothing(text):
+    assert match_values(text) == set()
 
 
-def test_a_limit_may_stand_behind_the_blank():
-    assert ("45 minutes", False) in found("I have 45 minutes left.")
+def test_words_may_follow_the_blank():
+    assert ("45 minutes", False) in match_values("I have 45 minutes left.")
 
 
-def test_what_cannot_be_said_is_a_value_as_well():
-    assert found("I cannot climb stairs") == {("cannot climb stairs", False)}
-    assert found("I can't climb stairs") == {("can't climb stairs", False)}
+def test_a_negated_ability_is_a_value():
+    assert match_values("I cannot climb stairs") == {("cannot climb stairs", False)}
+    assert match_values("I can't climb stairs") == {("can't climb stairs", False)}
 
 
-def test_what_is_said_to_you_is_read_in_the_second_person():
-    assert found("As you are deaf, take the captioned tour.", second_person=True) == {
+def test_second_person_statements_are_matched_on_request():
+    assert match_values("As you are deaf, take the captioned tour.", second_person=True) == {
         ("deaf", False)
     }
-    assert found("You love jazz, so listen to this.", second_person=True) == {("jazz", False)}
-    assert found("I love jazz", second_person=True) == set()
+    assert match_values("You love jazz, so listen to this.", second_person=True) == {
+        ("jazz", False)
+    }
+    assert match_values("I love jazz", second_person=True) == set()
 
 
 @pytest.mark.parametrize(
     ("answer", "values"),
     [("Yes!", ["jazz"]), ("Exactly, thanks", ["jazz"]), ("No", []), ("Yesterday", [])],
 )
-def test_a_question_counts_once_it_is_answered_with_a_yes(answer, values):
+def test_a_question_matches_only_when_answered_with_yes(answer, values):
     assert [one.value for one in match_confirmed(EXAMPLES, "So you love jazz?", answer)] == values
 
 
-def test_an_example_without_words_is_no_form():
+def test_an_example_without_words_is_not_a_template():
     assert match_examples(("X", "...", ""), "anything at all") == []

@@ -1,6 +1,4 @@
-"""Apertures: typed triples by one look, by five side by side, or by several passes, each statement
-once.
-"""
+"""Apertures: typed triples from one pass, five parallel passes or several sequential ones."""
 
 import hashlib
 import json
@@ -45,8 +43,8 @@ WHEN = triple(
 )
 
 
-class Prism:
-    """A model whose answer depends on the aperture it is asked through."""
+class ApertureLLM:
+    """A model whose reply depends on the aperture in the prompt."""
 
     model = "prism"
 
@@ -67,7 +65,7 @@ class Prism:
         return json.dumps({"facts": answer})
 
 
-def looked(*answers, mode="single", said=SAID, **options):
+def extract_triples(*answers, mode="single", said=SAID, **options):
     replies = [
         answer if isinstance(answer, str | Exception) else json.dumps({"facts": answer})
         for answer in answers
@@ -77,7 +75,7 @@ def looked(*answers, mode="single", said=SAID, **options):
 
 
 def test_triples_become_claims_entities_and_relations():
-    found, _ = looked([MET, PERSON, WHEN])
+    found, _ = extract_triples([MET, PERSON, WHEN])
     assert texts(found) == ["User met Annie Davis", "Cooktown Festival occurred in October 1979"]
     first, second = (one.claim for one in found.claims)
     assert (first.subject, first.predicate, first.object, first.confidence) == (
@@ -98,7 +96,7 @@ def test_triples_become_claims_entities_and_relations():
 
 
 def test_a_triple_needs_exactly_one_object():
-    found, _ = looked([triple(lit="Porto", iri="place:porto"), triple(), MET])
+    found, _ = extract_triples([triple(lit="Porto", iri="place:porto"), triple(), MET])
     assert texts(found) == ["User met Annie Davis"]
     assert [one.reason for one in found.rejected] == [
         "two objects where one was asked for",
@@ -110,7 +108,7 @@ def test_values_may_be_bare_and_numbers_and_booleans_strings():
     said = heard("I have 3 dogs and I smoke")
     dogs = triple("user", "has_dogs", 3, confidence="0.9")
     smoke = triple("user", "is_smoking", "smoke", hypothesis_only="true")
-    found, _ = looked([dogs, smoke], said=said)
+    found, _ = extract_triples([dogs, smoke], said=said)
     assert [(one.claim.object, one.claim.confidence) for one in found.claims] == [
         ("3", 0.9),
         ("smoke", 1.0),
@@ -123,7 +121,7 @@ def test_the_content_key_ignores_confidence_and_modality():
         triple(lit="Porto", confidence=0.1),
         triple(lit="Porto", confidence=0.9, modality="inferred"),
     )
-    found, _ = looked([one, other], said=heard("We met at Porto"))
+    found, _ = extract_triples([one, other], said=heard("We met at Porto"))
     assert len(found.claims) == 1
     assert [drop.reason for drop in found.rejected] == [DUPLICATE]
     assert (
@@ -131,12 +129,12 @@ def test_the_content_key_ignores_confidence_and_modality():
     )
 
 
-def test_five_apertures_look_side_by_side_each_in_its_band():
+def test_five_apertures_run_in_parallel_each_in_its_band():
     answers = {
         one.name: [triple("Annie Davis", f"seen_by_{one.name}", "Festival", confidence=0.5)]
         for one in APERTURES
     }
-    llm = Prism(**answers)
+    llm = ApertureLLM(**answers)
     found = extract(ApertureExtractor(llm, EXHAUSTIVE), SAID)
     seen = {
         one.claim.meta["aperture"]: (one.claim.confidence, one.claim.modality)
@@ -152,35 +150,37 @@ def test_five_apertures_look_side_by_side_each_in_its_band():
     assert found.usage == Usage(5)
 
 
-def test_what_two_apertures_see_is_kept_once_as_the_first_saw_it():
+def test_a_triple_from_two_apertures_is_kept_once_from_the_first():
     found = extract(
-        ApertureExtractor(Prism(surface=[MET], linguistic=[MET], inferential=[MET]), EXHAUSTIVE),
+        ApertureExtractor(
+            ApertureLLM(surface=[MET], linguistic=[MET], inferential=[MET]), EXHAUSTIVE
+        ),
         SAID,
     )
     assert [one.claim.meta["aperture"] for one in found.claims] == ["surface"]
     assert [one.reason for one in found.rejected] == [DUPLICATE] * 2
 
 
-def test_an_aperture_that_fails_takes_nothing_from_the_others():
+def test_a_failing_aperture_does_not_affect_the_others():
     found = extract(
-        ApertureExtractor(Prism(surface=[MET], linguistic=LLMError("busy")), EXHAUSTIVE), SAID
+        ApertureExtractor(ApertureLLM(surface=[MET], linguistic=LLMError("busy")), EXHAUSTIVE), SAID
     )
     assert texts(found) == ["User met Annie Davis"]
     assert found.warnings == ("The aperture linguistic of exhaustive:prism failed: busy",)
 
 
-def test_if_all_fail_the_model_is_down():
+def test_an_error_is_raised_when_all_apertures_fail():
     with pytest.raises(LLMError, match="busy"):
         extract(
             ApertureExtractor(
-                Prism(**{one.name: LLMError("busy") for one in APERTURES}), EXHAUSTIVE
+                ApertureLLM(**{one.name: LLMError("busy") for one in APERTURES}), EXHAUSTIVE
             ),
             SAID,
         )
 
 
-def test_passes_are_told_what_was_found_until_one_finds_nothing_new():
-    found, llm = looked([MET], [MET, WHEN], [MET], mode=DEEP, passes=5)
+def test_passes_see_earlier_triples_and_stop_when_nothing_new_is_found():
+    found, llm = extract_triples([MET], [MET, WHEN], [MET], mode=DEEP, passes=5)
     assert [one.claim.meta["aperture"] for one in found.claims] == ["pass_1", "pass_2"]
     assert len(llm.asked) == 3
     assert "- User met Annie Davis" not in llm.asked[0][1]
@@ -188,61 +188,61 @@ def test_passes_are_told_what_was_found_until_one_finds_nothing_new():
     assert "- Cooktown Festival occurred in October 1979" in llm.asked[2][1]
 
 
-def test_a_pass_is_told_the_most_recent_only():
+def test_a_pass_sees_only_the_most_recent_triples():
     scope = Scope(user_id="ines")
     known = tuple(Fact(f"id{n}", n, n, scope, f"known {n}.", md5_hex(str(n))) for n in range(400))
     said = heard(TEXT, nearby_facts=known)
-    _, llm = looked([MET], [], mode=DEEP, passes=2, said=said)
+    _, llm = extract_triples([MET], [], mode=DEEP, passes=2, said=said)
     listed = [row for row in llm.asked[1][1].splitlines() if row.startswith("- ")]
     assert len(listed) == 300
     assert listed[-1] == "- User met Annie Davis"
     assert listed[0] == "- known 101."
 
 
-def test_a_later_pass_that_fails_keeps_what_was_found():
-    found, _ = looked([MET], LLMError("busy"), mode=DEEP)
+def test_a_failing_later_pass_keeps_earlier_triples():
+    found, _ = extract_triples([MET], LLMError("busy"), mode=DEEP)
     assert texts(found) == ["User met Annie Davis"]
     assert found.warnings == ("Pass 2 of deep:scripted failed: busy",)
 
 
-def test_a_first_pass_that_fails_is_an_error():
+def test_a_failing_first_pass_raises_an_error():
     with pytest.raises(LLMError):
-        looked(LLMError("busy"), mode=DEEP)
+        extract_triples(LLMError("busy"), mode=DEEP)
 
 
-def test_torn_answers_are_salvaged_item_by_item():
+def test_truncated_replies_are_salvaged_item_by_item():
     whole = json.dumps({"facts": [MET, WHEN]})
-    found, _ = looked(whole[:-20])
+    found, _ = extract_triples(whole[:-20])
     assert texts(found) == ["User met Annie Davis"]
     assert found.warnings
 
 
-def test_facts_that_were_extracted_before_are_read_instead_of_asking():
-    found, llm = looked(said=heard(TEXT, facts=(MET, "User likes tea")))
+def test_provided_facts_are_used_instead_of_asking_the_model():
+    found, llm = extract_triples(said=heard(TEXT, facts=(MET, "User likes tea")))
     assert texts(found) == ["User met Annie Davis", "User likes tea"]
     assert llm.asked == []
 
 
-def test_strictness_is_a_choice():
+def test_strict_grounding_can_be_turned_off():
     invented = triple("user", "owns", "eleven llamas")
-    assert looked([invented])[0].claims[0].claim.kind == "quarantine"
+    assert extract_triples([invented])[0].claims[0].claim.kind == "quarantine"
     assert (
-        looked([invented], options=GroundingOptions(strict=False))[0].claims[0].claim.kind
+        extract_triples([invented], options=GroundingOptions(strict=False))[0].claims[0].claim.kind
         == "profile"
     )
 
 
-def test_a_thing_nobody_named_is_no_entity():
-    found, _ = looked([triple("person:bob", "type", iri="ex:Person")])
+def test_an_entity_not_named_in_the_text_is_dropped():
+    found, _ = extract_triples([triple("person:bob", "type", iri="ex:Person")])
     assert found.entities == ()
     assert [one.reason for one in found.rejected] == ["its name is not in what was said"]
 
 
-def test_an_assistant_alone_is_not_looked_at():
-    assert looked(said=heard(assistant("Hello")))[1].asked == []
+def test_assistant_turns_alone_are_not_extracted():
+    assert extract_triples(said=heard(assistant("Hello")))[1].asked == []
 
 
-def test_the_author_names_mode_and_model():
+def test_the_author_includes_mode_and_model():
     llm = ScriptedLLM([])
     names = [ApertureExtractor(llm, mode).name for mode in ("single", EXHAUSTIVE, DEEP)]
     assert names == ["apertures:scripted", "exhaustive:scripted", "deep:scripted"]

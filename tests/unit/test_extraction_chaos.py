@@ -1,6 +1,5 @@
-"""Every extractor meets every garbage answer: only a dead model raises, and nothing is lost in
-silence.
-"""
+"""Every extractor with every garbage reply: only an unavailable model raises, and errors are
+reported."""
 
 import json
 
@@ -53,7 +52,7 @@ NOTHING = {"empty-array", "empty-object", "huge-fences", "array-in-text", "call-
 
 @each_row("maker", MAKERS.values(), ids=MAKERS)
 @each_row("chaos", answers(), ids=lambda chaos: chaos.id)
-def test_a_garbage_answer_is_survived_and_shows_and_what_comes_out_can_be_kept(chaos: Chaos, maker):
+def test_a_garbage_reply_is_reported_and_yields_only_valid_claims(chaos: Chaos, maker):
     found = extract(maker(ChaosLLM(chaos)), SAID)
     brought = (*found.claims, *found.entities, *found.relations)
     reported = (*found.rejected, *found.warnings, *found.unreadable_replies)
@@ -74,13 +73,13 @@ def check_fit_to_keep(claim: Claim) -> None:
 
 
 @each_row("chaos", [one for one in answers() if one.facts is not None], ids=lambda chaos: chaos.id)
-def test_whole_facts_are_salvaged(chaos: Chaos):
+def test_complete_facts_are_salvaged(chaos: Chaos):
     assert texts(extract(FactsExtractor(ChaosLLM(chaos)), SAID)) == list(chaos.facts)
 
 
 @each_row("maker", MAKERS.values(), ids=MAKERS)
 @each_row("chaos", FAILURES, ids=lambda chaos: chaos.id)
-def test_a_dead_model_is_an_error_of_the_model(chaos: Chaos, maker):
+def test_an_unavailable_model_raises_a_model_error(chaos: Chaos, maker):
     with pytest.raises(LLMError):
         extract(maker(ChaosLLM(chaos)), SAID)
 
@@ -117,7 +116,7 @@ TEXTS = st.text(max_size=60)
 @given(said=TEXTS, answer=VALUES.map(json.dumps) | TEXTS, calls=st.lists(VALUES, max_size=3))
 @settings(max_examples=60)
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_no_answer_to_any_conversation_raises(maker, said, answer, calls):
+def test_no_reply_to_any_conversation_raises(maker, said, answer, calls):
     tools = ["extract_entities", "extract_relations", "extract_Person_Home", "read", "list"]
     wishes = tuple(ToolCall(f"c{n}", tools[n], call) for n, call in enumerate(calls))
     what = heard(f"I live in Porto {said}", assistant(said), said, ontology=SAID.ontology)
@@ -128,13 +127,13 @@ def test_no_answer_to_any_conversation_raises(maker, said, answer, calls):
         assert one.claim.span is None or 0 <= one.claim.span[0] < one.claim.span[1] <= len(content)
 
 
-def test_what_stands_nowhere_is_never_more_than_quarantined():
+def test_ungrounded_claims_are_always_quarantined():
     ungrounded = next(one for one in everything() if one.id == "ungrounded")
     found = extract(FactsExtractor(ChaosLLM(ungrounded)), SAID)
     assert {one.claim.kind for one in found.claims} == {"quarantine"}
 
 
-def test_an_order_to_the_reader_is_quarantined_too():
+def test_an_injected_instruction_is_quarantined():
     injection = next(one for one in everything() if one.id == "injection")
     kinds = [one.claim.kind for one in extract(FactsExtractor(ChaosLLM(injection)), SAID).claims]
     assert kinds == ["memory", "quarantine", "quarantine"]

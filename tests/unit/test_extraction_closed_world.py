@@ -1,6 +1,4 @@
-"""The closed world: what the ontology has no concept for is not remembered, and evidence must have
-been said.
-"""
+"""Closed-world extraction: only ontology concepts are extracted, and evidence must be quoted."""
 
 import json
 
@@ -66,14 +64,14 @@ def line(
     return {"concept": concept, "value": value, "polarity": polarity, "evidence": evidence}
 
 
-def filled(*lines, said=TEXT, **options):
+def extract_lines(*lines, said=TEXT, **options):
     llm = ScriptedLLM([json.dumps({"facts": list(lines)})] * 2)
     what = said if not isinstance(said, str) else heard(said, ontology=ONTOLOGY)
     return extract(ClosedExtractor(llm, **options), what), llm
 
 
-def test_a_line_of_the_form_becomes_a_claim_of_its_concept():
-    found, llm = filled(line(), line("SpecialNeed.Hearing", "deaf", evidence="I'm deaf"))
+def test_a_reply_line_becomes_a_claim_of_its_concept():
+    found, llm = extract_lines(line(), line("SpecialNeed.Hearing", "deaf", evidence="I'm deaf"))
     first, second = (one.claim for one in found.claims)
     assert (first.kind, first.predicate, first.object) == (
         "ArtInterest.Style",
@@ -86,8 +84,8 @@ def test_a_line_of_the_form_becomes_a_claim_of_its_concept():
     assert '- ArtInterest.Style: Art style or medium ("I love X"; "I\'m into X")' in llm.asked[0][0]
 
 
-def test_what_is_no_longer_so_is_negated():
-    found, _ = filled(
+def test_a_statement_that_no_longer_holds_is_negated():
+    found, _ = extract_lines(
         line(value="sculpture", polarity="Negated ", evidence="not sculpture any more")
     )
     assert (found.claims[0].claim.polarity, found.claims[0].claim.object) == (
@@ -108,43 +106,43 @@ def test_what_is_no_longer_so_is_negated():
         (line(evidence="I adore the old masters of Delft"), NOT_QUOTED),
     ],
 )
-def test_what_does_not_hold_is_dropped_with_its_reason(bad, reason):
-    found, _ = filled(bad, line())
+def test_an_invalid_line_is_dropped_with_its_reason(bad, reason):
+    found, _ = extract_lines(bad, line())
     assert len(found.claims) == 1
     assert [one.reason for one in found.rejected] == [reason]
     assert found.unreadable_replies == ()
 
 
-def test_a_value_that_is_not_in_its_evidence_is_quarantined():
-    found, _ = filled(line(value="cubism"))
+def test_a_value_missing_from_its_evidence_is_quarantined():
+    found, _ = extract_lines(line(value="cubism"))
     assert found.claims[0].claim.kind == "quarantine"
     assert found.claims[0].claim.meta["kind"] == "ArtInterest.Style"
 
 
-def test_an_assistants_words_count_only_where_somebody_says_yes():
+def test_assistant_text_counts_only_when_the_user_confirms_it():
     asks = assistant("Do you love photography?")
     alone = heard("Hi", asks, "Where is the exit?", ontology=ONTOLOGY)
     agreed = heard("Hi", asks, "Yes!", ontology=ONTOLOGY)
     quoted = line(evidence="Do you love photography?")
-    assert [one.reason for one in filled(quoted, said=alone)[0].rejected] == [ASSISTANT_ONLY]
+    assert [one.reason for one in extract_lines(quoted, said=alone)[0].rejected] == [ASSISTANT_ONLY]
     for evidence in ("Do you love photography?", "Yes!"):
-        (found,) = filled(line(evidence=evidence), said=agreed)[0].claims
+        (found,) = extract_lines(line(evidence=evidence), said=agreed)[0].claims
         assert (found.turn, found.claim.kind) == (2, "ArtInterest.Style")
 
 
-def test_the_assistants_replies_are_read_in_a_question_of_their_own_if_wanted():
+def test_assistant_replies_can_be_extracted_in_a_separate_request():
     said = heard(
         "Which hall?", assistant("As you are deaf, hall two has subtitles."), ontology=ONTOLOGY
     )
     reply = line("SpecialNeed.Hearing", "deaf", evidence="As you are deaf")
-    found, llm = filled(reply, said=said, replies=True)
+    found, llm = extract_lines(reply, said=said, replies=True)
     assert len(llm.asked) == 2
     assert "[0] user (context only)" in llm.asked[1][1]
     assert [(one.claim.role, one.turn) for one in found.claims] == [("assistant", 1)]
     assert found.usage == Usage(2)
 
 
-def test_a_plain_memory_and_system_kinds_are_in_no_catalogue():
+def test_plain_memory_and_system_kinds_are_not_in_the_catalog():
     catalog = build_concept_catalog(heard().ontology)
     assert [row.split(":")[0] for row in catalog.splitlines()] == [
         "- case",
@@ -157,7 +155,7 @@ def test_a_plain_memory_and_system_kinds_are_in_no_catalogue():
     ]
 
 
-def test_a_kind_of_told_takes_a_sentence_apart():
+def test_a_sentence_of_a_builtin_kind_is_parsed_into_a_triple():
     said = heard("I live in Porto")
     reply = json.dumps([line("profile", "User lives in Porto", evidence="I live in Porto")])
     read = Claim("", "profile", "User", "lives_in", "Porto")
@@ -173,8 +171,8 @@ def test_a_kind_of_told_takes_a_sentence_apart():
 # Without a model
 
 
-class Rules:
-    """An extractor that finds what it was given."""
+class FixedExtractor:
+    """An extractor that returns the claims it was given."""
 
     name, local = "rules", True
 
@@ -188,12 +186,14 @@ class Rules:
         yield
 
 
-def within(*claims, said=TEXT, ontology=ONTOLOGY):
-    return extract(ClosedExtractor(fallback=Rules(*claims)), heard(said, ontology=ontology))
+def extract_with_rules(*claims, said=TEXT, ontology=ONTOLOGY):
+    return extract(
+        ClosedExtractor(fallback=FixedExtractor(*claims)), heard(said, ontology=ontology)
+    )
 
 
-def test_without_a_model_what_another_extractor_finds_is_put_under_its_concept():
-    found = within(
+def test_without_a_model_claims_of_another_extractor_are_mapped_to_concepts():
+    found = extract_with_rules(
         Claim(
             "User likes photography", "preference", "User", "likes", "photography", span=(27, 77)
         ),
@@ -205,25 +205,25 @@ def test_without_a_model_what_another_extractor_finds_is_put_under_its_concept()
     assert found.entities == ()
 
 
-def test_without_a_model_a_label_names_the_concept_too():
+def test_without_a_model_a_predicate_can_match_a_concept_label():
     claim = Claim(
         "User is allergic to nuts", "profile", "User", "allergic_to", "nuts", span=(0, 18)
     )
-    (found,) = within(claim, said="Nuts could kill me").claims
+    (found,) = extract_with_rules(claim, said="Nuts could kill me").claims
     assert (found.claim.kind, found.claim.predicate) == ("Diet.Allergy", "Diet.Allergy")
 
 
-def test_without_a_model_too_the_rest_is_dropped():
-    found = within(
+def test_without_a_model_claims_outside_the_ontology_are_dropped():
+    found = extract_with_rules(
         Claim("User works at Acme", "profile", "User", "works_at", "Acme"), said="I work at Acme"
     )
     assert found.claims == ()
     assert [one.reason for one in found.rejected] == [OUTSIDE_ONTOLOGY]
 
 
-def test_a_claim_of_a_kind_in_the_ontology_stays():
+def test_a_claim_whose_kind_is_in_the_ontology_is_kept():
     ontology = Ontology((Kind("profile"),))
-    found = within(
+    found = extract_with_rules(
         Claim("User works at Acme", "profile"),
         Claim("User likes tea", "preference"),
         ontology=ontology,
@@ -231,19 +231,19 @@ def test_a_claim_of_a_kind_in_the_ontology_stays():
     assert texts(found) == ["User works at Acme"]
 
 
-def test_it_needs_a_model_or_another_extractor():
+def test_a_model_or_another_extractor_is_required():
     with pytest.raises(ConfigError):
         ClosedExtractor()
-    lean = ClosedExtractor(fallback=Rules())
+    lean = ClosedExtractor(fallback=FixedExtractor())
     assert (lean.name, lean.local) == ("closed:rules", True)
-    asking = ClosedExtractor(ScriptedLLM([]), Rules())
+    asking = ClosedExtractor(ScriptedLLM([]), FixedExtractor())
     assert (asking.name, asking.local) == ("closed:scripted", False)
 
 
-# The names agents of another library know
+# The compatible function interface
 
 
-def test_facts_of_a_message_come_as_plain_objects():
+def test_extract_facts_returns_plain_objects():
     reply = "Here:\n" + json.dumps({"facts": [line(), line("Mood"), line(evidence="never said")]})
     llm = ScriptedLLM([reply])
     assert extract_facts(user_msg=TEXT, bot_msg=None, ontology=MUSEUM, model=llm) == [line()]
@@ -252,7 +252,7 @@ def test_facts_of_a_message_come_as_plain_objects():
     assert f"USER: {TEXT}" in user
 
 
-def test_the_assistants_last_message_helps_to_understand_a_yes():
+def test_the_last_assistant_message_gives_context_to_a_yes():
     llm = ScriptedLLM([json.dumps([line(evidence="Yes")])])
     found = extract_facts("Yes, a lot", "Do you love photography?", MUSEUM, llm)
     assert [fact["value"] for fact in found] == ["photography"]
@@ -260,20 +260,20 @@ def test_the_assistants_last_message_helps_to_understand_a_yes():
 
 
 @pytest.mark.parametrize("garbage", ["", "I can't do that", "[1, 2", '{"facts": "none"}', "null"])
-def test_a_garbled_answer_gives_no_facts(garbage):
+def test_a_garbled_reply_gives_no_facts(garbage):
     assert extract_facts(TEXT, None, MUSEUM, ScriptedLLM([garbage])) == []
 
 
-def test_the_prompt_has_one_slot_and_may_be_filled_with_anything():
+def test_the_prompt_has_one_placeholder_that_accepts_any_text():
     assert EXTRACTOR_SYSTEM.count("{catalog}") == 1
     assert '{"facts": [{"concept": "…"' in EXTRACTOR_SYSTEM.format(catalog="- X: {odd} braces")
 
 
-def test_an_ontology_may_be_given_as_json_or_as_kinds():
+def test_an_ontology_can_be_given_as_json_or_as_kinds():
     assert build_concept_catalog(MUSEUM) == build_concept_catalog(ONTOLOGY)
 
 
-def test_what_cannot_be_used_is_refused_with_advice():
+def test_unusable_input_is_rejected_with_a_hint():
     with pytest.raises(InvalidInput, match="ontology"):
         extract_facts(TEXT, model=ScriptedLLM([]))
     with pytest.raises(InvalidInput, match="concepts"):
@@ -287,5 +287,5 @@ def test_what_cannot_be_used_is_refused_with_advice():
         extract_facts(TEXT, None, MUSEUM, ScriptedLLM([]))
 
 
-def test_an_empty_message_asks_nobody():
+def test_an_empty_message_makes_no_request():
     assert extract_facts("  ", None, MUSEUM, ScriptedLLM([])) == []

@@ -1,6 +1,4 @@
-"""The graph of a conversation: who and what was named, and how they belong together; nothing
-else.
-"""
+"""Graph extraction: named entities and the relations between them."""
 
 import json
 
@@ -33,7 +31,7 @@ EXPECTED = (
 )
 
 
-def test_a_model_with_tools_is_given_two():
+def test_a_tool_model_is_offered_two_tools():
     steps = [
         wish("extract_entities", entities=ENTITIES),
         wish("extract_relations", relations=[WORKS]),
@@ -46,7 +44,7 @@ def test_a_model_with_tools_is_given_two():
     assert found.usage == Usage(1, 10, 1)
 
 
-def test_a_model_that_names_entities_only_is_asked_once_more():
+def test_a_model_that_returns_only_entities_is_asked_again():
     llm = ToolScript(
         [
             [wish("extract_entities", entities=ENTITIES)],
@@ -69,21 +67,21 @@ def test_a_model_that_names_entities_only_is_asked_once_more():
         ],
     ],
 )
-def test_a_model_without_tools_answers_in_json(reply):
+def test_a_model_without_tools_replies_in_json(reply):
     found = extract(GraphExtractor(Plain(json.dumps(reply))), SAID)
     assert found.entities == EXPECTED
     assert found.relations == (Relation("Alice", "works_at", "Google", turn=1),)
     assert found.unreadable_replies == ()
 
 
-def drawn(entities, relations, said=SAID):
+def extract_graph(entities, relations, said=SAID):
     return extract(
         GraphExtractor(Plain(json.dumps({"entities": entities, "relations": relations}))), said
     )
 
 
-def test_a_name_nobody_said_is_left_out():
-    found = drawn(
+def test_a_name_not_in_the_text_is_dropped():
+    found = extract_graph(
         [{"name": "Microsoft", "type": "organization"}], [{**WORKS, "target": "Microsoft"}]
     )
     assert [one.name for one in found.entities] == ["Alice"]
@@ -91,18 +89,20 @@ def test_a_name_nobody_said_is_left_out():
     assert {one.reason for one in found.rejected} == {NAME_NOT_FOUND, UNKNOWN_ENDPOINT}
 
 
-def test_the_speaker_may_be_an_end_of_a_relation():
+def test_the_speaker_can_be_an_endpoint_of_a_relation():
     said = heard(turn("I work at Google", name="Alice"))
-    found = drawn([{"name": "Google", "type": "company"}], [{**WORKS, "source": "user"}], said)
+    found = extract_graph(
+        [{"name": "Google", "type": "company"}], [{**WORKS, "source": "user"}], said
+    )
     assert found.relations == (Relation("Alice", "works_at", "Google"),)
     assert (
-        drawn([], [{**WORKS, "source": "User"}], heard("I work at Google")).relations[0].src
+        extract_graph([], [{**WORKS, "source": "User"}], heard("I work at Google")).relations[0].src
         == "User"
     )
 
 
-def test_names_are_spelt_as_the_entities_are_and_each_thing_is_told_once():
-    found = drawn(
+def test_relations_use_entity_spelling_and_are_deduplicated():
+    found = extract_graph(
         [*ENTITIES, {"name": "alice", "type": "person"}], [WORKS, {**WORKS, "source": "ALICE"}]
     )
     assert len(found.entities) == 3
@@ -110,22 +110,22 @@ def test_names_are_spelt_as_the_entities_are_and_each_thing_is_told_once():
     assert [one.reason for one in found.rejected] == ["said twice", "said twice"]
 
 
-def test_junk_among_entities_and_relations_is_dropped_and_reported():
+def test_invalid_entities_and_relations_are_dropped_and_reported():
     ties = [WORKS, {"source": "Alice"}, "x", {**WORKS, "target": "Alice"}]
-    found = drawn([*ENTITIES, {"type": "person"}, 7, None], ties)
+    found = extract_graph([*ENTITIES, {"type": "person"}, 7, None], ties)
     assert len(found.entities) == 3
     assert len(found.relations) == 1
     assert len(found.rejected) == 6
 
 
-def test_an_answer_that_is_no_graph_is_a_fault():
+def test_a_reply_that_is_not_a_graph_is_a_fault():
     for garbage in ("", "I can't.", "[1, 2]", '["Alice"]', '{"error": 1}'):
         assert extract(GraphExtractor(Plain(garbage)), SAID).unreadable_replies == (garbage,)
 
 
-def test_what_only_an_assistant_named_is_left_out():
+def test_names_only_the_assistant_used_are_dropped():
     said = heard("I work at Google", assistant("Do you know Microsoft?"))
-    assert drawn([{"name": "Microsoft", "type": "organization"}], [], said).entities == ()
+    assert extract_graph([{"name": "Microsoft", "type": "organization"}], [], said).entities == ()
 
 
 @pytest.mark.parametrize(
@@ -138,16 +138,16 @@ def test_what_only_an_assistant_named_is_left_out():
         (7, "thing"),
     ],
 )
-def test_types_are_told_from_whatever_a_model_calls_them(said, type):
+def test_entity_types_are_normalised(said, type):
     assert normalise_entity_type(said) == type
 
 
-def test_a_model_that_is_down_is_an_error():
+def test_an_unavailable_model_raises_an_error():
     with pytest.raises(LLMError):
         extract(GraphExtractor(ToolScript([TimeoutError()])), SAID)
 
 
-def test_without_a_model_the_graph_is_what_another_extractor_draws():
+def test_without_a_model_the_graph_comes_from_another_extractor():
     class Inner:
         name, local = "rules", True
 

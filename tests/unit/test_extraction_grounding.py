@@ -1,6 +1,4 @@
-"""A claim is held against what was said: numbers exactly, names but for a letter, other words in
-any form.
-"""
+"""Grounding of claims: exact numbers, names within one letter, other words in any inflection."""
 
 import pytest
 from hypothesis import given
@@ -63,14 +61,14 @@ INVENTED = [
 
 
 @each_row(("said", "claim"), SAID)
-def test_what_was_said_in_other_words_is_found(said, claim):
+def test_a_paraphrased_claim_is_grounded(said, claim):
     place = GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True)
     assert place is not None
     assert place.turn == 0
 
 
 @each_row(("said", "claim"), INVENTED)
-def test_what_was_not_said_is_not_found(said, claim):
+def test_an_invented_claim_is_not_grounded(said, claim):
     assert (
         GroundingIndex(heard(said).turns).find_value(claim, exclude=("user",), is_sentence=True)
         is None
@@ -78,7 +76,7 @@ def test_what_was_not_said_is_not_found(said, claim):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_what_people_really_say_holds_what_it_was_labelled_with_and_nothing_of_another(split):
+def test_labelled_utterances_ground_their_own_labels_and_no_others(split):
     labelled = [one for one in utterances(split) if one.required]
     others = [*labelled[1:], labelled[0]]
     held = strange = total = 0
@@ -91,7 +89,7 @@ def test_what_people_really_say_holds_what_it_was_labelled_with_and_nothing_of_a
     assert strange <= 0.03 * total
 
 
-def test_the_place_is_the_sentence_that_says_so():
+def test_the_span_is_the_sentence_that_contains_the_value():
     said = heard("Good morning!", "It rains. I work at Acme, by the way. What else?")
     place = GroundingIndex(said.turns).find_value("Acme")
     assert place is not None
@@ -99,7 +97,7 @@ def test_the_place_is_the_sentence_that_says_so():
     assert said.turns[1].evidence.content[slice(*place.span)] == "I work at Acme, by the way."
 
 
-def test_a_claim_may_be_put_together_from_turns():
+def test_a_claim_can_be_grounded_across_turns():
     said = heard("I work at Acme", "Nice weather", "I am their chief gardener there")
     assert (
         GroundingIndex(said.turns).find_value(
@@ -119,7 +117,7 @@ def test_a_claim_may_be_put_together_from_turns():
         "live … May",
     ],
 )
-def test_a_quotation_is_found_as_good_as_word_for_word(quote):
+def test_a_nearly_verbatim_quotation_is_found(quote):
     said = heard("Hello there. I live in Porto since May.")
     place = GroundingIndex(said.turns).locate_quote(quote)
     assert place is not None
@@ -129,14 +127,14 @@ def test_a_quotation_is_found_as_good_as_word_for_word(quote):
 @pytest.mark.parametrize(
     "quote", ["I live in Lisbon since March", "Porto in live I", "since May … I live", "", "..."]
 )
-def test_a_quotation_nobody_said_is_not_found(quote):
+def test_an_invented_quotation_is_not_found(quote):
     assert (
         GroundingIndex(heard("Hello there. I live in Porto since May.").turns).locate_quote(quote)
         is None
     )
 
 
-def test_what_only_an_assistant_said_is_unconfirmed_until_somebody_says_yes():
+def test_an_assistant_statement_is_unconfirmed_until_the_user_agrees():
     question = assistant("So you live in Porto?")
     alone = GroundingIndex(heard("Hi", question).turns).find_value("Porto")
     doubted = GroundingIndex(heard("Hi", question, "Why do you ask?").turns).find_value("Porto")
@@ -149,7 +147,7 @@ def test_what_only_an_assistant_said_is_unconfirmed_until_somebody_says_yes():
     assert (agreed.turn, agreed.unconfirmed) == (2, False)
 
 
-def test_people_come_before_assistants():
+def test_user_turns_are_preferred_over_assistant_turns():
     place = GroundingIndex(heard(assistant("Porto is nice"), "I live in Porto").turns).find_value(
         "Porto"
     )
@@ -158,7 +156,7 @@ def test_people_come_before_assistants():
 
 
 @given(said=st.lists(st.text(max_size=40), min_size=1, max_size=3), value=st.text(max_size=40))
-def test_any_text_can_be_looked_for_in_any_other(said, value):
+def test_any_text_can_be_searched_in_any_other(said, value):
     turns = heard(*said).turns
     ground = GroundingIndex(turns)
     for place in (
@@ -171,14 +169,14 @@ def test_any_text_can_be_looked_for_in_any_other(said, value):
 
 
 @given(said=st.text(max_size=60).filter(lambda text: any(map(str.isalnum, text))))
-def test_what_was_said_is_found_in_itself(said):
+def test_every_text_is_grounded_in_itself(said):
     assert GroundingIndex(heard(said).turns).locate_quote(said) is not None
 
 
-# What becomes of proposals
+# Validation
 
 
-def settled(said, *claims, **rules):
+def validate_claims(said, *claims, **rules):
     return validate_proposals(
         said,
         GroundingIndex(said.turns),
@@ -187,9 +185,9 @@ def settled(said, *claims, **rules):
     )
 
 
-def test_in_strict_mode_an_invented_value_goes_to_quarantine_with_its_reason():
+def test_strict_mode_quarantines_an_invented_value_with_the_reason():
     claim = Claim("User lives in Lima", "profile", "User", "lives_in", "Lima")
-    (found,) = settled(heard("I live in Porto"), claim).claims
+    (found,) = validate_claims(heard("I live in Porto"), claim).claims
     assert (found.claim.kind, found.claim.modality, found.claim.span) == (
         "quarantine",
         "quarantined",
@@ -198,9 +196,9 @@ def test_in_strict_mode_an_invented_value_goes_to_quarantine_with_its_reason():
     assert found.claim.meta == {"kind": "profile", "why": UNGROUNDED, "modality": "stated"}
 
 
-def test_in_lenient_mode_it_is_kept_and_marked():
+def test_lenient_mode_keeps_and_marks_an_invented_value():
     claim = Claim("User lives in Lima", "profile", "User", "lives_in", "Lima")
-    (found,) = settled(heard("I live in Porto"), claim, strict=False).claims
+    (found,) = validate_claims(heard("I live in Porto"), claim, strict=False).claims
     assert (found.claim.kind, found.claim.modality, found.claim.meta) == (
         "profile",
         "stated",
@@ -208,9 +206,9 @@ def test_in_lenient_mode_it_is_kept_and_marked():
     )
 
 
-def test_a_claim_is_signed_by_the_turn_it_was_said_in():
+def test_a_claim_takes_speaker_and_time_from_its_turn():
     said = heard("Hi", turn("I live in Porto", name="Ines", at="2024-03-01"))
-    (found,) = settled(
+    (found,) = validate_claims(
         said, Claim("User lives in Porto", "profile", "User", "lives_in", "Porto")
     ).claims
     claim = found.claim
@@ -220,14 +218,14 @@ def test_a_claim_is_signed_by_the_turn_it_was_said_in():
     assert claim.valid == said.turns[1].valid
 
 
-def test_what_only_the_assistant_said_is_dropped():
+def test_a_claim_only_the_assistant_made_is_dropped():
     said = heard("Hi", assistant("I assume you live in Lima"))
-    done = settled(said, Claim("User lives in Lima"))
+    done = validate_claims(said, Claim("User lives in Lima"))
     assert done.claims == ()
     assert [one.reason for one in done.rejected] == [ASSISTANT_ONLY]
 
 
-def test_an_inference_about_a_thing_that_was_named_may_say_more_than_was_said():
+def test_an_inference_about_a_named_entity_may_add_detail():
     said = heard("I met Ana in Porto")
     inferred = Claim(
         "Porto located in Portugal",
@@ -240,12 +238,12 @@ def test_an_inference_about_a_thing_that_was_named_may_say_more_than_was_said():
     guessed = Claim(
         "User works as dentist", "memory", "User", "works_as", "dentist", modality="inferred"
     )
-    kinds = [one.claim.kind for one in settled(said, inferred, guessed).claims]
+    kinds = [one.claim.kind for one in validate_claims(said, inferred, guessed).claims]
     assert kinds == ["memory", "quarantine"]
 
 
-def test_the_same_claim_twice_is_one_claim():
-    done = settled(
+def test_duplicate_claims_are_merged():
+    done = validate_claims(
         heard("I live in Porto"), Claim("User lives in Porto"), Claim("user lives in  porto")
     )
     assert len(done.claims) == 1
@@ -265,6 +263,6 @@ def test_the_same_claim_twice_is_one_claim():
         ("ab", "", 1, False),
     ],
 )
-def test_words_are_near_by_letters_added_left_out_changed_or_swapped(one, other, most, is_near):
+def test_words_within_the_edit_limit_are_near(one, other, most, is_near):
     assert is_within_edits(one, other, most) is is_near
     assert is_within_edits(other, one, most) is is_near

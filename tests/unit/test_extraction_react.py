@@ -1,6 +1,4 @@
-"""Extraction in steps: a model looks at what is held and writes down what is new, and cannot do
-anything else.
-"""
+"""ReAct extraction: a model reads stored memories with tools and writes only new ones."""
 
 import json
 
@@ -66,25 +64,27 @@ def store():
     made.close()
 
 
-def shelf(store):
+def memory_reader(store):
     return lambda scope: StoreMemoryReader(store, scope, DEFAULT_START)
 
 
-def worked(*steps, said=SAID, store=None, **options):
+def run_extractor(*steps, said=SAID, store=None, **options):
     llm = ToolScript(steps)
-    made = ReactExtractor(llm, None if store is None else shelf(store), **options)
+    made = ReactExtractor(llm, None if store is None else memory_reader(store), **options)
     return extract(made, said), llm
 
 
-def answers(llm, step):
-    """What the tools said before a step."""
+def tool_results(llm, step):
+    """Return the tool results sent before a step."""
     return [line.text for line in llm.lines[step] if line.role == "tool"]
 
 
-def test_it_looks_first_and_writes_down_only_what_is_new(store):
-    found, llm = worked([wish("list", kind="profile")], [rust()], [wish("done")], store=store)
-    assert "backend engineer" in answers(llm, 1)[0]
-    assert answers(llm, 2)[1] == "Written down."
+def test_the_model_reads_first_and_writes_only_new_memories(store):
+    found, llm = run_extractor(
+        [wish("list", kind="profile")], [rust()], [wish("done")], store=store
+    )
+    assert "backend engineer" in tool_results(llm, 1)[0]
+    assert tool_results(llm, 2)[1] == "Written down."
     assert texts(found) == ["User uses Rust for side projects"]
     assert quotes(found, SAID) == ["I also use Rust for side projects"]
     claim = found.claims[0].claim
@@ -94,8 +94,8 @@ def test_it_looks_first_and_writes_down_only_what_is_new(store):
 
 
 @pytest.mark.parametrize("end", [[wish("done")], "Nothing new.", "[]"])
-def test_nothing_new_is_a_normal_outcome(end, store):
-    found, _ = worked(end, store=store)
+def test_writing_nothing_is_a_valid_outcome(end, store):
+    found, _ = run_extractor(end, store=store)
     assert (found.claims, found.rejected, found.warnings, found.unreadable_replies) == (
         (),
         (),
@@ -104,20 +104,20 @@ def test_nothing_new_is_a_normal_outcome(end, store):
     )
 
 
-def test_what_is_held_already_is_not_written_again(store):
+def test_an_existing_memory_is_not_written_again(store):
     again = wish(
         "extract_profile",
         content="User is a backend engineer",
         abstract="x",
         evidence="a backend engineer",
     )
-    found, llm = worked([wish("read", id="t-engineer"), again], [wish("done")], store=store)
+    found, llm = run_extractor([wish("read", id="t-engineer"), again], [wish("done")], store=store)
     assert found.claims == ()
     assert [one.reason for one in found.rejected] == [ALREADY_KNOWN]
-    assert "already held" in answers(llm, 1)[1]
+    assert "already held" in tool_results(llm, 1)[1]
 
 
-def test_what_no_longer_holds_is_written_as_negated(store):
+def test_a_fact_that_no_longer_holds_is_written_as_negated(store):
     said = heard("I don't like tea any more")
     gone = wish(
         "extract_preference",
@@ -127,11 +127,11 @@ def test_what_no_longer_holds_is_written_as_negated(store):
         evidence="I don't like tea any more",
         polarity="negated",
     )
-    found, _ = worked([gone], [wish("done")], said=said, store=store)
+    found, _ = run_extractor([gone], [wish("done")], said=said, store=store)
     assert [one.claim.polarity for one in found.claims] == ["negated"]
 
 
-def test_it_sees_its_own_scope_only_and_nothing_in_doubt(store):
+def test_the_model_sees_only_its_scope_and_no_quarantined_facts(store):
     looks = [
         wish("read", id="t-bob"),
         wish("read", id="t-doubt"),
@@ -141,21 +141,21 @@ def test_it_sees_its_own_scope_only_and_nothing_in_doubt(store):
         wish("list", kind="quarantine"),
         wish("list"),
     ]
-    _, llm = worked(looks, [wish("done")], store=store)
-    seen = answers(llm, 1)
+    _, llm = run_extractor(looks, [wish("done")], store=store)
+    seen = tool_results(llm, 1)
     assert seen[:3] == ["There is no memory with that id here."] * 3
     assert seen[3:6] == ["None.", "There is no memory with that id here.", "None."]
     assert [json.loads(row)["id"] for row in seen[6].splitlines()] == ["t-engineer", "t-tea"]
     assert "spy" not in " ".join(seen)
 
 
-def test_relations_and_recalls_can_be_looked_at(store):
-    _, llm = worked(
+def test_relations_and_recalls_can_be_read(store):
+    _, llm = run_extractor(
         [wish("relations", id="t-engineer"), wish("access_stats", id="t-engineer")],
         "done",
         store=store,
     )
-    links, recalls = answers(llm, 1)
+    links, recalls = tool_results(llm, 1)
     assert json.loads(links) == {
         "from": "t-engineer",
         "relation": "relates_to",
@@ -165,68 +165,68 @@ def test_relations_and_recalls_can_be_looked_at(store):
     assert json.loads(recalls)["recalls"] == 3
 
 
-def test_a_memory_that_lacks_something_is_refused_and_the_model_may_mend_it(store):
-    found, llm = worked(
+def test_an_incomplete_memory_is_rejected_and_can_be_corrected(store):
+    found, llm = run_extractor(
         [wish("extract_entity", slug="rust")], [rust()], [wish("done")], store=store
     )
-    assert answers(llm, 1)[0].startswith("Not written: missing or of the wrong type: ")
+    assert tool_results(llm, 1)[0].startswith("Not written: missing or of the wrong type: ")
     assert len(found.claims) == 1
     assert len(found.rejected) == 1
 
 
 def test_an_invented_memory_is_quarantined(store):
-    found, _ = worked(
+    found, _ = run_extractor(
         [rust(content="User owns eleven llamas", evidence="")], [wish("done")], store=store
     )
     assert found.claims[0].claim.kind == "quarantine"
     assert found.claims[0].claim.meta["kind"] == "entity"
 
 
-def test_it_takes_a_bounded_number_of_steps(store):
-    found, llm = worked(*[[wish("list")]] * 9, store=store, rounds=4)
+def test_the_number_of_steps_is_bounded(store):
+    found, llm = run_extractor(*[[wish("list")]] * 9, store=store, rounds=4)
     assert len(llm.lines) == 4
     assert found.warnings == ("react:scripted was stopped after 4 steps.",)
 
 
-def test_so_many_tools_in_one_step_are_used_and_no_more(store):
-    _, llm = worked([wish("list")] * 60, [wish("done")], store=store)
-    assert answers(llm, 1).count("Not done: too many tools in one step.") == 10
+def test_the_number_of_tool_calls_per_step_is_bounded(store):
+    _, llm = run_extractor([wish("list")] * 60, [wish("done")], store=store)
+    assert tool_results(llm, 1).count("Not done: too many tools in one step.") == 10
 
 
-def test_a_tool_that_was_never_offered_is_refused(store):
-    found, llm = worked([wish("rm_rf", path="/")], [wish("done")], store=store)
+def test_an_unknown_tool_is_rejected(store):
+    found, llm = run_extractor([wish("rm_rf", path="/")], [wish("done")], store=store)
     assert [one.reason for one in found.rejected] == ["no such tool"]
-    assert "no tool" in answers(llm, 1)[0]
+    assert "no tool" in tool_results(llm, 1)[0]
 
 
-def test_a_first_answer_without_tools_that_says_nothing_is_a_fault(store):
-    assert worked("I'm sorry, but I can't help with that.", store=store)[0].unreadable_replies == (
-        "I'm sorry, but I can't help with that.",
-    )
+def test_an_empty_first_reply_without_tool_calls_is_a_fault(store):
+    assert run_extractor("I'm sorry, but I can't help with that.", store=store)[
+        0
+    ].unreadable_replies == ("I'm sorry, but I can't help with that.",)
     assert (
-        worked([wish("list")], "All right, I looked at everything.", store=store)[
+        run_extractor([wish("list")], "All right, I looked at everything.", store=store)[
             0
         ].unreadable_replies
         == ()
     )
 
 
-def test_calls_written_as_text_are_understood(store):
+def test_tool_calls_written_as_text_are_parsed(store):
     text = (
         "<tool_call>"
         + json.dumps({"name": "extract_entity", "arguments": dict(rust().arguments)})
         + "</tool_call>"
     )
-    found, _ = worked(text, [wish("done")], store=store)
+    found, _ = run_extractor(text, [wish("done")], store=store)
     assert texts(found) == ["User uses Rust for side projects"]
 
 
-def test_a_model_that_goes_down_on_the_way_is_an_error(store):
+def test_a_model_failure_between_steps_raises_an_error(store):
     with pytest.raises(LLMError):
-        worked([rust()], ConnectionResetError("reset"), store=store)
+        run_extractor([rust()], ConnectionResetError("reset"), store=store)
 
 
-def test_what_is_known_is_shown_with_the_conversation_and_stands_in_for_a_store(store):
+def test_known_memories_are_shown_and_used_when_there_is_no_store(store):
     fact = run(StoreMemoryReader(store, INES, DEFAULT_START).read_memory("t-tea"))
     said = heard("I like tea", nearby_facts=(fact,))
     again = wish(
@@ -236,7 +236,7 @@ def test_what_is_known_is_shown_with_the_conversation_and_stands_in_for_a_store(
         abstract="Tea",
         evidence="I like tea",
     )
-    found, llm = worked(
+    found, llm = run_extractor(
         [wish("read", id="t-tea"), wish("access_stats", id="t-tea"), again],
         [wish("done")],
         said=said,
@@ -247,7 +247,7 @@ def test_what_is_known_is_shown_with_the_conversation_and_stands_in_for_a_store(
     assert run(StaticMemoryReader((fact,)).list_links("t-tea")) == ()
 
 
-def test_every_kind_that_is_found_in_conversations_has_a_tool():
+def test_every_conversational_kind_has_a_tool():
     llm = ToolScript([[wish("done")]])
     extract(ReactExtractor(llm), SAID)
     names = [tool.name for tool in llm.offered[0]]
@@ -258,7 +258,7 @@ def test_every_kind_that_is_found_in_conversations_has_a_tool():
     assert {"slug", "content", "abstract", "evidence"} <= set(required("preference"))
 
 
-def test_concepts_of_an_ontology_have_tools_too():
+def test_ontology_concepts_have_tools():
     ontology = load_ontology(
         {
             "concepts": {
@@ -275,11 +275,11 @@ def test_concepts_of_an_ontology_have_tools_too():
         [wish("extract_Diet_Allergy", value="nuts", evidence="allergic to nuts")],
         [wish("done")],
     )
-    (found,) = worked(*steps, said=said)[0].claims
+    (found,) = run_extractor(*steps, said=said)[0].claims
     assert (found.claim.kind, found.claim.text) == ("Diet.Allergy", "Food allergy: nuts")
 
 
-def test_fields_are_read_leniently():
+def test_fields_are_parsed_leniently():
     kind = {
         "name": "trip",
         "write": "append",
@@ -303,7 +303,7 @@ def test_fields_are_read_leniently():
         confidence="0.7",
         evidence="I went to Porto",
     )
-    (found,) = worked([trip], [wish("done")], said=said)[0].claims
+    (found,) = run_extractor([trip], [wish("done")], said=said)[0].claims
     assert (found.claim.text, found.claim.meta, found.claim.confidence) == (
         "User went to Porto",
         {"days": 3, "paid": True},
@@ -311,5 +311,5 @@ def test_fields_are_read_leniently():
     )
 
 
-def test_an_assistant_alone_is_not_worked_on():
-    assert worked(said=heard(assistant("Hello")))[1].lines == []
+def test_assistant_turns_alone_are_not_extracted():
+    assert run_extractor(said=heard(assistant("Hello")))[1].lines == []

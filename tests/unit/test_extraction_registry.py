@@ -1,4 +1,4 @@
-"""Extractors by name, and what is said where a name or a model is missing."""
+"""Extractors by name, and the errors for an unknown name or a missing model."""
 
 import pytest
 
@@ -35,7 +35,7 @@ AUTHORS = {
 }
 
 
-def chosen(name, llm=None, ontology=None, **settings) -> Extractor:
+def make_extractor(name, llm=None, ontology=None, **settings) -> Extractor:
     return build_extractor(
         name, llm, Settings(**settings), ontology or load_builtin_ontology(), LOCAL
     )
@@ -43,55 +43,57 @@ def chosen(name, llm=None, ontology=None, **settings) -> Extractor:
 
 @each_row("name", EXTRACTOR_NAMES)
 def test_every_name_is_an_extractor(name):
-    made = chosen(name, ToolScript([]))
+    made = make_extractor(name, ToolScript([]))
     assert made.name == AUTHORS[name]
     assert made.local is (name in ("verbatim", "local"))
 
 
 @pytest.mark.parametrize("name", ["facts", "apertures", "exhaustive", "deep", "react"])
-def test_one_that_needs_a_model_says_so(name):
+def test_an_extractor_without_its_required_model_is_rejected(name):
     with pytest.raises(ConfigError, match="needs a language model") as raised:
-        chosen(name)
+        make_extractor(name)
     assert "llm=" in raised.value.hint
 
 
-def test_the_closed_world_and_the_graph_make_do_without_a_model():
-    assert chosen("closed").name == "closed:local"
-    assert chosen("graph").name == "graph:local"
-    assert chosen("closed").local
+def test_closed_world_and_graph_work_without_a_model():
+    assert make_extractor("closed").name == "closed:local"
+    assert make_extractor("graph").name == "graph:local"
+    assert make_extractor("closed").local
 
 
 def test_react_needs_a_model_that_can_use_tools():
     with pytest.raises(ConfigError, match="can use tools"):
-        chosen("react", Plain())
+        make_extractor("react", Plain())
 
 
 @pytest.mark.parametrize(
     ("name", "hint"), [("fact", "'facts'"), ("zzz", "verbatim, local"), (7, "verbatim, local")]
 )
-def test_an_unknown_name_is_answered_with_the_known_ones(name, hint):
+def test_an_unknown_name_error_lists_the_known_ones(name, hint):
     with pytest.raises(ConfigError) as raised:
-        chosen(name)
+        make_extractor(name)
     assert hint in raised.value.hint
 
 
-def test_an_ontology_with_nothing_to_extract_is_refused():
+def test_an_ontology_with_nothing_to_extract_is_rejected():
     with pytest.raises(ConfigError, match="extractable kinds"):
-        chosen("closed", ScriptedLLM([]), Ontology((Kind("memory"), Kind("turn", system=True))))
+        make_extractor(
+            "closed", ScriptedLLM([]), Ontology((Kind("memory"), Kind("turn", system=True)))
+        )
 
 
-def test_settings_are_handed_on():
+def test_settings_are_passed_to_the_extractor():
     strict, lenient = (
-        chosen("facts", ScriptedLLM([])),
-        chosen("facts", ScriptedLLM([]), grounding="lenient"),
+        make_extractor("facts", ScriptedLLM([])),
+        make_extractor("facts", ScriptedLLM([]), grounding="lenient"),
     )
     assert (strict.options.strict, lenient.options.strict) == (True, False)
-    closed = chosen("closed", ScriptedLLM([]), extract_replies=True)
+    closed = make_extractor("closed", ScriptedLLM([]), extract_replies=True)
     assert isinstance(closed, ClosedExtractor)
     assert closed.replies
-    assert chosen("deep", ScriptedLLM([]), extract_passes=7).passes == 7
-    assert chosen("react", ToolScript([]), extract_rounds=2).rounds == 2
+    assert make_extractor("deep", ScriptedLLM([]), extract_passes=7).passes == 7
+    assert make_extractor("react", ToolScript([]), extract_rounds=2).rounds == 2
 
 
-def test_verbatim_takes_nothing_from_a_turn():
+def test_verbatim_extracts_nothing():
     assert extract(VerbatimExtractor(), heard("I live in Porto")) == ExtractionResult()

@@ -1,6 +1,4 @@
-"""Whatever a model answers, what can be read of it is read, and the rest is said to be
-unreadable.
-"""
+"""Parsing model replies: readable items are kept and unreadable text is reported."""
 
 import json
 
@@ -21,36 +19,36 @@ from told.extraction.replies import (
 )
 
 FACTS = ["User's name is Ines", "User lives in Porto"]
-WHOLE = json.dumps(FACTS)
+COMPLETE_REPLY = json.dumps(FACTS)
 
 
-def read(raw, most=100):
+def parse(raw, most=100):
     return parse_items(raw, ("facts",), item_keys=("fact", "text"), max_items=most, label="a model")
 
 
 @each_row(
     "raw",
     [
-        WHOLE,
-        f'{{"facts": {WHOLE}}}',
-        f'{{"FACTS": {WHOLE}}}',
-        f'{{"status": "ok", "data": {{"items": {WHOLE}}}}}',
-        json.dumps(WHOLE),
-        json.dumps({"result": WHOLE}),
-        f"Sure!\n```json\n{WHOLE}\n```",
-        f"Draft:\n```json\n[]\n```\nFinal:\n```json\n{WHOLE}\n```",
-        json.dumps({"choices": [{"message": {"content": WHOLE}}]}),
+        COMPLETE_REPLY,
+        f'{{"facts": {COMPLETE_REPLY}}}',
+        f'{{"FACTS": {COMPLETE_REPLY}}}',
+        f'{{"status": "ok", "data": {{"items": {COMPLETE_REPLY}}}}}',
+        json.dumps(COMPLETE_REPLY),
+        json.dumps({"result": COMPLETE_REPLY}),
+        f"Sure!\n```json\n{COMPLETE_REPLY}\n```",
+        f"Draft:\n```json\n[]\n```\nFinal:\n```json\n{COMPLETE_REPLY}\n```",
+        json.dumps({"choices": [{"message": {"content": COMPLETE_REPLY}}]}),
         json.dumps({"name": "extract", "arguments": {"facts": FACTS}}),
         json.dumps({"0": FACTS[0], "1": FACTS[1]}),
     ],
 )
-def test_items_are_found_wherever_they_are_wrapped(raw):
-    assert read(raw) == ParsedReply(tuple(FACTS))
+def test_items_are_found_in_any_wrapper(raw):
+    assert parse(raw) == ParsedReply(tuple(FACTS))
 
 
 @pytest.mark.parametrize("raw", ["[]", "{}", '{"facts": []}', "```json\n[]\n```"])
-def test_nothing_is_an_answer(raw):
-    assert read(raw) == ParsedReply()
+def test_an_empty_reply_is_valid(raw):
+    assert parse(raw) == ParsedReply()
 
 
 @each_row(
@@ -68,34 +66,34 @@ def test_nothing_is_an_answer(raw):
         "<think>hm",
     ],
 )
-def test_what_cannot_be_read_is_kept_whole_as_a_fault(raw):
-    assert read(raw) == ParsedReply(unreadable_replies=(raw,))
+def test_an_unreadable_reply_is_kept_in_full_as_a_fault(raw):
+    assert parse(raw) == ParsedReply(unreadable_replies=(raw,))
 
 
-def test_an_answer_that_is_no_text_is_a_fault():
-    assert read(None).unreadable_replies == ("None",)
+def test_a_reply_that_is_not_text_is_a_fault():
+    assert parse(None).unreadable_replies == ("None",)
 
 
-def test_of_an_answer_that_broke_off_the_whole_items_are_kept_and_the_break_is_reported():
-    answer = read('{"facts": ["User lives in Porto", "User wor')
+def test_complete_items_of_a_truncated_reply_are_kept_and_the_truncation_reported():
+    answer = parse('{"facts": ["User lives in Porto", "User wor')
     assert answer.items == ("User lives in Porto",)
     assert answer.unreadable_replies == ()
     assert "was truncated" in answer.warnings[0]
 
 
-def test_more_items_than_are_read_are_reported():
-    answer = read(json.dumps([f"fact {n}" for n in range(12)]), most=10)
+def test_items_over_the_limit_are_reported():
+    answer = parse(json.dumps([f"fact {n}" for n in range(12)]), most=10)
     assert len(answer.items) == 10
     assert "12 items; the first 10 were read" in answer.warnings[0]
     assert len(answer.rejected) == 1
 
 
-def test_an_object_that_is_an_item_itself_is_one_item():
-    assert read('{"fact": "User lives in Porto"}').items == ({"fact": "User lives in Porto"},)
+def test_a_bare_item_object_is_one_item():
+    assert parse('{"fact": "User lives in Porto"}').items == ({"fact": "User lives in Porto"},)
 
 
-def test_items_that_cannot_be_taken_are_dropped_with_their_reason():
-    answer = read('["User lives in Porto", 7, "x"]')
+def test_invalid_items_are_dropped_with_the_reason():
+    answer = parse('["User lives in Porto", 7, "x"]')
     taken, after = convert_items(
         answer,
         "raw",
@@ -106,8 +104,8 @@ def test_items_that_cannot_be_taken_are_dropped_with_their_reason():
     assert after.unreadable_replies == ()
 
 
-def test_an_answer_of_which_no_item_has_the_right_shape_is_a_fault_too():
-    taken, after = convert_items(read("[1, 2]"), "[1, 2]", lambda _: RejectedItem())
+def test_a_reply_without_valid_items_is_a_fault():
+    taken, after = convert_items(parse("[1, 2]"), "[1, 2]", lambda _: RejectedItem())
     assert taken == []
     assert after.unreadable_replies == ("[1, 2]",)
     assert {one.reason for one in after.rejected} == {MALFORMED}
@@ -133,11 +131,11 @@ def test_an_answer_of_which_no_item_has_the_right_shape_is_a_fault_too():
     ],
     ids=lambda value: f"{value!r:.20}",
 )
-def test_a_line_is_clean_text_or_nothing(value, text):
+def test_a_line_is_clean_text_or_empty(value, text):
     assert to_line(value) == text
 
 
-def test_a_number_that_is_too_long_is_nothing():
+def test_an_overlong_number_is_ignored():
     assert to_line(10**5000) is None
     assert parse_confidence(10**5000, 0.8) == 0.8
 
@@ -158,7 +156,7 @@ def test_a_number_that_is_too_long_is_nothing():
         ([], 0.8),
     ],
 )
-def test_a_confidence_lies_between_nought_and_one(value, number):
+def test_a_confidence_is_between_zero_and_one(value, number):
     assert parse_confidence(value, 0.8) == number
 
 
@@ -175,10 +173,10 @@ def test_a_confidence_lies_between_nought_and_one(value, number):
         (None, None),
     ],
 )
-def test_a_flag_may_be_written_as_a_word(value, said):
+def test_a_flag_can_be_written_as_a_word(value, said):
     assert parse_flag(value) is said
 
 
-def test_of_equals_the_first_is_kept_and_the_others_are_counted():
+def test_duplicates_keep_the_first_and_are_counted():
     assert split_duplicates(["a", "B", "b", "A"], str.lower) == (["a", "B"], ["b", "A"])
     assert DUPLICATE

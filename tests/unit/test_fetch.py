@@ -1,6 +1,4 @@
-"""Nothing in a message leads told into the network it stands in: not by address, by name or by
-redirect.
-"""
+"""SSRF protection: no message leads to an internal address by URL, name or redirect."""
 
 import socket
 import threading
@@ -16,7 +14,7 @@ PUBLIC = "93.184.216.34"
 
 
 class Canary:
-    """Whoever dials rings it."""
+    """Record every attempt to dial."""
 
     def __init__(self):
         self.dialled = []
@@ -26,7 +24,7 @@ class Canary:
         raise AssertionError(f"dialled {address}:{port}")
 
 
-INSIDE = [
+INTERNAL_URLS = [
     "http://127.0.0.1/",
     "http://127.1/",
     "http://2130706433/",
@@ -97,9 +95,9 @@ INSIDE = [
 ]
 
 
-@each_row("url", INSIDE)
-def test_no_way_of_writing_an_address_leads_inside(url):
-    """Names resolve as the system would have it, which reads 127.1 and 0x7f.1 as this machine."""
+@each_row("url", INTERNAL_URLS)
+def test_no_spelling_of_an_internal_address_is_dialled(url):
+    """Resolve names as the system does, which reads 127.1 and 0x7f.1 as loopback."""
     canary = Canary()
 
     def resolve(host, port):
@@ -118,7 +116,7 @@ def test_no_way_of_writing_an_address_leads_inside(url):
     "address",
     ["127.0.0.1", "10.1.2.3", "169.254.169.254", "::1", "fd00:ec2::254", "::ffff:10.0.0.1", "junk"],
 )
-def test_a_name_that_resolves_inside_is_refused_even_if_it_resolves_outside_too(address):
+def test_a_name_with_any_internal_address_is_rejected(address):
     canary = Canary()
     for addresses in ([address], [PUBLIC, address], [address, PUBLIC]):
         with pytest.raises(Denied, match="public internet"):
@@ -135,7 +133,7 @@ def test_a_public_address_is_public(address):
     assert is_public(address)
 
 
-def test_a_name_that_cannot_be_found_is_no_crash():
+def test_an_unresolvable_name_does_not_crash():
     def nowhere(host, port):
         raise socket.gaierror("no such name")
 
@@ -145,14 +143,12 @@ def test_a_name_that_cannot_be_found_is_no_crash():
         Fetcher(resolve=lambda host, port: [])("http://nowhere.example/")
 
 
-# A server on loopback, which the fetcher believes to be a public one
+# A loopback server that the fetcher takes for a public one
 
 
 @contextmanager
-def served(*replies: bytes, hold: threading.Event | None = None):
-    """A server that gives these replies, one for each connection; yields the fetcher's dialler and
-    the requests.
-    """
+def serve_replies(*replies: bytes, hold: threading.Event | None = None):
+    """Serve one reply per connection; yield the fetcher's dialler and the requests."""
     listener = socket.create_server(("127.0.0.1", 0))
     requests, dialled = [], []
 
@@ -183,7 +179,7 @@ def served(*replies: bytes, hold: threading.Event | None = None):
         if hold is not None:
             hold.set()
         with suppress(OSError):
-            listener.shutdown(socket.SHUT_RDWR)  # closing alone would leave the server waiting
+            listener.shutdown(socket.SHUT_RDWR)  # close() alone would leave the server waiting
         listener.close()
         thread.join(10)
 
@@ -200,14 +196,14 @@ def fetcher(dial, names=None, **more):
     return Fetcher(resolve=lambda host, port: [known[host]], connect=dial, **more)
 
 
-def test_what_is_public_is_fetched_from_the_very_address_that_was_checked():
+def test_a_public_url_is_fetched_from_the_address_that_was_checked():
     asked = []
 
     def resolve(host, port):
         asked.append(host)
-        return [PUBLIC] if len(asked) == 1 else ["127.0.0.1"]  # a name that changes its mind
+        return [PUBLIC] if len(asked) == 1 else ["127.0.0.1"]  # a name whose address changes
 
-    with served(reply(b"pixels")) as (dial, requests, dialled):
+    with serve_replies(reply(b"pixels")) as (dial, requests, dialled):
         got = Fetcher(resolve=resolve, connect=dial)("http://x.org/a.png?size=2#top", ["image/"])
     assert (got.data, got.media_type, got.url) == (
         b"pixels",
@@ -233,23 +229,23 @@ def test_what_is_public_is_fetched_from_the_very_address_that_was_checked():
     ],
 )
 @each_row("status", ["301 Moved", "302 Found", "303 See", "307 Temporary", "308 Permanent"])
-def test_a_redirect_leads_nowhere_a_url_does_not(place, status):
+def test_a_redirect_is_checked_like_a_url(place, status):
     moved = reply(status=status, Location=place)
     with (
-        served(moved, reply(b"secret")) as (dial, _, dialled),
+        serve_replies(moved, reply(b"secret")) as (dial, _, dialled),
         pytest.raises((Denied, InvalidInput)),
     ):
         fetcher(dial, {"inside.example": "10.0.0.7", "127.0.0.1": "127.0.0.1"})("http://x.org/")
     assert dialled == [(PUBLIC, 80)]
 
 
-def test_a_redirect_to_a_public_place_is_followed_and_too_many_are_not():
+def test_public_redirects_are_followed_up_to_a_limit():
     moved = reply(b"over there", "302 Found", Location="/b.png")
-    with served(moved, reply(b"pixels")) as (dial, requests, _):
+    with serve_replies(moved, reply(b"pixels")) as (dial, requests, _):
         assert fetcher(dial)("http://x.org/a.png").data == b"pixels"
         assert requests[1].startswith(b"GET /b.png ")
     with (
-        served(*[moved] * 9) as (dial, _, dialled),
+        serve_replies(*[moved] * 9) as (dial, _, dialled),
         pytest.raises(FetchError, match="Too many redirects"),
     ):
         fetcher(dial)("http://x.org/a.png")
@@ -274,26 +270,26 @@ def test_a_redirect_to_a_public_place_is_followed_and_too_many_are_not():
         (b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 500, "cannot be fetched"),
     ],
 )
-def test_an_answer_that_is_not_what_was_asked_for_is_refused(answer, why):
-    with served(answer) as (dial, *_), pytest.raises(FetchError, match=why):
+def test_an_unexpected_response_is_rejected(answer, why):
+    with serve_replies(answer) as (dial, *_), pytest.raises(FetchError, match=why):
         fetcher(dial, limit=1000)("http://x.org/a.png", ["image/"])
 
 
-def test_a_server_that_drips_is_cut_off():
+def test_a_slow_dripping_server_is_cut_off():
     begun = b"HTTP/1.1 200 OK\r\nContent-Type: image/png\r\n"
     late = pytest.raises(FetchError, match=r"longer than 0\.3 seconds")
-    with served(begun, hold=threading.Event()) as (dial, *_), late:
+    with serve_replies(begun, hold=threading.Event()) as (dial, *_), late:
         fetcher(dial, timeout=0.3)("http://x.org/a.png")
 
 
-def test_a_server_that_falls_silent_is_late_whichever_clock_strikes_first(monkeypatch):
+def test_a_silent_server_times_out_whichever_timeout_fires_first(monkeypatch):
     monkeypatch.setattr("told.ingest.fetch._PinnedConnection.abort", lambda _: None)
     late = pytest.raises(FetchError, match=r"longer than 0\.3 seconds")
-    with served(b"HTTP/1.1 200 OK\r\n", hold=threading.Event()) as (dial, *_), late:
+    with serve_replies(b"HTTP/1.1 200 OK\r\n", hold=threading.Event()) as (dial, *_), late:
         fetcher(dial, timeout=0.3)("http://x.org/a.png")
 
 
-def test_an_error_names_no_more_than_the_url():
+def test_an_error_reveals_only_the_url():
     with pytest.raises(ToldError) as refused:
         check_url("ftp://x.org/" + "a" * 1000)
     assert len(str(refused.value)) < 300

@@ -1,4 +1,4 @@
-"""Filters: what an expression may be, and what it means."""
+"""Filter expressions: syntax and semantics."""
 
 import math
 from datetime import UTC, datetime
@@ -41,23 +41,23 @@ def fact(**given: Any) -> Fact:
     )
 
 
-def meta(**values: Any) -> dict[str, Any]:
+def make_record(**values: Any) -> dict[str, Any]:
     return to_record(fact(meta=values))
 
 
-def holds(expression: Any, **values: Any) -> bool:
-    return matches_filter(parse_filter(expression), meta(**values))
+def matches(expression: Any, **values: Any) -> bool:
+    return matches_filter(parse_filter(expression), make_record(**values))
 
 
-# Under its own name pytest would take the class for a set of tests.
+# Renamed so that pytest does not collect the class.
 Compared = filters.Comparison
 
 
-# Reading
+# Parsing
 
 
 @pytest.mark.parametrize("expression", [None, {}, {"AND": []}, {"AND": [{}, {}]}])
-def test_no_condition_means_everything(expression: Any) -> None:
+def test_an_empty_filter_matches_everything(expression: Any) -> None:
     assert parse_filter(expression) == MATCH_ALL
     assert matches_filter(parse_filter(expression), {})
 
@@ -79,7 +79,7 @@ def test_every_spelling_of_one_condition_is_the_same_filter(expression: Any) -> 
     assert parse_filter(expression) == Compared("metadata.tag", "eq", "a")
 
 
-def test_several_fields_operators_and_nested_conjunctions_lie_flat() -> None:
+def test_conjunctions_are_flattened() -> None:
     low, high = Compared("metadata.n", "gte", 1), Compared("metadata.n", "lt", 5)
     wanted = AllOf((low, high, Compared("metadata.tag", "eq", "a")))
     assert parse_filter({"n": {"gte": 1, "lt": 5}, "tag": "a"}) == wanted
@@ -89,15 +89,15 @@ def test_several_fields_operators_and_nested_conjunctions_lie_flat() -> None:
     )
 
 
-def test_not_of_a_list_is_none_of_them() -> None:
+def test_not_of_a_list_means_none_of_them() -> None:
     one, two = Compared("metadata.a", "eq", 1), Compared("metadata.b", "eq", 2)
     assert parse_filter({"NOT": {"a": 1}}) == Not(one) == parse_filter({"$not": [{"a": 1}]})
     assert parse_filter({"NOT": [{"a": 1}, {"b": 2}]}) == Not(AnyOf((one, two)))
-    assert holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=1)
-    assert not holds({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=2)
+    assert matches({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=1)
+    assert not matches({"NOT": [{"a": 1}, {"b": 2}]}, a=2, b=2)
 
 
-def test_the_example_of_the_seed_is_read() -> None:
+def test_the_example_expression_is_parsed() -> None:
     expression = {
         "AND": [
             {"field": "user_id", "operator": "eq", "value": "alice"},
@@ -121,7 +121,7 @@ def test_the_text_of_a_memory_has_three_names(alias: str) -> None:
     assert parse_filter({alias: {"contains": "x"}}) == Compared("memory", "contains", "x")
 
 
-def test_a_metadata_key_called_like_a_field_is_reached_by_its_full_name() -> None:
+def test_a_metadata_key_named_like_a_field_needs_its_full_name() -> None:
     seen = to_record(
         fact(
             kind="memory",
@@ -137,13 +137,13 @@ def test_a_metadata_key_called_like_a_field_is_reached_by_its_full_name() -> Non
     )
 
 
-def test_names_are_literal_keys_and_no_paths() -> None:
-    assert holds({"a.b": 1}, **{"a.b": 1})
-    assert not holds({"a.b": 1}, a={"b": 1})
-    assert not holds({"a[0]": 1}, a=[1])
+def test_names_are_literal_keys_not_paths() -> None:
+    assert matches({"a.b": 1}, **{"a.b": 1})
+    assert not matches({"a.b": 1}, a={"b": 1})
+    assert not matches({"a[0]": 1}, a=[1])
 
 
-def test_what_was_read_once_may_be_read_again() -> None:
+def test_parsing_is_idempotent() -> None:
     wanted = parse_filter({"OR": [{"tag": "a"}, {"NOT": {"n": 1}}]})
     assert parse_filter(wanted) is wanted
     ids, rest = split_scope({"user_id": "alice", "tag": "a"})
@@ -151,16 +151,16 @@ def test_what_was_read_once_may_be_read_again() -> None:
     assert ids == {"user_id": "alice"}
 
 
-def test_a_filter_keeps_what_it_was_given() -> None:
+def test_a_filter_copies_its_input() -> None:
     values, nested = ["a"], {"k": [1]}
     wanted = parse_filter({"tag": {"in": values}, "obj": {"eq": nested}})
     values.append("b")
     nested["k"].append(2)
-    assert matches_filter(wanted, meta(tag="a", obj={"k": [1]}))
-    assert not matches_filter(wanted, meta(tag="b", obj={"k": [1]}))
+    assert matches_filter(wanted, make_record(tag="a", obj={"k": [1]}))
+    assert not matches_filter(wanted, make_record(tag="b", obj={"k": [1]}))
 
 
-# Refusals
+# Errors
 
 
 @each_row(
@@ -222,26 +222,28 @@ def test_a_filter_keeps_what_it_was_given() -> None:
         ({"created_at": "2026-03-01T09:00:00"}, "created_at eq: .* offset"),
     ],
 )
-def test_what_cannot_be_read_is_refused_with_what_is_expected(expression: Any, says: str) -> None:
+def test_an_invalid_expression_is_rejected_with_what_is_expected(
+    expression: Any, says: str
+) -> None:
     with pytest.raises(FilterError, match=says):
         parse_filter(expression)
 
 
 @each_row("field", ["user_id", "agent_id", "run_id"])
 @each_row("tested", ["*", " * ", {"in": ["alice", "*"]}, {"ne": "*"}, {"contains": "*"}])
-def test_a_wildcard_for_an_id_is_refused_and_explained(field: str, tested: Any) -> None:
+def test_a_wildcard_id_is_rejected_with_an_explanation(field: str, tested: Any) -> None:
     with pytest.raises(FilterError, match="compared literally"):
         parse_filter({field: tested})
 
 
 @each_row("value", ["*", "%", "?", "a*", "(?i)", "_", "NOT x", '"'])
 def test_no_other_value_is_special(value: str) -> None:
-    assert holds({"tag": value}, tag=value)
-    assert not holds({"tag": value}, tag="anything")
-    assert not holds({"tag": {"contains": value}}, tag="zzzz")
+    assert matches({"tag": value}, tag=value)
+    assert not matches({"tag": value}, tag="anything")
+    assert not matches({"tag": {"contains": value}}, tag="zzzz")
 
 
-def test_an_id_that_could_be_no_id_is_refused() -> None:
+def test_an_invalid_id_is_rejected() -> None:
     with pytest.raises(FilterError, match="looks like a pattern"):
         parse_filter({"OR": [{"user_id": "al%"}, {"tag": 1}]})
     with pytest.raises(FilterError, match="user_id is empty"):
@@ -256,20 +258,20 @@ def nested(levels: int) -> Any:
     return expression
 
 
-def test_sixteen_levels_are_read_and_no_more() -> None:
-    assert matches_filter(parse_filter(nested(16)), meta(tag="b"))
+def test_nesting_is_limited_to_sixteen_levels() -> None:
+    assert matches_filter(parse_filter(nested(16)), make_record(tag="b"))
     with pytest.raises(FilterError, match="16 levels"):
         parse_filter(nested(17))
 
 
-def test_128_nodes_are_read_and_no_more() -> None:
+def test_an_expression_is_limited_to_128_nodes() -> None:
     tests = [{"n": number} for number in range(127)]
-    assert matches_filter(parse_filter({"OR": tests}), meta(n=126))
+    assert matches_filter(parse_filter({"OR": tests}), make_record(n=126))
     with pytest.raises(FilterError, match="128 conditions"):
         parse_filter({"OR": [*tests, {"n": 127}]})
 
 
-def test_an_expression_that_shares_its_parts_cannot_explode() -> None:
+def test_shared_subexpressions_count_towards_the_node_limit() -> None:
     bomb: Any = {"tag": "a"}
     for _ in range(14):
         bomb = {"OR": [bomb] * 100}
@@ -282,7 +284,7 @@ def test_an_expression_that_shares_its_parts_cannot_explode() -> None:
         parse_filter({"tag": value})
 
 
-def test_an_expression_that_holds_itself_is_refused() -> None:
+def test_a_cyclic_expression_is_rejected() -> None:
     loop: dict[str, Any] = {}
     loop["NOT"] = loop
     ring: list[Any] = []
@@ -293,22 +295,22 @@ def test_an_expression_that_holds_itself_is_refused() -> None:
         parse_filter({"tag": ring})
 
 
-# Meaning
+# Matching
 
 
 @each_row("op", ["eq", "gt", "gte", "lt", "lte", "contains", "icontains"])
-def test_of_a_missing_key_every_operator_is_false(op: str) -> None:
-    assert not holds({"tag": {op: "a"}})
-    assert holds({"NOT": {"tag": {op: "a"}}})
+def test_most_operators_are_false_for_a_missing_key(op: str) -> None:
+    assert not matches({"tag": {op: "a"}})
+    assert matches({"NOT": {"tag": {op: "a"}}})
 
 
-def test_of_a_missing_key_only_ne_and_nin_are_true() -> None:
-    assert not holds({"tag": {"eq": None}})
-    assert not holds({"tag": {"in": [None]}})
-    assert holds({"tag": {"ne": None}})
-    assert holds({"tag": {"nin": ["a", None]}})
-    assert holds({"tag": None}, tag=None)
-    assert not holds({"tag": {"ne": None}}, tag=None)
+def test_only_ne_and_nin_are_true_for_a_missing_key() -> None:
+    assert not matches({"tag": {"eq": None}})
+    assert not matches({"tag": {"in": [None]}})
+    assert matches({"tag": {"ne": None}})
+    assert matches({"tag": {"nin": ["a", None]}})
+    assert matches({"tag": None}, tag=None)
+    assert not matches({"tag": {"ne": None}}, tag=None)
 
 
 @each_row(
@@ -334,12 +336,12 @@ def test_of_a_missing_key_only_ne_and_nin_are_true() -> None:
         ("é", "e\u0301", False),
     ],
 )
-def test_equality_is_that_of_json(found: Any, value: Any, equal: bool) -> None:
-    assert holds({"tag": {"eq": value}}, tag=found) is equal
-    assert holds({"tag": {"ne": value}}, tag=found) is not equal
-    assert holds({"tag": {"in": ["no", value]}}, tag=found) is equal
-    assert holds({"tag": {"nin": ["no", value]}}, tag=found) is not equal
-    assert holds({"tag": {"contains": value}}, tag=["no", found]) is equal
+def test_equality_follows_json(found: Any, value: Any, equal: bool) -> None:
+    assert matches({"tag": {"eq": value}}, tag=found) is equal
+    assert matches({"tag": {"ne": value}}, tag=found) is not equal
+    assert matches({"tag": {"in": ["no", value]}}, tag=found) is equal
+    assert matches({"tag": {"nin": ["no", value]}}, tag=found) is not equal
+    assert matches({"tag": {"contains": value}}, tag=["no", found]) is equal
 
 
 @each_row(
@@ -362,35 +364,35 @@ def test_equality_is_that_of_json(found: Any, value: Any, equal: bool) -> None:
     ],
 )
 def test_orderings_never_mix_types(found: Any, op: str, value: Any, true: bool) -> None:
-    assert holds({"n": {op: value}}, n=found) is true
+    assert matches({"n": {op: value}}, n=found) is true
 
 
-def test_contains_is_a_part_of_a_string_or_a_member_of_a_list() -> None:
-    assert holds({"tag": {"contains": "yth"}}, tag="Python")
-    assert holds({"tag": {"contains": ""}}, tag="")
-    assert not holds({"tag": {"contains": "PYTH"}}, tag="Python")
-    assert holds({"tag": {"contains": "Python"}}, tag=["Rust", "Python"])
-    assert not holds({"tag": {"contains": "yth"}}, tag=["Python"])
-    assert holds({"tag": {"contains": {"a": 1}}}, tag=[{"a": 1}])
-    assert not holds({"tag": {"contains": 1}}, tag="1")
-    assert not holds({"tag": {"contains": "a"}}, tag={"a": 1})
+def test_contains_matches_a_substring_or_a_list_member() -> None:
+    assert matches({"tag": {"contains": "yth"}}, tag="Python")
+    assert matches({"tag": {"contains": ""}}, tag="")
+    assert not matches({"tag": {"contains": "PYTH"}}, tag="Python")
+    assert matches({"tag": {"contains": "Python"}}, tag=["Rust", "Python"])
+    assert not matches({"tag": {"contains": "yth"}}, tag=["Python"])
+    assert matches({"tag": {"contains": {"a": 1}}}, tag=[{"a": 1}])
+    assert not matches({"tag": {"contains": 1}}, tag="1")
+    assert not matches({"tag": {"contains": "a"}}, tag={"a": 1})
 
 
 def test_icontains_folds_case_in_every_script() -> None:
-    assert holds({"tag": {"icontains": "STRASSE"}}, tag="Hauptstraße 5")
-    assert holds({"tag": {"icontains": "k"}}, tag="300 \u212a")  # the kelvin sign
-    assert holds({"tag": {"icontains": "привет"}}, tag="ПРИВЕТ")
-    assert holds({"tag": {"icontains": "PYTHON"}}, tag=["Rust", "Python", 3])
-    assert not holds({"tag": {"icontains": "yth"}}, tag=["Python"])
-    assert not holds({"tag": {"icontains": "1"}}, tag=1)
+    assert matches({"tag": {"icontains": "STRASSE"}}, tag="Hauptstraße 5")
+    assert matches({"tag": {"icontains": "k"}}, tag="300 \u212a")  # the kelvin sign
+    assert matches({"tag": {"icontains": "привет"}}, tag="ПРИВЕТ")
+    assert matches({"tag": {"icontains": "PYTHON"}}, tag=["Rust", "Python", 3])
+    assert not matches({"tag": {"icontains": "yth"}}, tag=["Python"])
+    assert not matches({"tag": {"icontains": "1"}}, tag=1)
 
 
-def test_no_part_of_an_empty_choice_can_hold() -> None:
-    assert not holds({"OR": []})
-    assert not holds({"tag": {"in": []}}, tag="a")
-    assert holds({"tag": {"nin": []}}, tag="a")
-    assert holds({"NOT": []})
-    assert not holds({"NOT": {}})
+def test_an_empty_or_and_an_empty_in_match_nothing() -> None:
+    assert not matches({"OR": []})
+    assert not matches({"tag": {"in": []}}, tag="a")
+    assert matches({"tag": {"nin": []}}, tag="a")
+    assert matches({"NOT": []})
+    assert not matches({"NOT": {}})
 
 
 # The record
@@ -435,7 +437,7 @@ def test_times_compare_as_instants_however_they_are_written() -> None:
 # Scope
 
 
-def test_ids_are_taken_out_of_a_filter() -> None:
+def test_scope_ids_are_split_from_a_filter() -> None:
     assert split_scope(None) == ({}, MATCH_ALL)
     assert split_scope({"user_id": "alice"}) == ({"user_id": "alice"}, MATCH_ALL)
     expression = {
@@ -459,11 +461,11 @@ def test_ids_are_taken_out_of_a_filter() -> None:
         {"metadata.user_id": "alice"},
     ],
 )
-def test_only_plain_conjunctions_name_a_scope(expression: Any) -> None:
+def test_scope_ids_are_taken_only_from_plain_conjunctions(expression: Any) -> None:
     assert split_scope(expression) == ({}, parse_filter(expression))
 
 
-def test_two_different_ids_for_one_field_match_nothing_and_widen_nothing() -> None:
+def test_conflicting_ids_match_nothing_and_do_not_widen_the_scope() -> None:
     ids, rest = split_scope(
         {"AND": [{"user_id": "alice"}, {"user_id": "bob"}, {"user_id": "alice"}]}
     )

@@ -1,4 +1,4 @@
-"""What the gate keeps out of memory and why, and what it lets through."""
+"""The ingest gate: which turns are kept, skipped or refused, and why."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ KEY = "AKIA" + "IOSFODNN7ABCDEFG"
 CONTEXT = f"<memory c8da>\n{CONTEXT_NOTE}\n2024\n3 Mar Ann: I like tea\n</memory c8da>"
 
 
-def judged(
+def decide(
     text: str,
     role: str = "user",
     meta: dict[str, Any] | None = None,
@@ -248,8 +248,8 @@ SKIPPED = {
 
 
 @each_row("text", MEANINGFUL)
-def test_a_short_or_odd_text_that_means_something_is_kept(text: str) -> None:
-    verdict = judged(text)
+def test_a_short_but_meaningful_text_is_kept(text: str) -> None:
+    verdict = decide(text)
     assert (verdict.outcome, verdict.reason) == ("keep", "")
     assert verdict.own_text.text == verdict.turn.evidence.content
     assert verdict.turn.evidence.content == text
@@ -258,8 +258,8 @@ def test_a_short_or_odd_text_that_means_something_is_kept(text: str) -> None:
 @each_row(
     ("reason", "text"), [(reason, text) for reason, texts in SKIPPED.items() for text in texts]
 )
-def test_what_says_nothing_is_skipped_and_stays_evidence(reason: str, text: str) -> None:
-    verdict = judged(text)
+def test_a_text_without_content_is_skipped_but_kept_as_evidence(reason: str, text: str) -> None:
+    verdict = decide(text)
     assert (verdict.outcome, verdict.reason) == ("skip", reason)
     assert verdict.turn.evidence.content == text, "evidence is verbatim"
 
@@ -267,31 +267,31 @@ def test_what_says_nothing_is_skipped_and_stays_evidence(reason: str, text: str)
 @pytest.mark.parametrize(
     "reason", ["too short", "nothing but filler words", "infrastructure noise"]
 )
-def test_an_open_gate_lets_noise_through(reason: str) -> None:
-    assert {judged(text, gate=False).outcome for text in SKIPPED[reason]} == {"keep"}
+def test_a_disabled_gate_keeps_noise(reason: str) -> None:
+    assert {decide(text, gate=False).outcome for text in SKIPPED[reason]} == {"keep"}
 
 
-def test_an_open_gate_lets_no_prompt_no_echo_and_no_secret_through() -> None:
-    assert judged("You are a helpful assistant.", gate=False).reason == "system prompt"
-    assert judged(CONTEXT, gate=False).reason == "echo of recalled memories"
-    assert KEY not in judged(KEY, gate=False).turn.evidence.content
+def test_a_disabled_gate_still_stops_prompts_echoes_and_secrets() -> None:
+    assert decide("You are a helpful assistant.", gate=False).reason == "system prompt"
+    assert decide(CONTEXT, gate=False).reason == "echo of recalled memories"
+    assert KEY not in decide(KEY, gate=False).turn.evidence.content
 
 
 @pytest.mark.parametrize("role", ["system", "developer"])
-def test_what_the_system_says_is_no_memory_of_the_user(role: str) -> None:
-    verdict = judged("The user lives in Berlin", role)
+def test_system_messages_are_skipped(role: str) -> None:
+    verdict = decide("The user lives in Berlin", role)
     assert (verdict.outcome, verdict.reason) == ("skip", "system message")
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool"])
-def test_other_roles_are_judged_by_what_they_say(role: str) -> None:
-    assert judged("The train leaves at nine", role).outcome == "keep"
-    assert judged("ok", role).outcome == "skip"
+def test_other_roles_are_judged_by_their_text(role: str) -> None:
+    assert decide("The train leaves at nine", role).outcome == "keep"
+    assert decide("ok", role).outcome == "skip"
 
 
-def test_a_prompt_that_an_assistant_drafts_is_its_answer() -> None:
+def test_a_prompt_drafted_by_an_assistant_is_kept() -> None:
     assert [
-        judged("You are a helpful assistant.", role).outcome
+        decide("You are a helpful assistant.", role).outcome
         for role in ("user", "tool", "assistant")
     ] == [
         "skip",
@@ -310,41 +310,41 @@ def test_a_prompt_that_an_assistant_drafts_is_its_answer() -> None:
         ("", 0, "keep"),
     ],
 )
-def test_how_short_is_too_short_can_be_set(text: str, least: int, outcome: str) -> None:
-    assert judged(text, gate_least=least).outcome == outcome
+def test_the_minimum_length_is_configurable(text: str, least: int, outcome: str) -> None:
+    assert decide(text, gate_least=least).outcome == outcome
 
 
-def test_a_text_over_the_limit_is_evidence_only() -> None:
-    assert judged("I like tea", gate_most=10).outcome == "keep"
-    assert judged("I like teas", gate_most=10).reason == "too long"
+def test_a_text_over_the_limit_is_kept_only_as_evidence() -> None:
+    assert decide("I like tea", gate_most=10).outcome == "keep"
+    assert decide("I like teas", gate_most=10).reason == "too long"
 
 
 # Secrets
 
 
-def test_a_secret_is_redacted_unless_told_otherwise() -> None:
-    verdict = judged(f"my key is {KEY}, keep it")
+def test_a_secret_is_redacted_by_default() -> None:
+    verdict = decide(f"my key is {KEY}, keep it")
     assert verdict.outcome == "keep"
     assert verdict.turn.evidence.content == "my key is [redacted: AWS access key], keep it"
     assert verdict.warnings == ("Secrets were redacted: AWS access key.",)
 
 
-def test_a_rejected_secret_is_refused_and_the_verdict_does_not_carry_it() -> None:
-    verdict = judged(f"my key is {KEY}", secrets="reject")
+def test_a_rejected_secret_is_not_part_of_the_verdict() -> None:
+    verdict = decide(f"my key is {KEY}", secrets="reject")
     assert (verdict.outcome, verdict.reason) == ("refuse", "secret: AWS access key")
     assert KEY not in repr(verdict)
 
 
-def test_a_kept_secret_is_marked_and_a_warning_says_that_it_is_not_encrypted() -> None:
-    verdict = judged(f"my key is {KEY}", secrets="keep", meta={"topic": "work"})
+def test_a_kept_secret_is_marked_with_a_warning_that_it_is_not_encrypted() -> None:
+    verdict = decide(f"my key is {KEY}", secrets="keep", meta={"topic": "work"})
     assert verdict.turn.evidence.content == f"my key is {KEY}"
     assert verdict.turn.meta == {"topic": "work", SECRETS_KEY: ["AWS access key"]}
     assert verdict.turn.evidence.meta == {SECRETS_KEY: ["AWS access key"]}
     assert verdict.warnings == ("Secrets were kept unencrypted: AWS access key.",)
 
 
-def test_metadata_of_the_same_name_is_the_users() -> None:
-    assert judged(KEY, secrets="keep", meta={SECRETS_KEY: "mine"}).turn.meta == {
+def test_user_metadata_of_the_same_name_is_kept() -> None:
+    assert decide(KEY, secrets="keep", meta={SECRETS_KEY: "mine"}).turn.meta == {
         SECRETS_KEY: "mine"
     }
 
@@ -361,8 +361,8 @@ def test_secrets_in_metadata_name_and_source_are_redacted_too() -> None:
     )
 
 
-def test_a_skipped_turn_is_redacted_as_well_for_its_evidence_stays() -> None:
-    verdict = judged(f"2024-05-01 10:00:00 INFO using {KEY}")
+def test_a_skipped_turn_is_redacted_in_the_evidence() -> None:
+    verdict = decide(f"2024-05-01 10:00:00 INFO using {KEY}")
     assert (verdict.outcome, verdict.reason) == ("skip", "infrastructure noise")
     assert KEY not in verdict.turn.evidence.content
 
@@ -370,30 +370,30 @@ def test_a_skipped_turn_is_redacted_as_well_for_its_evidence_stays() -> None:
 @pytest.mark.parametrize(
     ("policy", "kept"), [("redact", "is [redacted: AWS access key]"), ("keep", f"is {KEY}")]
 )
-def test_a_text_written_over_a_memory_is_screened_too(policy: str, kept: str) -> None:
+def test_an_updated_text_is_screened(policy: str, kept: str) -> None:
     text, warnings = screen_text(f"is {KEY}", Settings(secrets=policy))
     assert text == kept
     assert len(warnings) == 1
     assert screen_text("I like tea", Settings(secrets=policy)) == ("I like tea", ())
 
 
-def test_a_text_with_a_rejected_secret_is_an_error_that_does_not_repeat_it() -> None:
+def test_the_error_for_a_rejected_secret_does_not_repeat_it() -> None:
     with pytest.raises(InvalidInput, match="AWS access key") as caught:
         screen_text(f"is {KEY}", Settings(secrets="reject"))
     assert KEY not in str(caught.value)
 
 
-# A whole add
+# Complete adds
 
 
-def admitted(messages: Any, **knobs: Any) -> GateResult:
+def admit(messages: Any, **knobs: Any) -> GateResult:
     settings = Settings(**knobs)
     said = parse_messages(messages, metadata=None, timestamp=None, source=None, settings=settings)
     return apply_gate(said, "default", settings, EchoFilter())
 
 
 @each_row("text", ["ok", "thanks!", "ping", CONTEXT, "You are a helpful assistant.", "..."])
-def test_what_is_to_be_kept_word_for_word_is_never_skipped(text: str) -> None:
+def test_verbatim_messages_are_never_skipped(text: str) -> None:
     turn = InputTurn(Evidence(text), {})
     assert decide_turn(turn, "default", Settings(), EchoFilter()).outcome == "skip"
     assert decide_turn(turn, "default", Settings(), EchoFilter(), verbatim=True) == GateDecision(
@@ -401,7 +401,7 @@ def test_what_is_to_be_kept_word_for_word_is_never_skipped(text: str) -> None:
     )
 
 
-def test_a_secret_is_refused_even_where_words_are_to_be_kept() -> None:
+def test_a_secret_is_refused_even_in_verbatim_messages() -> None:
     turn = InputTurn(Evidence(KEY), {})
     assert (
         decide_turn(
@@ -411,7 +411,7 @@ def test_a_secret_is_refused_even_where_words_are_to_be_kept() -> None:
     )
 
 
-def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> None:
+def test_the_receipt_names_skipped_messages_by_index() -> None:
     messages = [
         {"role": "system", "content": "Be brief"},
         {"role": "user", "content": "hello"},
@@ -422,7 +422,7 @@ def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> No
         f"{CONTEXT} I like rice",
         f"{CONTEXT} I like soup",
     ]
-    found = admitted(messages, secrets="reject")
+    found = admit(messages, secrets="reject")
     assert [(row["index"], row["role"], row["reason"]) for row in found.skipped] == [
         (0, "system", "system message"),
         (1, "user", "nothing but filler words"),
@@ -447,8 +447,8 @@ def test_the_receipt_names_what_was_skipped_by_the_number_of_its_message() -> No
     assert found.warnings == (ECHO_WARNING,), "what is said twice is warned of once"
 
 
-def test_a_plain_add_passes_as_it_is() -> None:
-    found = admitted(["I like tea", "I like rice"])
+def test_a_plain_add_is_unchanged() -> None:
+    found = admit(["I like tea", "I like rice"])
     assert [verdict.turn.evidence.content for verdict in found.decisions] == [
         "I like tea",
         "I like rice",
@@ -459,8 +459,8 @@ def test_a_plain_add_passes_as_it_is() -> None:
 # Echoes
 
 
-def test_a_context_around_what_was_said_is_not_heard_and_stays_in_the_evidence() -> None:
-    verdict = judged(f"{CONTEXT}\n\nI moved to Oslo")
+def test_a_context_block_is_not_extracted_but_kept_in_the_evidence() -> None:
+    verdict = decide(f"{CONTEXT}\n\nI moved to Oslo")
     assert verdict.outcome == "keep"
     assert verdict.own_text.text == "I moved to Oslo"
     assert verdict.turn.evidence.content == f"{CONTEXT}\n\nI moved to Oslo"
@@ -469,26 +469,26 @@ def test_a_context_around_what_was_said_is_not_heard_and_stays_in_the_evidence()
     assert verdict.turn.evidence.content[start:end] == "Oslo"
 
 
-def test_what_is_left_beside_a_context_passes_the_same_gate() -> None:
-    assert judged(f"{CONTEXT} ok thanks").reason == "nothing but filler words"
+def test_text_beside_a_context_block_passes_the_same_gate() -> None:
+    assert decide(f"{CONTEXT} ok thanks").reason == "nothing but filler words"
 
 
-def test_nothing_but_a_context_is_an_echo() -> None:
-    assert judged(CONTEXT, "assistant").reason == "echo of recalled memories"
+def test_a_context_block_alone_is_an_echo() -> None:
+    assert decide(CONTEXT, "assistant").reason == "echo of recalled memories"
 
 
-def test_lines_that_this_process_put_into_a_prompt_are_not_heard() -> None:
+def test_lines_this_process_rendered_are_not_extracted() -> None:
     echoes = EchoFilter()
     echoes.record_prompt("default", CONTEXT)
-    assert judged("3 Mar Ann: I like tea", echoes=echoes).reason == "echo of recalled memories"
+    assert decide("3 Mar Ann: I like tea", echoes=echoes).reason == "echo of recalled memories"
     assert (
-        judged("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own_text.text
+        decide("3 Mar Ann: I like tea\nMe too, and cake", echoes=echoes).own_text.text
         == "Me too, and cake"
     )
-    assert judged("I like tea", echoes=echoes).outcome == "keep"
+    assert decide("I like tea", echoes=echoes).outcome == "keep"
 
 
-# Laws
+# Invariants
 
 texts = st.text(max_size=120) | st.sampled_from(
     [*MEANINGFUL, *(text for rows in SKIPPED.values() for text in rows), CONTEXT, KEY]
@@ -501,8 +501,8 @@ texts = st.text(max_size=120) | st.sampled_from(
     st.sampled_from(("redact", "reject", "keep")),
     st.booleans(),
 )
-def test_a_verdict_is_whole(text: str, role: str, policy: str, gate: bool) -> None:
-    verdict = judged(text, role, secrets=policy, gate=gate)
+def test_verdict_fields_are_consistent(text: str, role: str, policy: str, gate: bool) -> None:
+    verdict = decide(text, role, secrets=policy, gate=gate)
     assert (verdict.outcome == "keep") == (verdict.reason == "")
     assert verdict.outcome != "refuse" or policy == "reject"
     assert verdict.turn.evidence.role == role
@@ -512,8 +512,8 @@ def test_a_verdict_is_whole(text: str, role: str, policy: str, gate: bool) -> No
 
 
 @given(texts)
-def test_the_words_heard_stand_in_the_evidence(text: str) -> None:
-    verdict = judged(text)
+def test_own_text_maps_to_the_same_characters_of_the_evidence(text: str) -> None:
+    verdict = decide(text)
     heard, whole = verdict.own_text.text, verdict.turn.evidence.content
     for place in range(0, len(heard), 7):
         if heard[place] != "\n":
@@ -528,13 +528,13 @@ def test_the_words_heard_stand_in_the_evidence(text: str) -> None:
         max_size=6,
     ).map(" ".join)
 )
-def test_no_text_with_a_word_of_substance_is_filler_or_noise(text: str) -> None:
+def test_a_text_with_a_content_word_is_never_filler_or_noise(text: str) -> None:
     if text.split() != ["my"] * len(text.split()):
         assert not any(test(text) for test in (is_filler, is_noise, is_prompt))
 
 
 @given(st.text(max_size=50))
-def test_every_letter_counts(text: str) -> None:
+def test_any_letter_makes_a_text_long_enough_for_limit_one(text: str) -> None:
     assert not is_short(text, 1) or not any(char.isalnum() for char in text)
     assert not is_short(text, 0)
 
@@ -563,5 +563,5 @@ def test_every_letter_counts(text: str) -> None:
         "a.b." * 25_000 + "Error",
     ],
 )
-def test_hostile_text_takes_no_more_than_linear_time(text: str) -> None:
-    assert judged(text).outcome in ("keep", "skip")
+def test_hostile_text_is_judged_in_linear_time(text: str) -> None:
+    assert decide(text).outcome in ("keep", "skip")

@@ -1,4 +1,4 @@
-"""Writers that wait at the same time share one transaction, and each still gets what is its own."""
+"""Group commit: waiting writers share one transaction, and each gets its own result."""
 
 import asyncio
 import signal
@@ -33,10 +33,8 @@ def memory(tmp_path: Path) -> Iterator[Memory]:
         yield memory
 
 
-def held_up(memory: Memory | AsyncMemory, until: int) -> Counter[str]:
-    """Count the steps of commits; the first transaction waits until this many writers are queued
-    behind it.
-    """
+def hold_first_commit(memory: Memory | AsyncMemory, until: int) -> Counter[str]:
+    """Count commit steps; hold the first transaction until this many writers are queued."""
     steps: Counter[str] = Counter()
     writer = memory.engine.store._write
 
@@ -52,8 +50,8 @@ def held_up(memory: Memory | AsyncMemory, until: int) -> Counter[str]:
     return steps
 
 
-def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
-    """What each of many threads got; an error is a result."""
+def run_threads(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
+    """Run work in many threads and return each result or error."""
 
     def attempt(number: int) -> Any:
         try:
@@ -65,11 +63,11 @@ def together(work: Callable[[int], Any], count: int = THREADS) -> list[Any]:
         return list(pool.map(attempt, range(count)))
 
 
-def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(
+def test_queued_adds_share_a_commit_and_get_their_own_receipts(
     memory: Memory,
 ) -> None:
-    steps = held_up(memory, THREADS - 1)
-    receipts = together(
+    steps = hold_first_commit(memory, THREADS - 1)
+    receipts = run_threads(
         lambda n: memory.add([f"number {n}", f"again {n}"], user_id=f"user {n % 7}")
     )
     assert steps["committed"] == 1
@@ -83,11 +81,11 @@ def test_adds_that_wait_together_share_a_commit_and_each_has_its_own_receipt(
     assert memory.verify()["ok"]
 
 
-def test_async_adds_that_wait_together_share_a_commit(tmp_path: Path) -> None:
+def test_queued_async_adds_share_a_commit(tmp_path: Path) -> None:
     async def adds() -> Counter[str]:
         asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(32))
         async with AsyncMemory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
-            steps = held_up(memory, 29)
+            steps = hold_first_commit(memory, 29)
             await asyncio.gather(*(memory.add(f"number {n}", user_id="alice") for n in range(30)))
             return steps
 
@@ -95,7 +93,7 @@ def test_async_adds_that_wait_together_share_a_commit(tmp_path: Path) -> None:
     assert (steps["committed"], steps["headed"]) == (1, 1)
 
 
-def test_looks_of_many_threads_while_somebody_writes_borrow_one_connection(memory: Memory) -> None:
+def test_concurrent_lookups_during_a_write_share_one_connection(memory: Memory) -> None:
     store, opened = memory.engine.store, []
 
     def watch(step: str) -> None:
@@ -117,14 +115,14 @@ def test_looks_of_many_threads_while_somebody_writes_borrow_one_connection(memor
 
 def test_no_more_than_the_limit_share_a_commit(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", group_limit=10) as memory:
-        steps = held_up(memory, THREADS - 1)
-        together(lambda n: memory.add(f"number {n}", user_id="alice"))
+        steps = hold_first_commit(memory, THREADS - 1)
+        run_threads(lambda n: memory.add(f"number {n}", user_id="alice"))
         assert steps["committed"] >= -(-THREADS // 10)
 
 
-def test_positions_are_dense_and_every_add_of_a_group_is_one_transaction(memory: Memory) -> None:
-    held_up(memory, THREADS - 1)
-    together(lambda n: memory.add([f"{part} of {n}" for part in range(3)], user_id="alice"))
+def test_positions_are_dense_and_each_add_keeps_its_own_transaction(memory: Memory) -> None:
+    hold_first_commit(memory, THREADS - 1)
+    run_threads(lambda n: memory.add([f"{part} of {n}" for part in range(3)], user_id="alice"))
     entries = memory.engine.store.scan_entries("default", 0, 10_000)
     assert [entry.seq for entry in entries] == list(range(1, 6 * THREADS + 1))
     sizes = Counter(entry.tx for entry in entries)
@@ -142,7 +140,7 @@ def batch(text: str, thread: str, **options: Any) -> Batch:
     return Batch("default", [Draft(Asserted(thread, Claim(text)), ALICE)], **options)
 
 
-def test_one_who_gives_up_waiting_leaves_nothing_behind_and_nobody_asleep(memory: Memory) -> None:
+def test_a_writer_that_stops_waiting_writes_nothing_and_blocks_nobody(memory: Memory) -> None:
     class GivenUp(Exception):
         pass
 
@@ -153,7 +151,7 @@ def test_one_who_gives_up_waiting_leaves_nothing_behind_and_nobody_asleep(memory
         memory.engine.store.commit(batch(f"number {number}", f"t{number}"), fold_all)
 
     crowd = [threading.Thread(target=work, args=(number,), daemon=True) for number in range(17)]
-    held_up(memory, 16)
+    hold_first_commit(memory, 16)
     before = signal.signal(signal.SIGALRM, give_up)
     try:
         for one in crowd[:9]:
@@ -171,7 +169,7 @@ def test_one_who_gives_up_waiting_leaves_nothing_behind_and_nobody_asleep(memory
     assert memory.stats()["memories"] == 17
 
 
-def test_what_interrupts_the_beginning_of_a_write_is_over_with_it(memory: Memory) -> None:
+def test_an_interrupt_at_the_start_of_a_write_does_not_affect_the_next(memory: Memory) -> None:
     def interrupt(step: str) -> None:
         if step == "begun":
             raise KeyboardInterrupt
@@ -185,10 +183,10 @@ def test_what_interrupts_the_beginning_of_a_write_is_over_with_it(memory: Memory
 
 
 @pytest.mark.parametrize("moment", ["begun", "folded", "committed"])
-def test_what_interrupts_one_who_writes_for_others_is_no_concern_of_theirs(
+def test_interrupting_the_group_leader_does_not_affect_its_followers(
     memory: Memory, moment: str
 ) -> None:
-    held_up(memory, 16)
+    hold_first_commit(memory, 16)
     hold, steps, crowd, waiting = (
         memory.engine.store._write.watch,
         Counter[str](),
@@ -215,7 +213,7 @@ def test_what_interrupts_one_who_writes_for_others_is_no_concern_of_theirs(
     assert memory.verify()["ok"]
 
 
-def test_what_interrupts_a_search_leaves_the_writing_connection_in_no_transaction(
+def test_an_interrupted_search_leaves_no_open_transaction_on_the_writer(
     memory: Memory,
 ) -> None:
     def interrupted(db: apsw.Connection) -> None:
@@ -228,7 +226,7 @@ def test_what_interrupts_a_search_leaves_the_writing_connection_in_no_transactio
     assert memory.verify()["ok"]
 
 
-def test_a_search_that_would_wait_for_another_holds_up_no_writer(memory: Memory) -> None:
+def test_a_search_waiting_for_a_partition_does_not_block_writers(memory: Memory) -> None:
     memory.add("green tea", user_id="alice", infer=False)
     memory.search("tea", user_id="alice")
     index = memory.engine.store.index
@@ -248,7 +246,7 @@ def test_a_search_that_would_wait_for_another_holds_up_no_writer(memory: Memory)
 def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
     store = memory.engine.store
     store.commit(batch("held", "t-held"), fold_all)
-    steps = held_up(memory, THREADS - 1)
+    steps = hold_first_commit(memory, THREADS - 1)
 
     def work(number: int) -> Any:
         if number == 20:
@@ -263,7 +261,7 @@ def test_one_bad_write_in_a_group_fails_alone(memory: Memory) -> None:
             return store.commit(batch("x", "t22", vectors={hash_text("x"): [1.0, 2.0]}), fold_all)
         return store.commit(batch(f"number {number}", f"t{number}"), fold_all)
 
-    results = together(work)
+    results = run_threads(work)
     failed = {number: error for number, error in enumerate(results) if isinstance(error, Exception)}
     assert set(failed) == {20, 21, 22}
     assert isinstance(failed[20], Conflict)
@@ -279,8 +277,8 @@ def _md5(text: str) -> str:
     return md5_hex(text)
 
 
-def test_a_fold_that_raises_takes_no_other_write_with_it(memory: Memory) -> None:
-    held_up(memory, THREADS - 1)
+def test_a_failing_fold_does_not_affect_other_writes(memory: Memory) -> None:
+    hold_first_commit(memory, THREADS - 1)
 
     def broken(entries: Any) -> Any:
         raise LookupError("a view went wrong")
@@ -292,7 +290,7 @@ def test_a_fold_that_raises_takes_no_other_write_with_it(memory: Memory) -> None
         except LookupError:
             return "failed"
 
-    results = together(work)
+    results = run_threads(work)
     assert [n for n, result in enumerate(results) if result == "failed"] == list(
         range(3, THREADS, 8)
     )
@@ -301,16 +299,16 @@ def test_a_fold_that_raises_takes_no_other_write_with_it(memory: Memory) -> None
     assert memory.verify()["ok"]
 
 
-def test_a_full_disk_fails_a_group_by_its_name_and_nothing_of_what_failed_stays(
+def test_a_full_disk_raises_store_full_and_failed_writes_leave_nothing(
     memory: Memory,
 ) -> None:
     memory.add("tea", user_id="alice")
     writer = memory.engine.store._database.writer
     pages = writer.execute("PRAGMA page_count").get
     writer.execute(f"PRAGMA max_page_count = {pages + 12}")
-    held_up(memory, 15)
+    hold_first_commit(memory, 15)
     sizes = [10 if number % 2 else 30_000 for number in range(16)]
-    results = together(
+    results = run_threads(
         lambda n: memory.engine.store.commit(batch(f"{n} " + "x" * sizes[n], f"t{n}"), fold_all), 16
     )
     kept = {f"t{n}" for n, result in enumerate(results) if not isinstance(result, Exception)}
@@ -322,29 +320,29 @@ def test_a_full_disk_fails_a_group_by_its_name_and_nothing_of_what_failed_stays(
     assert memory.verify()["ok"]
 
 
-def test_the_same_text_said_by_many_at_once_is_one_memory(memory: Memory) -> None:
-    held_up(memory, THREADS - 1)
-    receipts = together(lambda n: memory.add("I drink tea", user_id="alice"))
+def test_the_same_text_added_concurrently_is_one_memory(memory: Memory) -> None:
+    hold_first_commit(memory, THREADS - 1)
+    receipts = run_threads(lambda n: memory.add("I drink tea", user_id="alice"))
     events = Counter(receipt["results"][0]["event"] for receipt in receipts)
     assert events == {"ADD": 1, "NONE": THREADS - 1}
     assert len({receipt["results"][0]["id"] for receipt in receipts}) == 1
     assert memory.stats()["memories"] == 1
 
 
-def test_one_key_sent_by_many_at_once_is_one_write(memory: Memory) -> None:
-    held_up(memory, THREADS - 1)
+def test_one_idempotency_key_sent_concurrently_is_one_write(memory: Memory) -> None:
+    hold_first_commit(memory, THREADS - 1)
     said = ["I drink tea", "and milk"]
-    receipts = together(lambda n: memory.add(said, user_id="alice", idempotency_key="once"))
+    receipts = run_threads(lambda n: memory.add(said, user_id="alice", idempotency_key="once"))
     assert {
         tuple((row["id"], row["event"]) for row in receipt["results"]) for receipt in receipts
     } == {tuple((row["id"], "ADD") for row in receipts[0]["results"])}
     assert memory.stats()["entries"] == 4
 
 
-def test_updates_of_one_memory_by_many_at_once_all_win_in_turn(memory: Memory) -> None:
+def test_concurrent_updates_of_one_memory_are_applied_in_turn(memory: Memory) -> None:
     id_ = memory.add("start", user_id="alice")["results"][0]["id"]
-    held_up(memory, THREADS - 1)
-    results = together(lambda n: memory.update(id_, f"version {n}"))
+    hold_first_commit(memory, THREADS - 1)
+    results = run_threads(lambda n: memory.update(id_, f"version {n}"))
     assert [error for error in results if isinstance(error, Exception)] == []
     changes = memory.history(id_)
     assert len(changes) == THREADS + 1
@@ -357,25 +355,25 @@ def test_updates_of_one_memory_by_many_at_once_all_win_in_turn(memory: Memory) -
     assert told == {change["new_memory"]: change["old_memory"] for change in changes[1:]}
 
 
-def test_a_memory_deleted_by_many_at_once_is_deleted_once(memory: Memory) -> None:
+def test_a_memory_deleted_concurrently_is_deleted_once(memory: Memory) -> None:
     id_ = memory.add("doomed", user_id="alice")["results"][0]["id"]
-    held_up(memory, 15)
-    results = together(lambda n: memory.delete(id_), 16)
+    hold_first_commit(memory, 15)
+    results = run_threads(lambda n: memory.delete(id_), 16)
     assert sum(isinstance(result, dict) for result in results) == 1
     assert all(isinstance(result, dict | NotFoundError) for result in results)
     assert [change["event"] for change in memory.history(id_)] == ["ADD", "DELETE"]
 
 
-def test_everything_deleted_by_many_at_once_is_no_error(memory: Memory) -> None:
+def test_concurrent_delete_all_calls_do_not_fail(memory: Memory) -> None:
     memory.add([f"number {n}" for n in range(50)], user_id="alice")
-    held_up(memory, 7)
-    results = together(lambda n: memory.delete_all(user_id="alice"), 8)
+    hold_first_commit(memory, 7)
+    results = run_threads(lambda n: memory.delete_all(user_id="alice"), 8)
     assert [error for error in results if isinstance(error, Exception)] == []
     assert sum(len(result["results"]) for result in results) == 50
     assert memory.get_all(user_id="alice")["results"] == []
 
 
-def test_deleting_everything_while_one_of_them_is_deleted_is_no_error(memory: Memory) -> None:
+def test_delete_all_tolerates_a_concurrent_delete(memory: Memory) -> None:
     ids = [row["id"] for row in memory.add(["one", "two", "three"], user_id="alice")["results"]]
     store = memory.engine.store
     facts, meddled = store.find_facts, []
@@ -390,27 +388,29 @@ def test_deleting_everything_while_one_of_them_is_deleted_is_no_error(memory: Me
     assert {row["id"] for row in memory.delete_all(user_id="alice")["results"]} == {ids[0], ids[2]}
 
 
-def test_searches_go_on_while_others_write(memory: Memory) -> None:
+def test_searches_continue_during_writes(memory: Memory) -> None:
     memory.add("the lighthouse keeper drinks tea", user_id="alice")
     stop = threading.Event()
     missed: list[Any] = []
 
-    def look() -> None:
+    def search_repeatedly() -> None:
         while not stop.is_set():
             found = memory.search("lighthouse keeper", user_id="alice", limit=3)["results"]
             if not found or found[0]["memory"] != "the lighthouse keeper drinks tea":
                 missed.append(found)
 
     with ThreadPoolExecutor(4) as pool:
-        readers = [pool.submit(look) for _ in range(4)]
-        together(lambda n: [memory.add(f"number {n} {m}", user_id="alice") for m in range(4)], 16)
+        readers = [pool.submit(search_repeatedly) for _ in range(4)]
+        run_threads(
+            lambda n: [memory.add(f"number {n} {m}", user_id="alice") for m in range(4)], 16
+        )
         stop.set()
         for reader in readers:
             reader.result()
     assert missed == []
 
 
-def test_what_a_thread_added_any_other_thread_finds_at_once(memory: Memory) -> None:
+def test_an_added_memory_is_visible_to_other_threads_at_once(memory: Memory) -> None:
     def work(number: int) -> bool:
         id_ = memory.add(f"secret word zebra{number}", user_id="alice")["results"][0]["id"]
         with ThreadPoolExecutor(1) as other:
@@ -419,10 +419,10 @@ def test_what_a_thread_added_any_other_thread_finds_at_once(memory: Memory) -> N
             ).result()["results"]
         return id_ in {row["id"] for row in found}
 
-    assert all(together(work, 16))
+    assert all(run_threads(work, 16))
 
 
-def test_writers_and_readers_of_a_closed_store_are_told_so(tmp_path: Path) -> None:
+def test_reads_and_writes_on_a_closed_store_raise(tmp_path: Path) -> None:
     memory = Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder())
     memory.add("tea", user_id="alice")
     engine = memory.engine
@@ -449,7 +449,7 @@ def test_writers_and_readers_of_a_closed_store_are_told_so(tmp_path: Path) -> No
         assert again.verify()["ok"]
 
 
-def test_one_who_was_awake_already_is_not_relied_upon_to_wake_the_next(memory: Memory) -> None:
+def test_an_awake_job_is_not_relied_on_to_wake_the_next(memory: Memory) -> None:
     writer = memory.engine.store._write
     awake, sleeper, other = (
         WriteJob(lambda db: None, keeps_cache=False, uses_buffer=False) for _ in range(3)

@@ -1,4 +1,4 @@
-"""What belongs to a turn, when a turn is stale, and how a turn and its claims become one."""
+"""Grouping turns with their claims, and detection of stale turns."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def fact(
     )  # type: ignore[arg-type]
 
 
-def scored(seq: int, score: float, slot: int = 0) -> ScoredCandidate:
+def make_scored(seq: int, score: float, slot: int = 0) -> ScoredCandidate:
     return ScoredCandidate(Candidate(seq, slot, 0, seq), score, {"dense": score})
 
 
@@ -56,58 +56,58 @@ HOME, JOB = fact(2, "User lives in NYC", "home"), fact(3, "User works at Acme", 
 MOVED = fact(5, "User lives in Oslo", "home", evidence="e2")
 
 
-def ended(one: Fact, until: int, gone: int = NEVER) -> Fact:
+def end_fact(one: Fact, until: int, gone: int = NEVER) -> Fact:
     return Fact(
         **{name: getattr(one, name) for name in one.__dataclass_fields__}
         | {"until": until, "gone": gone}
     )
 
 
-# Kindred
+# Evidence groups
 
 
-def test_a_turn_knows_what_is_held_of_it_and_what_replaced_the_rest() -> None:
-    kins = group_by_evidence([TURN_1, ended(HOME, 5), JOB, MOVED], NOW, {})
-    assert kins["e1"] == EvidenceGroup(TURN_1, (JOB,), ((ended(HOME, 5), MOVED),))
+def test_a_group_lists_current_claims_and_replacements() -> None:
+    kins = group_by_evidence([TURN_1, end_fact(HOME, 5), JOB, MOVED], NOW, {})
+    assert kins["e1"] == EvidenceGroup(TURN_1, (JOB,), ((end_fact(HOME, 5), MOVED),))
     assert kins["e2"] == EvidenceGroup(None, (MOVED,))
 
 
-def test_at_an_earlier_moment_nothing_had_been_replaced() -> None:
-    lives = [TURN_1, ended(HOME, 5), JOB, MOVED]
+def test_an_earlier_as_of_time_has_no_replacements() -> None:
+    lives = [TURN_1, end_fact(HOME, 5), JOB, MOVED]
     assert group_by_evidence(lives, AsOf(4, 0), {})["e1"] == EvidenceGroup(
-        TURN_1, (ended(HOME, 5), JOB)
+        TURN_1, (end_fact(HOME, 5), JOB)
     )
     assert "e2" not in group_by_evidence(lives, AsOf(4, 0), {})
 
 
-def test_a_claim_that_was_given_up_has_no_heir() -> None:
-    assert group_by_evidence([TURN_1, ended(HOME, 9, 9)], NOW, {})["e1"] == EvidenceGroup(
-        TURN_1, (), ((ended(HOME, 9, 9), None),)
+def test_a_retracted_claim_has_no_replacement() -> None:
+    assert group_by_evidence([TURN_1, end_fact(HOME, 9, 9)], NOW, {})["e1"] == EvidenceGroup(
+        TURN_1, (), ((end_fact(HOME, 9, 9), None),)
     )
 
 
-def test_another_version_on_the_same_words_replaces_nothing() -> None:
+def test_a_new_version_from_the_same_evidence_is_no_replacement() -> None:
     again = fact(6, "User lives in NYC", "home", meta={"checked": True})
-    assert group_by_evidence([TURN_1, ended(HOME, 6), again], NOW, {})["e1"] == EvidenceGroup(
+    assert group_by_evidence([TURN_1, end_fact(HOME, 6), again], NOW, {})["e1"] == EvidenceGroup(
         TURN_1, (again,)
     )
 
 
-def test_what_lost_a_contradiction_is_replaced_by_what_won_it() -> None:
+def test_the_loser_of_a_contradiction_is_replaced_by_the_winner() -> None:
     assert group_by_evidence([TURN_1, HOME], NOW, {"home": MOVED})["e1"] == EvidenceGroup(
         TURN_1, (), ((HOME, MOVED),)
     )
 
 
-def test_nodes_and_doubts_are_no_claims() -> None:
+def test_nodes_and_quarantined_facts_are_not_claims() -> None:
     assert group_by_evidence(
         [TURN_1, fact(2, "x", kind="node"), fact(3, "y", kind="quarantine")], NOW, {}
     )["e1"] == EvidenceGroup(TURN_1)
 
 
-# Stale
+# Stale turns
 
-KIN = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
+GROUP = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
 
 
 @each_row(
@@ -122,21 +122,21 @@ KIN = EvidenceGroup(TURN_1, (JOB,), ((HOME, MOVED),))
         ({1: 9.0, 5: 9.0}, True),
     ],
 )
-def test_a_turn_is_stale_where_what_replaced_it_answers_as_well_and_better_than_what_is_left(
+def test_a_turn_is_stale_if_its_replacement_is_more_relevant_than_its_remaining_claims(
     relevance: Mapping[int, float], is_stale: bool
 ) -> None:
-    assert (detect_stale_turn(KIN, relevance.get, frozenset()) == StaleTurn(MOVED)) is is_stale
+    assert (detect_stale_turn(GROUP, relevance.get, frozenset()) == StaleTurn(MOVED)) is is_stale
 
 
 @pytest.mark.parametrize(
     ("query", "is_stale"),
     [({"live"}, True), ({"nyc"}, False), ({"live", "nyc"}, False), ({"zebra"}, False)],
 )
-def test_a_turn_is_stale_too_where_what_replaced_it_has_every_word_of_it_that_is_asked_for(
+def test_a_turn_is_stale_if_its_replacement_has_every_query_word_of_the_turn(
     query: set[str], is_stale: bool
 ) -> None:
     far = {1: 9.0, 5: 3.0, 3: 2.0}
-    assert (detect_stale_turn(KIN, far.get, frozenset(query)) == StaleTurn(MOVED)) is is_stale
+    assert (detect_stale_turn(GROUP, far.get, frozenset(query)) == StaleTurn(MOVED)) is is_stale
 
 
 @each_row(
@@ -152,14 +152,14 @@ def test_a_turn_is_stale_too_where_what_replaced_it_has_every_word_of_it_that_is
         ({"zebra"}, (JOB,), False),
     ],
 )
-def test_of_what_was_given_up_the_words_decide(
+def test_staleness_after_a_retraction_depends_on_the_query_words(
     query: set[str], held: tuple[Fact, ...], is_stale: bool
 ) -> None:
     kin = EvidenceGroup(TURN_1, held, ((HOME, None),))
     assert (detect_stale_turn(kin, lambda _: None, frozenset(query)) == StaleTurn()) is is_stale
 
 
-def test_what_was_never_replaced_is_never_stale() -> None:
+def test_a_turn_without_replacements_is_never_stale() -> None:
     assert detect_stale_turn(EvidenceGroup(TURN_1, (HOME, JOB)), {1: 1.0}.get, frozenset()) is None
     assert (
         detect_stale_turn(EvidenceGroup(None, (), ((HOME, MOVED),)), {5: 1.0}.get, frozenset())
@@ -167,65 +167,79 @@ def test_what_was_never_replaced_is_never_stale() -> None:
     )
 
 
-# Folding
+# Merging turns and claims
 
 
-def order(found: list[ScoredCandidate]) -> list[tuple[int, float]]:
+def seqs_and_scores(found: list[ScoredCandidate]) -> list[tuple[int, float]]:
     return [(one.candidate.seq, round(one.score, 3)) for one in found]
 
 
-WHOLE = EvidenceGroup(TURN_1, (HOME, JOB))
+TURN_GROUP = EvidenceGroup(TURN_1, (HOME, JOB))
 
 
-def test_a_search_gives_the_place_of_the_turn_to_its_best_claim() -> None:
+def test_a_search_replaces_the_turn_with_its_best_claim() -> None:
     done = group_turns_and_claims(
-        [scored(1, 9), scored(7, 8), scored(3, 5), scored(2, 4)], [WHOLE], {}, verbatim=False
+        [make_scored(1, 9), make_scored(7, 8), make_scored(3, 5), make_scored(2, 4)],
+        [TURN_GROUP],
+        {},
+        verbatim=False,
     )
-    assert order(done.scored) == [(3, 9), (7, 8), (2, 4)]
+    assert seqs_and_scores(done.scored) == [(3, 9), (7, 8), (2, 4)]
     assert done.merged_into == {1: 3}
 
 
-def test_a_context_gives_the_claims_to_the_turn_which_meets_the_best_half_way() -> None:
+def test_a_context_merges_claims_into_the_turn_at_the_mean_score() -> None:
     done = group_turns_and_claims(
-        [scored(3, 9), scored(7, 8), scored(1, 5), scored(2, 4)], [WHOLE], {}, verbatim=True
+        [make_scored(3, 9), make_scored(7, 8), make_scored(1, 5), make_scored(2, 4)],
+        [TURN_GROUP],
+        {},
+        verbatim=True,
     )
-    assert order(done.scored) == [(7, 8), (1, 7)]
+    assert seqs_and_scores(done.scored) == [(7, 8), (1, 7)]
     assert done.merged_into == {2: 1, 3: 1}
 
 
-def test_words_that_were_not_found_take_the_place_of_the_claim_that_leads_to_them() -> None:
-    done = group_turns_and_claims([scored(3, 9), scored(7, 8)], [WHOLE], {}, verbatim=True)
-    assert order(done.scored) == [(1, 9), (7, 8)]
+def test_a_turn_that_was_not_found_takes_the_place_of_its_claim() -> None:
+    done = group_turns_and_claims(
+        [make_scored(3, 9), make_scored(7, 8)], [TURN_GROUP], {}, verbatim=True
+    )
+    assert seqs_and_scores(done.scored) == [(1, 9), (7, 8)]
     assert [one.candidate.seq for one in done.added_utterances] == [1]
 
 
-def test_long_words_that_were_not_found_stay_where_they_are() -> None:
+def test_a_long_turn_that_was_not_found_is_not_added() -> None:
     long = EvidenceGroup(fact(1, "word " * 300, kind=TURN), (HOME,))
-    assert order(group_turns_and_claims([scored(2, 9)], [long], {}, verbatim=True).scored) == [
-        (2, 9)
-    ]
+    assert seqs_and_scores(
+        group_turns_and_claims([make_scored(2, 9)], [long], {}, verbatim=True).scored
+    ) == [(2, 9)]
 
 
 @pytest.mark.parametrize("verbatim", [True, False])
-def test_a_stale_turn_stands_just_below_what_replaced_it(verbatim: bool) -> None:
+def test_a_stale_turn_ranks_just_below_its_replacement(verbatim: bool) -> None:
     done = group_turns_and_claims(
-        [scored(1, 9), scored(7, 8), scored(5, 5)], [KIN], {1: StaleTurn(MOVED)}, verbatim=verbatim
+        [make_scored(1, 9), make_scored(7, 8), make_scored(5, 5)],
+        [GROUP],
+        {1: StaleTurn(MOVED)},
+        verbatim=verbatim,
     )
-    assert [seq for seq, _ in order(done.scored)] == [5, 1, 7]
+    assert [seq for seq, _ in seqs_and_scores(done.scored)] == [5, 1, 7]
     assert done.scored[0].score == 9
 
 
-def test_who_asks_for_the_past_finds_a_stale_turn_where_it_was() -> None:
-    found = [scored(1, 9), scored(3, 6), scored(5, 5)]
-    assert order(
+def test_a_query_about_the_past_keeps_a_stale_turn_in_place() -> None:
+    found = [make_scored(1, 9), make_scored(3, 6), make_scored(5, 5)]
+    assert seqs_and_scores(
         group_turns_and_claims(
-            found, [KIN], {1: StaleTurn(MOVED)}, verbatim=False, asks_past=True
+            found, [GROUP], {1: StaleTurn(MOVED)}, verbatim=False, asks_past=True
         ).scored
     ) == [(1, 9), (3, 6), (5, 5)]
 
 
 def test_only_the_best_passage_of_a_long_turn_is_raised() -> None:
     done = group_turns_and_claims(
-        [scored(3, 9), scored(1, 5, 1), scored(1, 4, 0)], [WHOLE], {}, verbatim=True
+        [make_scored(3, 9), make_scored(1, 5, 1), make_scored(1, 4, 0)],
+        [TURN_GROUP],
+        {},
+        verbatim=True,
     )
     assert [(one.candidate.slot, one.score) for one in done.scored] == [(1, 7.0), (0, 4)]

@@ -1,6 +1,4 @@
-"""Images in messages: every shape they come in, what they claim to be, and what becomes of the turn
-they came with.
-"""
+"""Images in messages: accepted forms, type detection, and the turns they belong to."""
 
 import base64
 from pathlib import Path
@@ -24,21 +22,21 @@ SETTINGS = Settings()
 DATA_URL = f"data:image/png;base64,{base64.b64encode(PNG).decode()}"
 
 
-def said(messages, settings=SETTINGS):
+def parse(messages, settings=SETTINGS):
     return parse_messages(messages, metadata=None, timestamp=None, source=None, settings=settings)
 
 
 def as_url(data):
-    """An image part of whatever bytes, as a stranger could send it."""
+    """Return an image part with arbitrary bytes as a data URL."""
     return {"type": "image", "image": f"data:image/png;base64,{base64.b64encode(data).decode()}"}
 
 
-def look(*readers, settings=SETTINGS, fetch=None):
+def make_context(*readers, settings=SETTINGS, fetch=None):
     return ImageContext(readers, settings, fetch)
 
 
-class Reads:
-    """A reader that always finds the same words."""
+class FixedReader:
+    """A reader that always returns the same text."""
 
     model = "reads"
 
@@ -50,14 +48,14 @@ class Reads:
         return self.words
 
 
-class Breaks:
+class FailingReader:
     model = "breaks"
 
     def read(self, image, media_type):
         raise RuntimeError("the reader is on fire")
 
 
-# The header
+# Headers
 
 
 @each_row(
@@ -81,13 +79,13 @@ class Breaks:
         "webp lossy",
     ],
 )
-def test_an_image_says_what_it_is_before_it_is_decoded(data, kind):
+def test_the_image_type_is_read_from_the_header(data, kind):
     assert read_image_header(data) == ImageHeader(f"image/{kind}", 640, 480)
     assert str(read_image_header(data)) == f"{kind} 640x480"
 
 
 @pytest.mark.parametrize("data", [blank(), jpeg(3, 4), gif(3, 4), bmp(3, 4), webp(3, 4)])
-def test_an_image_that_ends_too_soon_is_none(data):
+def test_a_truncated_image_has_either_no_header_or_the_right_one(data):
     for end in range(30):
         found = read_image_header(data[:end])
         assert found is None or found == read_image_header(data)
@@ -96,11 +94,11 @@ def test_an_image_that_ends_too_soon_is_none(data):
 @each_row(
     "data", [b"", b"hello", b"<svg/>", b"%PDF-1.4", b"\xff\xd8\xff", b"RIFF1234WAVEfmt ", gif(0, 5)]
 )
-def test_what_is_no_image_has_no_header(data):
+def test_non_image_bytes_have_no_header(data):
     assert read_image_header(data) is None
 
 
-# The shapes
+# Accepted forms
 
 
 @each_row(
@@ -125,7 +123,7 @@ def test_what_is_no_image_has_no_header(data):
         memoryview(PNG),
     ],
 )
-def test_every_shape_of_an_image_comes_to_the_same_bytes(part):
+def test_every_form_of_an_image_gives_the_same_bytes(part):
     assert is_image(part)
     assert parse_image(part, 1, limit=10**6).data == PNG
 
@@ -140,7 +138,7 @@ def test_every_shape_of_an_image_comes_to_the_same_bytes(part):
         DATA_URL.replace(";base64", ";name=a.png;base64"),
     ],
 )
-def test_a_sloppy_data_url_is_read_all_the_same(url):
+def test_a_sloppy_data_url_is_accepted(url):
     assert parse_image({"type": "image_url", "image_url": url}, 1, limit=10**6).data == PNG
 
 
@@ -153,18 +151,18 @@ def test_a_percent_encoded_data_url_is_read():
     "where",
     ["/etc/passwd", "file:///etc/passwd", "ftp://x.org/a.png", "picture.png", "", 7, None, {}],
 )
-def test_a_text_never_names_a_file_of_this_machine(where):
+def test_a_text_is_never_read_as_a_local_path(where):
     with pytest.raises(InvalidInput):
         parse_image({"type": "image_url", "image_url": {"url": where}}, 1, limit=100)
 
 
-def test_a_path_is_a_path_object_and_a_url_a_url():
+def test_paths_and_urls_are_told_apart_by_type():
     assert parse_image(Path("a.png"), 1, limit=1).path == Path("a.png")
     part = {"type": "image", "source": {"type": "url", "url": "https://x.org/a"}}
     assert parse_image(part, 1, limit=1).url == "https://x.org/a"
 
 
-def test_too_many_bytes_are_not_even_decoded():
+def test_oversized_data_is_not_decoded():
     huge = "data:image/png;base64," + "A" * 4000
     assert (
         "the limit is 1,000" in parse_image({"type": "image", "image": huge}, 1, limit=1000).problem
@@ -173,12 +171,12 @@ def test_too_many_bytes_are_not_even_decoded():
 
 
 @pytest.mark.parametrize("data", [b"", b"x", b"tea", bytearray(b"x"), memoryview(b"text")])
-def test_bytes_that_are_no_image_are_a_mistake_of_the_caller(data):
+def test_bytes_that_are_not_an_image_raise_an_error(data):
     with pytest.raises(InvalidInput, match="decode"):
         parse_image(data, 1, limit=1000)
 
 
-def test_base64_that_is_none_is_a_problem_and_no_exception():
+def test_invalid_base64_is_reported_without_an_exception():
     assert (
         "base64"
         in parse_image(
@@ -187,11 +185,11 @@ def test_base64_that_is_none_is_a_problem_and_no_exception():
     )
 
 
-# The messages
+# Messages
 
 
-def test_the_words_and_the_images_of_a_message_are_told_apart():
-    found = said(
+def test_text_and_images_of_a_message_are_separated():
+    found = parse(
         [
             {
                 "role": "user",
@@ -205,8 +203,8 @@ def test_the_words_and_the_images_of_a_message_are_told_apart():
     assert get_own_words(turn.evidence) == "Look:\nnice?"
 
 
-def test_a_message_of_nothing_but_an_image_is_not_empty():
-    found = said([{"role": "user", "content": PNG}, {"role": "user", "content": ""}])
+def test_a_message_with_only_an_image_is_not_empty():
+    found = parse([{"role": "user", "content": PNG}, {"role": "user", "content": ""}])
     assert [turn.evidence.content for turn in found.turns] == ["[image #1]"]
     assert [row["reason"] for row in found.skipped] == ["empty message"]
 
@@ -214,31 +212,31 @@ def test_a_message_of_nothing_but_an_image_is_not_empty():
 @pytest.mark.parametrize(
     "messages", [PNG, [PNG], {"type": "image_url", "image_url": DATA_URL}, {"content": PNG}]
 )
-def test_an_image_may_stand_for_a_message(messages):
-    assert [turn.evidence.content for turn in said(messages).turns] == ["[image #1]"]
+def test_an_image_can_be_passed_as_a_message(messages):
+    assert [turn.evidence.content for turn in parse(messages).turns] == ["[image #1]"]
 
 
-def test_a_document_turn_is_a_document():
-    [turn] = said([{"role": "document", "content": "The manual says so."}]).turns
+def test_a_document_turn_keeps_its_source_type():
+    [turn] = parse([{"role": "document", "content": "The manual says so."}]).turns
     assert (turn.evidence.role, turn.evidence.sort) == ("document", "document")
 
 
-def test_what_is_neither_text_nor_image_is_refused_with_advice():
+def test_an_unsupported_part_is_rejected_with_a_hint():
     with pytest.raises(Unsupported, match="upload"):
-        said([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}])
+        parse([{"role": "user", "content": [{"type": "input_audio", "input_audio": {}}]}])
 
 
-def test_too_many_images_are_refused():
+def test_too_many_images_are_rejected():
     with pytest.raises(TooLarge, match="2 images"):
-        said([PNG, PNG], Settings(images_limit=1))
+        parse([PNG, PNG], Settings(images_limit=1))
 
 
-# Looking at them
+# Reading
 
 
-def test_the_words_of_an_image_join_the_turn_and_its_bytes_become_a_blob():
-    reader = Reads("HELLO\nWORLD")
-    found = run(read_images(said([{"content": ["See", PNG]}]), look(reader)))
+def test_image_text_is_appended_to_the_turn_and_its_bytes_stored_as_a_blob():
+    reader = FixedReader("HELLO\nWORLD")
+    found = run(read_images(parse([{"content": ["See", PNG]}]), make_context(reader)))
     [turn] = found.turns
     assert turn.evidence.content == "See\n[OCR text from image #1]\nHELLO\nWORLD"
     assert get_own_words(turn.evidence) == "See"
@@ -248,14 +246,16 @@ def test_the_words_of_an_image_join_the_turn_and_its_bytes_become_a_blob():
     assert not found.warnings
 
 
-def test_the_real_type_is_shown_to_the_reader_not_the_one_claimed():
-    reader = Reads()
+def test_the_reader_gets_the_detected_type_not_the_declared_one():
+    reader = FixedReader()
     source = {"type": "base64", "media_type": "image/jpeg", "data": DATA_URL.partition(",")[2]}
-    run(read_images(said({"content": [{"type": "image", "source": source}]}), look(reader)))
+    run(
+        read_images(parse({"content": [{"type": "image", "source": source}]}), make_context(reader))
+    )
     assert reader.shown[0][1] == "image/png"
 
 
-def test_a_model_that_sees_describes_under_a_heading_of_its_own():
+def test_a_vision_model_description_has_its_own_heading():
     class Model:
         model = "eyes"
 
@@ -263,22 +263,22 @@ def test_a_model_that_sees_describes_under_a_heading_of_its_own():
             assert "never see it" in prompt
             return "A cat on a chair."
 
-    found = run(read_images(said(PNG), look(Reads("MEOW"), VisionReader(Model()))))
+    found = run(read_images(parse(PNG), make_context(FixedReader("MEOW"), VisionReader(Model()))))
     said_of = "[OCR text from image #1]\nMEOW\n[Description of image #1]\nA cat on a chair."
     assert found.turns[0].evidence.content == said_of
 
 
 @pytest.mark.anyio
-async def test_a_model_may_see_asynchronously():
+async def test_an_async_vision_model_is_supported():
     class Model:
         model = "eyes"
 
         async def see(self, image, media_type, prompt):
             return "A dog."
 
-    found = await arun(read_images(said(PNG), look(VisionReader(Model()))))
+    found = await arun(read_images(parse(PNG), make_context(VisionReader(Model()))))
     assert found.turns[0].evidence.content == "[Description of image #1]\nA dog."
-    assert run(read_images(said(PNG), look(VisionReader(Model())))).turns == found.turns
+    assert run(read_images(parse(PNG), make_context(VisionReader(Model())))).turns == found.turns
 
 
 @pytest.fixture
@@ -286,34 +286,34 @@ def anyio_backend():
     return "asyncio"
 
 
-def test_without_a_reader_the_turn_is_kept_with_a_mark_and_a_warning():
-    found = run(read_images(said({"content": ["See", blank(640, 480)]}), look()))
+def test_without_a_reader_the_turn_is_kept_with_a_placeholder_and_a_warning():
+    found = run(read_images(parse({"content": ["See", blank(640, 480)]}), make_context()))
     assert found.turns[0].evidence.content == "See\n[image #1: png 640x480]"
     assert found.blobs
     assert "install tesseract" in found.warnings[0]
 
 
-def test_an_image_without_words_is_a_mark_and_no_warning():
-    found = run(read_images(said(PNG), look(Reads("  \n"))))
+def test_an_image_without_text_gives_a_placeholder_and_no_warning():
+    found = run(read_images(parse(PNG), make_context(FixedReader("  \n"))))
     assert found.turns[0].evidence.content == "[image #1: png 64x48]"
     assert found.warnings == ()
 
 
-@pytest.mark.parametrize("reader", [Breaks(), Reads(None), Reads(b"bytes")])
-def test_a_reader_that_fails_costs_nothing_but_a_warning(reader):
-    found = run(read_images(said({"content": ["See", PNG]}), look(reader)))
+@pytest.mark.parametrize("reader", [FailingReader(), FixedReader(None), FixedReader(b"bytes")])
+def test_a_failing_reader_only_gives_a_warning(reader):
+    found = run(read_images(parse({"content": ["See", PNG]}), make_context(reader)))
     assert found.turns[0].evidence.content == "See\n[image #1: png 64x48]"
     assert found.blobs
     assert reader.model in found.warnings[0]
 
 
-def test_what_a_reader_says_can_be_kept_whatever_it_is():
-    found = run(read_images(said(PNG), look(Reads("a\0b\ud800c\x07d"))))
+def test_reader_output_is_cleaned_and_truncated():
+    found = run(read_images(parse(PNG), make_context(FixedReader("a\0b\ud800c\x07d"))))
     assert found.turns[0].evidence.content.endswith("\nabcd")
     found = run(
         read_images(
-            said({"content": ["x" * 90, PNG]}),
-            look(Reads("y" * 500), settings=Settings(text_limit=200)),
+            parse({"content": ["x" * 90, PNG]}),
+            make_context(FixedReader("y" * 500), settings=Settings(text_limit=200)),
         )
     )
     assert len(found.turns[0].evidence.content) == 200
@@ -328,21 +328,23 @@ def test_what_a_reader_says_can_be_kept_whatever_it_is():
         (as_url(b"\x89PNG\r\n\x1a\n" + bytes(3)), "not a PNG"),
     ],
 )
-def test_a_bomb_or_a_fake_is_never_handed_to_a_reader(data, why):
-    reader = Reads()
-    found = run(read_images(said({"content": ["See", data]}), look(reader)))
+def test_a_decompression_bomb_or_fake_image_never_reaches_the_reader(data, why):
+    reader = FixedReader()
+    found = run(read_images(parse({"content": ["See", data]}), make_context(reader)))
     assert found.turns[0].evidence.content == "See\n[image #1]"
     assert why in found.warnings[0]
     assert found.blobs == ()
     assert reader.shown == []
 
 
-def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
+def test_a_file_is_read_only_if_it_exists_and_is_within_the_limit(tmp_path):
     good, large = tmp_path / "a.png", tmp_path / "b.png"
     good.write_bytes(PNG)
     large.write_bytes(PNG + bytes(2000))
     found = run(
-        read_images(said([good, large]), look(Reads(), settings=Settings(image_limit=1000)))
+        read_images(
+            parse([good, large]), make_context(FixedReader(), settings=Settings(image_limit=1000))
+        )
     )
     assert [turn.evidence.content for turn in found.turns] == [
         "[OCR text from image #1]\nHELLO",
@@ -351,19 +353,22 @@ def test_a_file_is_read_if_it_is_one_and_not_too_large(tmp_path):
     assert "the limit is 1,000" in found.warnings[0]
     for missing in (tmp_path, tmp_path / "none.png"):
         with pytest.raises(InvalidInput, match="no file"):
-            run(read_images(said([missing]), look(Reads())))
+            run(read_images(parse([missing]), make_context(FixedReader())))
 
 
-def test_a_url_is_fetched_only_where_that_is_allowed():
-    turn = said(
+def test_a_url_is_fetched_only_when_allowed():
+    turn = parse(
         {"content": ["See", {"type": "image_url", "image_url": {"url": "https://x.org/a.png"}}]}
     )
-    off = run(read_images(turn, look(Reads())))
+    off = run(read_images(turn, make_context(FixedReader())))
     assert off.turns[0].evidence.content == "See\n[image #1: https://x.org/a.png]"
     assert "fetch_urls" in off.warnings[0]
     on = run(
         read_images(
-            turn, look(Reads(), fetch=lambda url, accept: FetchedContent(PNG, "image/png", url))
+            turn,
+            make_context(
+                FixedReader(), fetch=lambda url, accept: FetchedContent(PNG, "image/png", url)
+            ),
         )
     )
     assert on.turns[0].evidence.content == "See\n[OCR text from image #1]\nHELLO"
@@ -371,18 +376,19 @@ def test_a_url_is_fetched_only_where_that_is_allowed():
     def refuse(url, accept):
         raise MediaError("it is not on the public internet")
 
-    failed = run(read_images(turn, look(Reads(), fetch=refuse)))
+    failed = run(read_images(turn, make_context(FixedReader(), fetch=refuse)))
     assert "public internet" in failed.warnings[0]
 
 
-def test_two_images_of_the_same_size_are_not_the_same_evidence():
+def test_different_images_of_one_size_are_different_evidence():
     first, second = (
-        run(read_images(said(blank(shade=shade)), look())).turns[0].evidence for shade in (0, 255)
+        run(read_images(parse(blank(shade=shade)), make_context())).turns[0].evidence
+        for shade in (0, 255)
     )
     assert first.content == second.content
     assert first.digest() != second.digest()
 
 
-def test_what_has_no_images_is_as_it_was():
-    plain = said(["hello", "world"])
-    assert run(read_images(plain, look(Breaks()))) is plain
+def test_turns_without_images_are_unchanged():
+    plain = parse(["hello", "world"])
+    assert run(read_images(plain, make_context(FailingReader()))) is plain

@@ -1,4 +1,4 @@
-"""What a query asks for: its sort, intent, language, names and times, and what it wants to know."""
+"""Query analysis: answer source, intent, language, names and times."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from told.text.dates import parse_interval
 NOW = datetime(2026, 3, 18, 15, 30, tzinfo=UTC)  # a Wednesday
 
 
-def of(text: str) -> QueryIntent:
+def analyse(text: str) -> QueryIntent:
     return analyse_query(text, now=NOW)
 
 
@@ -124,7 +124,7 @@ def spans(text: str, now: datetime = NOW) -> list[str]:
         ("Qui ai-je vu il y a deux jours ?", "2026-03-16"),
     ],
 )
-def test_a_time_is_found_inside_a_question(text: str, span: str) -> None:
+def test_a_time_in_a_question_is_found(text: str, span: str) -> None:
     assert spans(text) == [span]
 
 
@@ -179,15 +179,15 @@ def test_a_time_is_found_inside_a_question(text: str, span: str) -> None:
         "",
     ],
 )
-def test_what_only_looks_like_a_time_is_left_alone(text: str) -> None:
+def test_text_that_only_looks_like_a_time_is_ignored(text: str) -> None:
     assert spans(text) == []
 
 
-def test_times_stand_in_order_and_once() -> None:
+def test_times_are_ordered_and_unique() -> None:
     assert spans("Did I run yesterday, in May 2023 or yesterday?") == ["2026-03-17", "2023-05"]
 
 
-def test_days_are_those_of_the_zone() -> None:
+def test_days_follow_the_zone() -> None:
     late = datetime(2026, 3, 18, 23, 30, tzinfo=UTC)
     there = analyse_query("What did I do today?", now=late, zone="Asia/Tokyo")
     assert there.spans == (parse_interval("2026-03-19", zone="Asia/Tokyo"),)
@@ -197,7 +197,7 @@ def test_days_are_those_of_the_zone() -> None:
     )
 
 
-def test_now_must_know_its_zone() -> None:
+def test_now_must_be_timezone_aware() -> None:
     with pytest.raises(TimeError, match="now"):
         analyse_query("What did I do today?", now=datetime(2026, 3, 18))  # noqa: DTZ001
 
@@ -215,7 +215,7 @@ SAID = {
 
 
 @given(st.dates(date(1950, 1, 1), date(2090, 12, 31)), st.sampled_from(sum(SAID.values(), ())))
-def test_a_date_is_found_however_it_is_written(day: date, question: str) -> None:
+def test_a_date_is_found_in_every_notation(day: date, question: str) -> None:
     assert spans(question.format(d=day)) == [day.isoformat()]
 
 
@@ -230,7 +230,7 @@ def test_days_ago_are_counted_from_now(today: date, days: int) -> None:
 
 
 @given(st.dates(date(1950, 1, 1), date(2090, 12, 31)))
-def test_a_month_without_a_year_is_the_latest_that_has_begun(today: date) -> None:
+def test_a_month_without_a_year_is_the_latest_that_has_started(today: date) -> None:
     now = datetime(today.year, today.month, today.day, 12, tzinfo=UTC)
     for month in ("January", "May", "December"):
         (span,) = analyse_query(f"What did I do in {month}?", now=now).spans
@@ -240,7 +240,7 @@ def test_a_month_without_a_year_is_the_latest_that_has_begun(today: date) -> Non
         assert timedelta(0) <= now - began < timedelta(days=367)
 
 
-# what is asked for
+# intent and answer source
 
 
 @each_row(
@@ -274,8 +274,8 @@ def test_a_month_without_a_year_is_the_latest_that_has_begun(today: date) -> Non
         ("", AnswerPurpose.BACKGROUND_SUPPLEMENT),
     ],
 )
-def test_the_first_intent_that_fits_wins(text: str, intent: AnswerPurpose) -> None:
-    assert of(text).purpose is intent
+def test_the_first_matching_intent_wins(text: str, intent: AnswerPurpose) -> None:
+    assert analyse(text).purpose is intent
 
 
 @each_row(
@@ -296,8 +296,8 @@ def test_the_first_intent_that_fits_wins(text: str, intent: AnswerPurpose) -> No
         ("那个文档在哪里？", AnswerSource.RESOURCE),
     ],
 )
-def test_a_query_says_where_its_answer_is_kept(text: str, sort: AnswerSource) -> None:
-    assert of(text).answer_source is sort
+def test_the_answer_source_is_detected(text: str, sort: AnswerSource) -> None:
+    assert analyse(text).answer_source is sort
 
 
 @each_row(
@@ -324,8 +324,8 @@ def test_a_query_says_where_its_answer_is_kept(text: str, sort: AnswerSource) ->
         ("", ""),
     ],
 )
-def test_the_language_is_told_by_script_and_common_words(text: str, language: str) -> None:
-    assert of(text).language == language
+def test_the_language_is_detected_by_script_and_common_words(text: str, language: str) -> None:
+    assert analyse(text).language == language
 
 
 @each_row(
@@ -356,8 +356,8 @@ def test_the_language_is_told_by_script_and_common_words(text: str, language: st
         ("小明在哪里工作？", ()),
     ],
 )
-def test_names_are_those_written_as_names(text: str, names: tuple[str, ...]) -> None:
-    assert of(text).names == names
+def test_names_are_detected_by_capitalisation(text: str, names: tuple[str, ...]) -> None:
+    assert analyse(text).names == names
 
 
 @each_row(
@@ -388,8 +388,8 @@ def test_names_are_those_written_as_names(text: str, names: tuple[str, ...]) -> 
         ("Where did Ann move last year?", False),
     ],
 )
-def test_a_question_may_ask_for_a_time(text: str, expected: bool) -> None:
-    assert of(text).asks_when is expected
+def test_a_question_for_a_time_is_detected(text: str, expected: bool) -> None:
+    assert analyse(text).asks_when is expected
 
 
 @each_row(
@@ -420,8 +420,8 @@ def test_a_question_may_ask_for_a_time(text: str, expected: bool) -> None:
         ("Which hotel did Ann suggest?", False),
     ],
 )
-def test_a_question_may_ask_for_what_the_assistant_said(text: str, expected: bool) -> None:
-    assert of(text).asks_reply is expected
+def test_a_question_about_the_assistants_words_is_detected(text: str, expected: bool) -> None:
+    assert analyse(text).asks_reply is expected
 
 
 @each_row(
@@ -457,8 +457,8 @@ def test_a_question_may_ask_for_what_the_assistant_said(text: str, expected: boo
         ("3日前に何をしましたか", False),
     ],
 )
-def test_a_question_may_ask_how_things_were(text: str, expected: bool) -> None:
-    assert of(text).asks_past is expected
+def test_a_question_about_the_past_is_detected(text: str, expected: bool) -> None:
+    assert analyse(text).asks_past is expected
 
 
 # any text
@@ -475,8 +475,8 @@ PIECES = st.sampled_from(
     | st.lists(PIECES, max_size=40).map(" ".join)
     | st.lists(PIECES, max_size=40).map("".join)
 )
-def test_no_text_breaks_it(text: str) -> None:
-    found = of(text)
+def test_no_text_crashes_the_analysis(text: str) -> None:
+    found = analyse(text)
     assert found.text == text
     assert len(set(found.spans)) == len(found.spans)
     assert len(set(found.names)) == len(found.names)
@@ -488,10 +488,12 @@ def test_no_text_breaks_it(text: str) -> None:
     st.sampled_from(["", " ", "\n"]),
     st.integers(10_000, 100_000),
 )
-def test_of_a_long_text_only_the_ends_are_read(pieces: list[str], glue: str, size: int) -> None:
+def test_only_both_ends_of_a_long_text_are_analysed(
+    pieces: list[str], glue: str, size: int
+) -> None:
     once = glue.join(pieces) + glue
     text = (once * (size // len(once) + 1))[:size]
-    assert of(text).text == text
+    assert analyse(text).text == text
     middle = "x " * (size // 2)
     assert spans(f"I moved in May 2023. {middle} in June 2023 {middle} Where was I last year?") == [
         "2023-05",
@@ -500,5 +502,5 @@ def test_of_a_long_text_only_the_ends_are_read(pieces: list[str], glue: str, siz
 
 
 @given(st.datetimes(timezones=st.just(UTC)), st.lists(PIECES, max_size=12).map(" ".join))
-def test_no_date_breaks_it(now: datetime, text: str) -> None:
+def test_no_date_crashes_the_analysis(now: datetime, text: str) -> None:
     assert analyse_query(text, now=now).text == text

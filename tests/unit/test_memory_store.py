@@ -1,4 +1,4 @@
-"""What is particular to the ram store; the rest is in tests/contract."""
+"""Behaviour specific to the in-memory store; the shared contract is in tests/contract."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ def tell(store: InMemoryStore, text: str, thread: str = "t1", **claim) -> None:
 
 
 @pytest.mark.parametrize("url", ["ram:", "ram://"])
-def test_each_store_is_new(url):
+def test_each_in_memory_store_is_separate(url):
     first, second = open_store(url), open_store(url, busy_timeout=5)
     tell(first, "only here")
     assert list(first.list_accounts()) == ["acme"]
@@ -36,19 +36,19 @@ def test_each_store_is_new(url):
 
 
 @pytest.mark.parametrize("url", ["ram:///data.db", "ram://name", "sqlite:///x.db", ""])
-def test_a_place_is_refused(url):
+def test_a_path_is_rejected(url):
     with pytest.raises(ConfigError, match="ram://"):
         open_store(url)
 
 
-def test_without_a_mint_time_is_the_wall_clocks_and_ids_differ():
+def test_the_default_id_generator_uses_the_wall_clock_and_unique_ids():
     store = open_store("ram://")
     assert store.mint.new_id() != store.mint.new_id()
     tell(store, "now")
     assert 0 < store.get_head("acme").at <= store.mint.now() + 1
 
 
-def test_two_stores_with_one_seed_write_the_same_ledger():
+def test_stores_with_the_same_seed_write_the_same_ledger():
     heads = []
     for _ in range(2):
         store = open_store("ram://", mint=seeded_mint("seed", ManualClock(5)))
@@ -57,19 +57,19 @@ def test_two_stores_with_one_seed_write_the_same_ledger():
     assert heads[0] == heads[1]
 
 
-def test_a_backup_points_to_the_export(store, tmp_path: Path):
+def test_the_backup_error_suggests_export(store, tmp_path: Path):
     with pytest.raises(Unsupported, match="Export"):
         store.backup(tmp_path / "copy.db")
 
 
-def test_what_a_caller_does_to_its_values_afterwards_changes_nothing(store):
+def test_later_changes_to_passed_values_do_not_affect_the_store(store):
     meta = {"tags": ["a"]}
     tell(store, "tagged", meta=meta)
     meta["tags"].append("b")
     assert store.get_fact("acme", "t1").meta == {"tags": ["a"]}
 
 
-def test_a_ledger_that_was_tampered_with_is_found_out(store):
+def test_ledger_tampering_is_detected(store):
     for text in ("one", "two"):
         tell(store, text)
     entries = store._accounts["acme"].entries
@@ -82,7 +82,7 @@ def test_a_ledger_that_was_tampered_with_is_found_out(store):
     ]
 
 
-def test_a_fact_that_lost_its_passage_is_found_out(store):
+def test_a_fact_without_its_passage_is_detected(store):
     tell(store, "one")
     store._accounts["acme"].passages.clear()
     assert store.check_integrity() == ["acme: entry 1 has a fact or a passage, not both"]
@@ -94,7 +94,7 @@ def test_vectors_need_a_model(store):
         store.put_vectors({hash_text("tea"): [1.0, 0.0]})
 
 
-def test_a_model_with_missing_vectors_is_not_switched_to(store):
+def test_switching_to_a_model_with_missing_vectors_is_rejected(store):
     store.bind_model("one", 2)
     tell(store, "tea", "t1")
     tell(store, "mate", "t2")
@@ -104,7 +104,7 @@ def test_a_model_with_missing_vectors_is_not_switched_to(store):
     assert store.current_model() == ("one", 2)
 
 
-def test_a_model_whose_vectors_have_another_size_is_not_switched_to(store):
+def test_switching_to_a_model_with_another_dimension_is_rejected(store):
     store.bind_model("one", 2)
     tell(store, "tea")
     store.put_vectors({hash_text("tea"): [1.0, 0.0, 0.0]}, "two")
@@ -113,7 +113,7 @@ def test_a_model_whose_vectors_have_another_size_is_not_switched_to(store):
     assert store.current_model() == ("one", 2)
 
 
-def test_equals_come_newest_first_and_the_limit_of_the_find_plays_no_part(store):
+def test_ties_are_newest_first_and_search_ignores_the_query_limit(store):
     for number in range(4):
         tell(store, f"tea {number}", f"t{number}")
     find = FactQuery(ALICE, AsOf(4, store.get_head("acme").at), limit=1, offset=2)
@@ -121,14 +121,14 @@ def test_equals_come_newest_first_and_the_limit_of_the_find_plays_no_part(store)
     assert [fact.seq for fact in store.find_facts(find)] == [3]
 
 
-def test_rebuilding_one_view_leaves_the_others_alone_whatever_the_fold_says(store):
+def test_rebuilding_one_view_does_not_change_the_others(store):
     tell(store, "tea", evidence="e1")
     before = {view: list(store.view_rows("acme", view)) for view in VIEWS}
     assert store.rebuild("acme", ["facts"], fold_all) == {"facts": 1}
     assert {view: list(store.view_rows("acme", view)) for view in VIEWS} == before
 
 
-def test_a_thread_that_lost_one_version_keeps_its_links(store):
+def test_erasing_one_version_keeps_the_links_of_the_thread(store):
     tell(store, "green tea")
     tell(store, "black tea")
     store.commit(Batch("acme", [Draft(Linked("e1", "supports", "t1"), ALICE)]), fold_all)

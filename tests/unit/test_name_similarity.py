@@ -1,4 +1,4 @@
-"""How much two values look like names of the same thing: near ones from 0.8 on, far ones below."""
+"""Name similarity: similar names score 0.8 or more, different ones less."""
 
 import string
 
@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tables import each_row
 from told.text.similarity import value_similarity
 
-NEAR = [
+SIMILAR = [
     ("photography", "photos"),
     ("photography", "photographs"),
     ("photos", "photographs"),
@@ -29,7 +29,7 @@ NEAR = [
     ("Egypt", "Egyptian art"),
     ("an hour", "one hour"),
 ]
-FAR = [
+DISTINCT = [
     ("Monet", "Picasso"),
     ("Monet", "Manet"),
     ("impressionism", "expressionism"),
@@ -56,13 +56,13 @@ FAR = [
 ]
 
 
-@each_row("pair", NEAR)
-def test_near_values_are_alike(pair):
+@each_row("pair", SIMILAR)
+def test_similar_names_score_above_the_threshold(pair):
     assert value_similarity(*pair) >= 0.8
 
 
-@each_row("pair", FAR)
-def test_far_values_are_not(pair):
+@each_row("pair", DISTINCT)
+def test_different_names_score_below_the_threshold(pair):
     assert value_similarity(*pair) < 0.8
 
 
@@ -70,10 +70,10 @@ words = st.text(string.ascii_letters + string.digits + " -'", max_size=20)
 
 
 @given(words, words)
-def test_it_is_a_share_and_the_same_from_both_sides(one, other):
+def test_similarity_is_symmetric_and_between_zero_and_one(one, other):
     assert 0.0 <= value_similarity(one, other) == value_similarity(other, one) <= 1.0
 
 
 @given(words)
-def test_everything_is_like_itself(one):
+def test_every_name_is_similar_to_itself(one):
     assert value_similarity(one, one) == 1.0

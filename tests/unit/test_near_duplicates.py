@@ -1,6 +1,4 @@
-"""A text that is held already in almost the same words is found, with vectors and without, and
-nothing else is.
-"""
+"""Near-duplicate detection, with and without vectors."""
 
 from __future__ import annotations
 
@@ -31,7 +29,7 @@ def memory(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Memory]:
         yield opened
 
 
-def held(
+def find_duplicate(
     memory: Memory,
     text: str,
     *,
@@ -56,10 +54,10 @@ def text_of(fact: Fact | None) -> str | None:
 
 @pytest.mark.parametrize("vector", [True, False])
 @pytest.mark.parametrize("text", ["I like tea", "i like tea!", "I LIKE TEA", "I like the tea"])
-def test_the_same_in_other_dress_is_found(memory: Memory, text: str, vector: bool) -> None:
+def test_a_reformatted_duplicate_is_found(memory: Memory, text: str, vector: bool) -> None:
     memory.add("I like tea", user_id="u")
     memory.add("I like coffee", user_id="u")
-    assert text_of(held(memory, text, vector=vector)) == "I like tea"
+    assert text_of(find_duplicate(memory, text, vector=vector)) == "I like tea"
 
 
 @pytest.mark.parametrize("vector", [True, False])
@@ -76,16 +74,16 @@ def test_the_same_in_other_dress_is_found(memory: Memory, text: str, vector: boo
         "?",
     ],
 )
-def test_what_says_something_else_is_not(memory: Memory, text: str, vector: bool) -> None:
+def test_a_different_text_is_not_a_duplicate(memory: Memory, text: str, vector: bool) -> None:
     memory.add("I like tea", user_id="u")
-    assert held(memory, text, vector=vector) is None
+    assert find_duplicate(memory, text, vector=vector) is None
 
 
-def test_an_empty_memory_holds_nothing(memory: Memory) -> None:
-    assert held(memory, "I like tea") is None
+def test_an_empty_memory_has_no_duplicates(memory: Memory) -> None:
+    assert find_duplicate(memory, "I like tea") is None
 
 
-def test_it_is_found_among_many_that_are_alike(memory: Memory) -> None:
+def test_a_duplicate_is_found_among_many_similar_texts(memory: Memory) -> None:
     memory.add(
         [
             f"I like {thing} with milk"
@@ -94,47 +92,51 @@ def test_it_is_found_among_many_that_are_alike(memory: Memory) -> None:
         user_id="u",
     )
     memory.add([f"I have {number} cups" for number in range(40)], user_id="u")
-    assert text_of(held(memory, "I like the rice with milk!")) == "I like rice with milk"
-    assert text_of(held(memory, "I have 23 cups.", vector=False)) == "I have 23 cups"
+    assert text_of(find_duplicate(memory, "I like the rice with milk!")) == "I like rice with milk"
+    assert text_of(find_duplicate(memory, "I have 23 cups.", vector=False)) == "I have 23 cups"
 
 
-def test_another_speaker_or_role_says_something_of_their_own(memory: Memory) -> None:
+def test_another_speaker_or_role_is_not_a_duplicate(memory: Memory) -> None:
     memory.add({"role": "user", "name": "Ann", "content": "I like tea"}, user_id="u")
-    assert held(memory, "I like tea!", actor="Ben") is None
-    assert held(memory, "I like tea!", actor="Ann", role="assistant") is None
-    assert text_of(held(memory, "I like tea!", actor="Ann")) == "I like tea"
+    assert find_duplicate(memory, "I like tea!", actor="Ben") is None
+    assert find_duplicate(memory, "I like tea!", actor="Ann", role="assistant") is None
+    assert text_of(find_duplicate(memory, "I like tea!", actor="Ann")) == "I like tea"
 
 
-def test_another_scope_is_another_memory(memory: Memory) -> None:
+def test_another_scope_is_not_a_duplicate(memory: Memory) -> None:
     memory.add("I like tea", user_id="u", run_id="r")
     memory.add("I like tea", user_id="v")
-    assert held(memory, "I like tea!") is None
-    assert held(memory, "I like tea!", scope=Scope(user_id="u", run_id="r")) is not None
+    assert find_duplicate(memory, "I like tea!") is None
+    assert find_duplicate(memory, "I like tea!", scope=Scope(user_id="u", run_id="r")) is not None
 
 
-def test_today_on_another_day_is_something_else(memory: Memory) -> None:
+def test_a_relative_date_said_on_another_day_is_not_a_duplicate(memory: Memory) -> None:
     memory.add(
         {"role": "user", "content": "I ran 5 km today", "timestamp": "2024-05-01T10:00:00Z"},
         user_id="u",
     )
-    assert held(memory, "I ran 5 km today!", said_at=parse_instant("2024-05-02T10:00:00Z")) is None
-    assert held(memory, "I ran 5 km today!") is None, "nobody knows which day is meant"
     assert (
-        held(memory, "I ran 5 km today!", said_at=parse_instant("2024-05-01T18:00:00Z")) is not None
+        find_duplicate(memory, "I ran 5 km today!", said_at=parse_instant("2024-05-02T10:00:00Z"))
+        is None
+    )
+    assert find_duplicate(memory, "I ran 5 km today!") is None, "nobody knows which day is meant"
+    assert (
+        find_duplicate(memory, "I ran 5 km today!", said_at=parse_instant("2024-05-01T18:00:00Z"))
+        is not None
     )
 
 
-def test_what_was_retracted_or_changed_is_not_held(memory: Memory) -> None:
+def test_retracted_or_changed_memories_are_not_duplicates(memory: Memory) -> None:
     gone = memory.add("I like tea", user_id="u")["results"][0]["id"]
     other = memory.add("I like rice", user_id="u")["results"][0]["id"]
     memory.delete(gone)
     memory.update(other, "I like oats")
-    assert held(memory, "I like tea!") is None
-    assert held(memory, "I like rice!") is None
-    assert text_of(held(memory, "I like oats!")) == "I like oats"
+    assert find_duplicate(memory, "I like tea!") is None
+    assert find_duplicate(memory, "I like rice!") is None
+    assert text_of(find_duplicate(memory, "I like oats!")) == "I like oats"
 
 
-def test_a_turn_embedded_with_the_one_before_it_is_found_by_its_words(memory: Memory) -> None:
+def test_a_turn_embedded_with_its_predecessor_is_found_by_text(memory: Memory) -> None:
     talk = [("Ann", "What do you drink in the morning?"), ("Ben", "I like tea")]
     memory.add(
         [
@@ -144,16 +146,16 @@ def test_a_turn_embedded_with_the_one_before_it_is_found_by_its_words(memory: Me
         user_id="u",
     )
     at = parse_instant("2024-06-01T10:00:00Z")
-    assert text_of(held(memory, "I like tea!", actor="Ben", said_at=at)) == "I like tea"
+    assert text_of(find_duplicate(memory, "I like tea!", actor="Ben", said_at=at)) == "I like tea"
 
 
-def test_only_the_kinds_asked_for_are_looked_at(memory: Memory) -> None:
+def test_only_the_requested_kinds_are_compared(memory: Memory) -> None:
     memory.add("I like tea", user_id="u", kind="preference")
-    assert held(memory, "I like tea!", kinds={"memory"}) is None
-    assert held(memory, "I like tea!", kinds={"memory", "preference"}) is not None
+    assert find_duplicate(memory, "I like tea!", kinds={"memory"}) is None
+    assert find_duplicate(memory, "I like tea!", kinds={"memory", "preference"}) is not None
 
 
-def test_how_near_is_near_can_be_set(memory: Memory) -> None:
+def test_the_similarity_threshold_is_configurable(memory: Memory) -> None:
     memory.add("I really do like tea", user_id="u")
     strict = memory.engine.settings.replace(near_duplicate=1.0)
     wording = NewText(
@@ -178,7 +180,7 @@ def test_a_vector_of_another_model_falls_back_to_words(memory: Memory) -> None:
     )
 
 
-def test_an_embedder_that_fails_leaves_the_words() -> None:
+def test_a_failing_embedder_falls_back_to_words() -> None:
     wordings = [NewText("I like tea", "user"), NewText("I like rice", "user")]
     assert run(attach_vectors(FlakyEmbedder(1), wordings)) == wordings
     assert run(attach_vectors(EMBEDDER, [])) == []
@@ -187,7 +189,7 @@ def test_an_embedder_that_fails_leaves_the_words() -> None:
     ] * 3
 
 
-def test_a_long_text_is_left_to_its_hash(memory: Memory) -> None:
+def test_a_long_text_is_not_compared(memory: Memory) -> None:
     long = "tea " * MAX_TEXT_CHARS
     memory.add(long, user_id="u")
-    assert held(memory, long) is None
+    assert find_duplicate(memory, long) is None

@@ -1,4 +1,4 @@
-"""Regular expressions that mean the same on every Python told runs on."""
+"""Regular expressions behave the same on every supported Python."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from told import Memory
 
-SPY = """
+LIST_PATTERNS_SCRIPT = """
 import pkgutil, re
 from importlib import import_module
 compiled, made = re.compile, {}
@@ -36,7 +36,7 @@ for name in lexicon._load_pattern_flags():
     lexicon.get_pattern(name)
 print(repr([(pattern, flags) for pattern, flags in made]))
 """  # noqa: E501
-ONE = {
+SINGLE_CHARACTER_OPS = {
     _constants.IN,
     _constants.LITERAL,
     _constants.NOT_LITERAL,
@@ -45,43 +45,49 @@ ONE = {
 }
 
 
-def groups_kept(items: Any) -> list[Any]:
-    """The atomic groups of a parsed pattern, and what it repeats possessively that is more than a
-    character.
-    """
+def find_atomic_groups(items: Any) -> list[Any]:
+    """Return atomic groups and possessive repeats of more than one character."""
     found: list[Any] = []
     for op, value in items:
         if op is _constants.ATOMIC_GROUP:
             found.append(value)
-        if op is _constants.POSSESSIVE_REPEAT and (len(value[2]) != 1 or value[2][0][0] not in ONE):
+        if op is _constants.POSSESSIVE_REPEAT and (
+            len(value[2]) != 1 or value[2][0][0] not in SINGLE_CHARACTER_OPS
+        ):
             found.append(value[2])
-        found += [kept for part in parts(value) for kept in groups_kept(part)]
+        found += [kept for part in subpatterns(value) for kept in find_atomic_groups(part)]
     return found
 
 
-def parts(value: Any) -> list[Any]:
-    """The patterns inside what a parser gives with an operation."""
+def subpatterns(value: Any) -> list[Any]:
+    """Return the subpatterns inside a parser operation's argument."""
     if isinstance(value, _parser.SubPattern):
         return [value]
     return (
-        [part for each in value for part in parts(each)] if isinstance(value, list | tuple) else []
+        [part for each in value for part in subpatterns(each)]
+        if isinstance(value, list | tuple)
+        else []
     )
 
 
 @pytest.mark.parametrize("pattern", ["(?:ab)*+", "x(?:(?:,\\w)?+|b)", "(?>ab)"])
-def test_a_group_that_gives_nothing_back_is_seen(pattern: str) -> None:
-    assert groups_kept(_parser.parse(pattern))
+def test_an_atomic_group_is_detected(pattern: str) -> None:
+    assert find_atomic_groups(_parser.parse(pattern))
 
 
 def test_no_pattern_has_a_possessive_group_which_python_before_3_11_5_misreads() -> None:
-    ran = subprocess.run([sys.executable, "-c", SPY], capture_output=True, text=True, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", LIST_PATTERNS_SCRIPT], capture_output=True, text=True, check=True
+    )
     made: list[tuple[Any, int]] = literal_eval(ran.stdout)
     assert len(made) > 500
-    assert [pattern for pattern, flags in made if groups_kept(_parser.parse(pattern, flags))] == []
+    assert [
+        pattern for pattern, flags in made if find_atomic_groups(_parser.parse(pattern, flags))
+    ] == []
 
 
 @pytest.mark.parametrize("word", ["is", "was", "and", "very", "a"])
-def test_a_word_said_over_and_over_is_read_in_one_pass(word: str) -> None:
-    """Two ways to read each word would be 2**40 ways to read all of them, which never ends."""
+def test_a_repeated_word_is_matched_in_one_pass(word: str) -> None:
+    """Two ways to match each word would mean 2**40 ways in total, which never ends."""
     with Memory("ram://", embedder="none") as memory:
         assert memory.add(f"I like tea {f'{word} ' * 40}Q", user_id="ann")["results"]

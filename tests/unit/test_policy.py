@@ -1,4 +1,4 @@
-"""Policies: what each allows, what a grant adds, and that time and revocation only take away."""
+"""Access policies: what each allows, what a grant adds, and what expiry and revocation remove."""
 
 import json
 from dataclasses import replace
@@ -38,7 +38,7 @@ INSIDE = {
 }  # fmt: skip
 OUTSIDE = {"export_claims", "publish_release", "share_with_third_party", "federated_query"}
 
-# What each default policy lets a stranger in the account do without a grant, written out by hand.
+# Actions each default policy allows another account member without a grant, written by hand.
 OPEN = {
     "public": INSIDE | OUTSIDE,
     "open_metadata_restricted_content": {"read_metadata"},
@@ -61,7 +61,7 @@ def grant(policy="private", allowed=ALL_ACTIONS, **changes):
     return replace(given, **changes)
 
 
-def permitted(policy, grants=(), holder="bob", owner=False, now=NOW):
+def allowed_actions(policy, grants=(), holder="bob", owner=False, now=NOW):
     return {
         action
         for action in Action
@@ -76,7 +76,7 @@ def test_there_are_sixteen_actions():
     assert len(Action) == 16
 
 
-def test_every_sort_of_policy_has_a_default_of_its_name():
+def test_every_policy_kind_has_a_default_of_its_name():
     assert set(OPEN) == set(DEFAULT_POLICIES)
     assert {DEFAULT_POLICIES[kind].kind for kind in PolicyKind} == set(PolicyKind)
 
@@ -95,30 +95,32 @@ GRANTS = {
 
 
 @each_row(("name", "state"), list(product(OPEN, GRANTS)))
-def test_a_stranger_may_do_what_the_policy_opens_and_what_a_live_grant_adds(name, state):
+def test_others_may_do_what_the_policy_and_active_grants_allow(name, state):
     grants, counts = GRANTS[state]
     under = tuple(
         replace(given, policy=name) if given.policy == "private" else given for given in grants
     )
     sealed = DEFAULT_POLICIES[name].forbids
     expected = OPEN[name] | (ALL_ACTIONS - sealed if counts else set())
-    assert permitted(DEFAULT_POLICIES[name], under) == expected
+    assert allowed_actions(DEFAULT_POLICIES[name], under) == expected
 
 
 @each_row("name", OPEN)
-def test_a_grant_opens_the_actions_it_names_and_no_other(name):
+def test_a_grant_allows_only_the_actions_it_names(name):
     for action in ALL_ACTIONS - DEFAULT_POLICIES[name].forbids:
-        assert permitted(DEFAULT_POLICIES[name], [grant(name, {action})]) == OPEN[name] | {action}
+        assert allowed_actions(DEFAULT_POLICIES[name], [grant(name, {action})]) == OPEN[name] | {
+            action
+        }
 
 
 @each_row("name", [name for name in OPEN if name != "sealed"])
 def test_the_owner_may_do_everything(name):
-    assert permitted(DEFAULT_POLICIES[name], owner=True) == ALL_ACTIONS
+    assert allowed_actions(DEFAULT_POLICIES[name], owner=True) == ALL_ACTIONS
 
 
 @pytest.mark.parametrize("grants", [(), (grant("sealed"),)], ids=["no grant", "grant"])
-def test_a_seal_holds_against_the_owner_who_may_still_break_it(grants):
-    assert permitted(DEFAULT_POLICIES["sealed"], grants, owner=True) == {
+def test_a_sealed_policy_restricts_the_owner_except_for_administration(grants):
+    assert allowed_actions(DEFAULT_POLICIES["sealed"], grants, owner=True) == {
         "read_metadata",
         "request_deletion",
         "administer",
@@ -126,29 +128,29 @@ def test_a_seal_holds_against_the_owner_who_may_still_break_it(grants):
 
 
 @each_row("policy", DEFAULT_POLICIES.values(), ids=DEFAULT_POLICIES)
-def test_no_policy_gives_a_change_away_without_a_grant(policy):
-    assert not permitted(policy) & MUTATING_ACTIONS
+def test_no_policy_allows_changes_without_a_grant(policy):
+    assert not allowed_actions(policy) & MUTATING_ACTIONS
 
 
 @each_row("state", PolicyState)
 @each_row("name", OPEN)
-def test_a_policy_out_of_force_leaves_metadata_and_its_owner(name, state):
+def test_an_inactive_policy_allows_others_only_metadata(name, state):
     policy, grants = replace(DEFAULT_POLICIES[name], state=state), [grant(name)]
     if state is PolicyState.ACTIVE:
-        assert permitted(policy, grants) == OPEN[name] | (ALL_ACTIONS - policy.forbids)
+        assert allowed_actions(policy, grants) == OPEN[name] | (ALL_ACTIONS - policy.forbids)
     else:
-        assert permitted(policy, grants) == {"read_metadata"}
-    assert permitted(policy, grants, owner=True) == ALL_ACTIONS - policy.forbids
+        assert allowed_actions(policy, grants) == {"read_metadata"}
+    assert allowed_actions(policy, grants, owner=True) == ALL_ACTIONS - policy.forbids
 
 
 @pytest.mark.parametrize(("now", "ended"), [(NOW - 1, False), (NOW, True), (NOW + 1, True)])
 def test_a_policy_ends_at_its_expiry(now, ended):
     open_to = {"read_metadata"} if ended else OPEN["public"]
-    assert permitted(replace(DEFAULT_POLICIES["public"], expires=NOW), now=now) == open_to
+    assert allowed_actions(replace(DEFAULT_POLICIES["public"], expires=NOW), now=now) == open_to
 
 
-def test_an_embargo_is_not_lifted_by_the_clock():
-    assert permitted(replace(DEFAULT_POLICIES["embargoed"], expires=NOW), now=NOW + 1) == {
+def test_an_embargo_does_not_expire():
+    assert allowed_actions(replace(DEFAULT_POLICIES["embargoed"], expires=NOW), now=NOW + 1) == {
         "read_metadata"
     }
 
@@ -167,7 +169,7 @@ def test_an_embargo_is_not_lifted_by_the_clock():
         ("private", (), False, "bob has no grant"),
     ],
 )
-def test_a_verdict_says_why(policy, grants, owner, says):
+def test_a_decision_gives_its_reason(policy, grants, owner, says):
     assert (
         says
         in decide_access(
@@ -176,7 +178,7 @@ def test_a_verdict_says_why(policy, grants, owner, says):
     )
 
 
-# Laws
+# Invariants
 
 some_actions = st.frozensets(st.sampled_from(Action))
 policies = st.sampled_from(list(DEFAULT_POLICIES.values())) | st.builds(
@@ -204,51 +206,60 @@ many_grants = st.lists(grants, max_size=4)
 
 
 @given(policies, many_grants, grants, st.booleans())
-def test_one_more_grant_never_takes_a_permission_away(policy, held, more, owner):
-    assert permitted(policy, held, owner=owner) <= permitted(policy, [*held, more], owner=owner)
+def test_another_grant_never_removes_a_permission(policy, held, more, owner):
+    assert allowed_actions(policy, held, owner=owner) <= allowed_actions(
+        policy, [*held, more], owner=owner
+    )
 
 
 @given(policies, many_grants, st.booleans(), st.data())
 def test_revoking_or_ending_a_grant_never_adds_a_permission(policy, held, owner, data):
-    before = permitted(policy, held, owner=owner)
+    before = allowed_actions(policy, held, owner=owner)
     for place, lost in enumerate(held):
         ended = data.draw(
             st.sampled_from([replace(lost, revoked=True), replace(lost, expires=NOW)])
         )
-        assert permitted(policy, [*held[:place], ended, *held[place + 1 :]], owner=owner) <= before
+        assert (
+            allowed_actions(policy, [*held[:place], ended, *held[place + 1 :]], owner=owner)
+            <= before
+        )
 
 
 @given(policies, many_grants, st.booleans())
 def test_time_never_adds_a_permission(policy, held, owner):
-    through = [permitted(policy, held, owner=owner, now=now) for now in range(NOW - 3, NOW + 4)]
+    through = [
+        allowed_actions(policy, held, owner=owner, now=now) for now in range(NOW - 3, NOW + 4)
+    ]
     assert all(later <= earlier for earlier, later in pairwise(through))
 
 
 @given(policies, many_grants, st.booleans(), st.sampled_from(PolicyState))
-def test_a_policy_out_of_force_never_allows_more(policy, held, owner, state):
+def test_an_inactive_policy_never_allows_more(policy, held, owner, state):
     active = replace(policy, state=PolicyState.ACTIVE)
-    assert permitted(replace(policy, state=state), held, owner=owner) <= permitted(
+    assert allowed_actions(replace(policy, state=state), held, owner=owner) <= allowed_actions(
         active, held, owner=owner
     )
 
 
 @given(policies, many_grants)
-def test_the_owner_may_do_all_a_stranger_may(policy, held):
-    assert permitted(policy, held) <= permitted(policy, held, owner=True)
+def test_the_owner_may_do_everything_others_may(policy, held):
+    assert allowed_actions(policy, held) <= allowed_actions(policy, held, owner=True)
 
 
 @given(policies, many_grants, st.booleans())
 def test_the_order_of_grants_does_not_matter(policy, held, owner):
-    assert permitted(policy, held, owner=owner) == permitted(policy, held[::-1], owner=owner)
+    assert allowed_actions(policy, held, owner=owner) == allowed_actions(
+        policy, held[::-1], owner=owner
+    )
 
 
 # Combining
 
 
 @given(policies, policies, many_grants, st.booleans())
-def test_the_strictest_of_two_allows_exactly_what_both_allow(a, b, held, owner):
-    both = permitted(a, held, owner=owner) & permitted(b, held, owner=owner)
-    assert permitted(combine_strictest(a, b), held, owner=owner) == both
+def test_combining_two_policies_allows_exactly_what_both_allow(a, b, held, owner):
+    both = allowed_actions(a, held, owner=owner) & allowed_actions(b, held, owner=owner)
+    assert allowed_actions(combine_strictest(a, b), held, owner=owner) == both
 
 
 by_name = st.sampled_from(list(DEFAULT_POLICIES.values()))
@@ -263,7 +274,7 @@ def test_combining_is_idempotent_commutative_and_associative(a, b, c):
     )
 
 
-def test_a_grant_under_one_policy_does_not_open_what_another_guards():
+def test_a_grant_under_one_policy_does_not_bypass_another():
     both = combine_strictest(DEFAULT_POLICIES["private"], DEFAULT_POLICIES["regulated"])
     assert not decide_access(
         both, [grant("private")], "bob", Action.READ_CONTENT, owner=False, now=NOW
@@ -278,7 +289,7 @@ def test_a_grant_under_one_policy_does_not_open_what_another_guards():
     )
 
 
-def test_a_combination_shows_the_sort_and_the_end_of_its_strictest_part():
+def test_a_combination_has_the_kind_and_expiry_of_its_strictest_part():
     both = combine_strictest(
         replace(DEFAULT_POLICIES["public"], expires=NOW), DEFAULT_POLICIES["sealed"]
     )
@@ -287,24 +298,24 @@ def test_a_combination_shows_the_sort_and_the_end_of_its_strictest_part():
 
 
 @given(by_name, by_name)
-def test_a_combination_is_found_again_by_its_name(a, b):
+def test_a_combination_is_resolved_by_its_name(a, b):
     assert resolve_policy(combine_strictest(a, b).name) == combine_strictest(a, b)
 
 
-def test_a_name_nobody_ruled_is_restricted():
+def test_an_unknown_policy_name_is_restricted():
     assert resolve_policy("policy:nobody").kind is PolicyKind.UNKNOWN
-    assert permitted(resolve_policy("public+policy:nobody"), [grant("policy:nobody")]) == {
+    assert allowed_actions(resolve_policy("public+policy:nobody"), [grant("policy:nobody")]) == {
         "read_metadata"
     }
 
 
-def test_what_is_derived_is_as_restricted_as_all_its_sources():
+def test_derived_data_is_as_restricted_as_all_its_sources():
     assert inherit_policy(
         DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"]
     ) == combine_strictest(DEFAULT_POLICIES["public"], DEFAULT_POLICIES["private"])
 
 
-def test_only_when_all_sources_say_so_does_the_first_alone_rule():
+def test_the_first_source_policy_applies_only_if_all_sources_allow_it():
     loose, tight = (
         replace(DEFAULT_POLICIES[name], inheritance=Inheritance.SOURCE_POLICY)
         for name in ("public", "private")
@@ -315,10 +326,10 @@ def test_only_when_all_sources_say_so_does_the_first_alone_rule():
     )
 
 
-# Reading and writing
+# Serialisation
 
 
-def test_all_means_what_an_attestation_may_give():
+def test_all_means_every_grantable_action():
     assert (
         parse_actions("all")
         == parse_actions(["all"])
@@ -329,47 +340,47 @@ def test_all_means_what_an_attestation_may_give():
 
 
 @pytest.mark.parametrize("given", [5, None])
-def test_actions_that_are_no_list_are_refused(given):
+def test_actions_that_are_not_a_list_are_rejected(given):
     with pytest.raises(InvalidInput, match="list of names"):
         parse_actions(given)
 
 
 @pytest.mark.parametrize("given", ["2026-01-01", 1.5, True])
-def test_an_expiry_that_is_no_instant_is_refused(given):
+def test_an_invalid_expiry_is_rejected(given):
     with pytest.raises(InvalidInput, match="expires"):
         Grant.from_json(grant().as_json() | {"expires": given})
     with pytest.raises(InvalidInput, match="expires"):
         Policy.from_json("mine", {"expires": given})
 
 
-def test_an_unknown_action_is_answered_with_the_nearest():
+def test_an_unknown_action_error_suggests_the_nearest():
     with pytest.raises(InvalidInput, match="Did you mean 'read_content'"):
         parse_actions(["read_contents"])
 
 
 @given(grants)
-def test_a_grant_survives_the_ledger(given_once):
+def test_a_grant_round_trips_through_the_ledger(given_once):
     assert Grant.from_json(json.loads(canonical_json(given_once.as_json()))) == given_once
 
 
 @given(policies)
-def test_a_policy_survives_the_ledger(policy):
+def test_a_policy_round_trips_through_the_ledger(policy):
     assert Policy.from_json(policy.name, json.loads(canonical_json(policy.as_json()))) == policy
 
 
-def test_a_rule_that_says_nothing_is_read_restrictively():
-    assert permitted(Policy.from_json("mine", {})) == {"read_metadata"}
+def test_an_empty_policy_allows_only_metadata():
+    assert allowed_actions(Policy.from_json("mine", {})) == {"read_metadata"}
 
 
 @pytest.mark.parametrize("part", ["holder", "issuer", "policy", "rationale"])
-def test_a_grant_without_a_reason_or_a_party_is_refused(part):
+def test_a_grant_without_a_reason_or_a_party_is_rejected(part):
     with pytest.raises(InvalidInput, match=part):
         grant(**{part: "  "})
     with pytest.raises(InvalidInput, match=part):
         Grant.from_json({name: value for name, value in grant().as_json().items() if name != part})
 
 
-def test_a_grant_of_nothing_is_refused():
+def test_a_grant_without_actions_is_rejected():
     with pytest.raises(InvalidInput, match="at least one action"):
         grant(allowed=())
 
@@ -380,7 +391,7 @@ def test_a_purpose_must_be_known():
 
 
 @pytest.mark.parametrize("name", ["", " ", "a+b"])
-def test_a_policy_needs_a_name_that_combinations_can_hold(name):
+def test_an_invalid_policy_name_is_rejected(name):
     with pytest.raises(InvalidInput, match="is not a valid policy name"):
         Policy(name, PolicyKind.PRIVATE)
 

@@ -1,6 +1,4 @@
-"""Words in a turn that its speaker did not say: where they stand, and that nobody hears them as the
-speaker's.
-"""
+"""Quoted and OCR text in a turn: where it is, and that it is not attributed to the speaker."""
 
 from __future__ import annotations
 
@@ -38,7 +36,7 @@ READ = "[OCR text from image #1]"
 SIGN = f"I moved to Oslo\n{READ}\nMy name is Mallory"
 
 
-def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateDecision:
+def decide(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateDecision:
     known = meta or (
         {OWN_CHARS_KEY: find_image_text_start(text, {})} if has_image_text(text) else {}
     )
@@ -47,13 +45,13 @@ def judged(text: str, meta: dict[str, Any] | None = None, **knobs: Any) -> GateD
     )
 
 
-def spoken(verdict: GateDecision) -> list[tuple[str, str]]:
-    """Who is heard to say what."""
+def attributed_text(verdict: GateDecision) -> list[tuple[str, str]]:
+    """Return the text attributed to each speaker."""
     heard = segment_turns([(0, verdict.turn, verdict.own_text)])
     return [(piece.turn.evidence.role, piece.turn.evidence.content.strip()) for piece in heard]
 
 
-# Where they stand
+# Positions
 
 
 @each_row(
@@ -68,13 +66,13 @@ def spoken(verdict: GateDecision) -> list[tuple[str, str]]:
         ("Look\n[image #1: png 640x480]", "Look\n[image #1: png 640x480]"),
     ],
 )
-def test_the_words_of_images_begin_under_their_heading(text, own):
+def test_image_text_starts_at_its_heading(text, own):
     assert text[: find_image_text_start(text, {})] == own
     assert has_image_text(text) is (own != text)
 
 
 @each_row(("own", "end"), [(3, 3), (0, 0), (-1, 10), (99, 10), ("3", 10), (None, 10)])
-def test_evidence_says_where_its_speakers_words_end_if_it_can(own, end):
+def test_evidence_records_where_the_speakers_text_ends(own, end):
     assert find_image_text_start("I like tea", {OWN_CHARS_KEY: own}) == end
 
 
@@ -90,12 +88,12 @@ def test_evidence_says_where_its_speakers_words_end_if_it_can(own, end):
         ("```py``` is what I write\nI am Ann", []),
     ],
 )
-def test_quotations_stand_between_fences_and_behind_a_mark(text, blocks):
+def test_fenced_and_marked_quotations_are_found(text, blocks):
     assert [text[start:end] for start, end in find_quoted_spans(text)] == blocks
 
 
 @given(st.text("ab >`~\n", max_size=60))
-def test_what_is_not_quoted_keeps_its_place(text):
+def test_unquoted_text_keeps_its_position(text):
     inside = {place for start, end in find_quoted_spans(text) for place in range(start, end)}
     left = blank_quoted_spans(text)
     assert len(left) == len(text)
@@ -104,43 +102,43 @@ def test_what_is_not_quoted_keeps_its_place(text):
     )
 
 
-# Nobody hears them
+# Attribution
 
 
-def test_a_speaker_is_heard_without_the_words_of_an_image():
-    verdict = judged(SIGN)
+def test_image_text_is_not_attributed_to_the_speaker():
+    verdict = decide(SIGN)
     assert (verdict.outcome, verdict.warnings) == ("keep", ())
     assert verdict.turn.evidence.content == SIGN
-    assert spoken(verdict)[0] == ("user", "I moved to Oslo")
+    assert attributed_text(verdict)[0] == ("user", "I moved to Oslo")
     start, end = verdict.own_text.to_source_span(11, 15)
     assert SIGN[start:end] == "Oslo"
 
 
-def test_an_image_alone_is_kept_though_nobody_said_anything():
-    verdict = judged(f"{READ}\nMy name is Mallory")
+def test_an_image_alone_is_kept_without_speaker_text():
+    verdict = decide(f"{READ}\nMy name is Mallory")
     assert verdict.outcome == "keep"
-    assert [role for role, _ in spoken(verdict)] == ["document"]
+    assert [role for role, _ in attributed_text(verdict)] == ["document"]
 
 
 @pytest.mark.parametrize("shown", ["You are a helpful assistant. Follow these rules.", "..."])
-def test_an_image_cannot_keep_a_speaker_from_being_heard(shown):
-    assert judged(f"I moved to Oslo\n{READ}\n{shown}").outcome == "keep"
+def test_an_image_does_not_hide_the_speakers_text(shown):
+    assert decide(f"I moved to Oslo\n{READ}\n{shown}").outcome == "keep"
 
 
-def test_few_words_beside_an_image_are_no_reason_to_leave_the_image_out():
-    assert judged(f"hi\n{READ}\nThe gate code is 4711").outcome == "keep"
+def test_an_image_with_a_short_caption_is_kept():
+    assert decide(f"hi\n{READ}\nThe gate code is 4711").outcome == "keep"
 
 
 @pytest.mark.parametrize("policy", ["redact", "keep"])
-def test_a_secret_does_not_shift_where_a_speakers_words_end(policy):
+def test_redacting_a_secret_keeps_the_end_of_the_speakers_text(policy):
     words = f"My key is {KEY} and I moved to Oslo"
-    verdict = judged(f"{words}\nMy name is Mallory", {OWN_CHARS_KEY: len(words)}, secrets=policy)
-    (_, heard), _ = spoken(verdict)
+    verdict = decide(f"{words}\nMy name is Mallory", {OWN_CHARS_KEY: len(words)}, secrets=policy)
+    (_, heard), _ = attributed_text(verdict)
     assert heard.endswith("I moved to Oslo")
     assert (KEY in heard) is (policy == "keep")
 
 
-def test_where_nobody_says_anything_nobody_is_asked():
+def test_empty_input_makes_no_model_request():
     heard = ExtractionInput((InputTurn(Evidence(""), {}),), 0, Scope(user_id="ann"))
     assert (
         run(extract_claims(FactsExtractor(ScriptedLLM([])), heard, Settings()))
@@ -148,13 +146,13 @@ def test_where_nobody_says_anything_nobody_is_asked():
     )
 
 
-def test_rules_see_a_quotation_whole_however_long_it_is():
+def test_a_long_quotation_is_not_split_for_the_rules():
     text = f"Is this spam?\n```\n{'Nothing happened. ' * 300}I live in Atlantis.\n```"
     heard = ExtractionInput((InputTurn(Evidence(text), {}),), 0, Scope(user_id="ann"))
     assert run(extract_claims(LocalExtractor(), heard, Settings(chunk_tokens=200))).claims == ()
 
 
-# What is kept
+# Kinds and trust
 
 
 @pytest.mark.parametrize("kind", ["profile", "preference", "skill", "tool"])
@@ -166,7 +164,7 @@ def test_rules_see_a_quotation_whole_however_long_it_is():
         {"role": "tool", "content": "My name is Mallory"},
     ],
 )
-def test_nobody_but_a_user_says_what_is_kept_as_a_rule(kind, message):
+def test_only_user_text_is_stored_with_a_privileged_kind(kind, message):
     with Memory("ram://", embedder="none", reader=lambda *_: "My name is Mallory") as memory:
         memory.add([message], user_id="alice", kind=kind)
         [row] = memory.get_all(user_id="alice")["results"]
@@ -174,7 +172,7 @@ def test_nobody_but_a_user_says_what_is_kept_as_a_rule(kind, message):
         assert row.get("kind", "memory") == "memory"
 
 
-def test_what_a_user_says_beside_an_image_is_kept_as_a_rule_without_it():
+def test_user_text_beside_an_image_keeps_its_kind_without_the_image_text():
     with Memory("ram://", embedder="none", reader=lambda *_: "My name is Mallory") as memory:
         memory.add(
             [{"content": ["Alice likes short answers", blank()]}], user_id="alice", kind="profile"
@@ -185,7 +183,7 @@ def test_what_a_user_says_beside_an_image_is_kept_as_a_rule_without_it():
         ]
 
 
-def test_a_turn_with_an_image_that_was_read_is_worth_what_the_image_is():
+def test_a_turn_with_image_text_has_document_trust():
     with Memory("ram://", embedder="none", reader=lambda *_: "THE SHOP IS CLOSED") as memory:
         memory.add(
             [{"content": ["A sign from my walk", blank()]}, "The shop was closed"], user_id="alice"

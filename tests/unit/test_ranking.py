@@ -1,4 +1,4 @@
-"""Each feature of the ranking alone, on passages made by hand."""
+"""Each ranking feature in isolation, on handmade candidates."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ NOTHING = QueryIntent("")
 NOW = datetime(2026, 3, 18, tzinfo=UTC)
 
 
-def mark(seq: int = 1, **known: object) -> Candidate:
+def make_candidate(seq: int = 1, **known: object) -> Candidate:
     return Candidate(seq, 0, NOON, seq)._replace(**known)
 
 
-def ranked(
+def rank(
     *marks: Candidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN, **found: object
 ) -> list[ScoredCandidate]:
     return ranking.rank_candidates(
@@ -46,43 +46,45 @@ def ranked(
     )
 
 
-def part(
+def score_parts(
     name: str,
     *marks: Candidate,
     asks: QueryIntent = NOTHING,
     settings: Settings = PLAIN,
     **found: object,
 ) -> list[float]:
-    """What a feature brings to each of the marks, in the order given."""
-    scored = {
-        one.candidate.seq: one for one in ranked(*marks, asks=asks, settings=settings, **found)
-    }
+    """Return one feature's contribution to each candidate, in the given order."""
+    scored = {one.candidate.seq: one for one in rank(*marks, asks=asks, settings=settings, **found)}
     return [scored[each.seq].parts.get(name, 0.0) for each in marks]
 
 
-# fusing
+# fusion
 
 
-def test_the_weighted_way_counts_spreads_above_the_average_and_words_covered() -> None:
-    one = mark(dense=0.25, cover=1.5)
-    [scored] = ranked(one)
+def test_weighted_fusion_adds_dense_spread_and_word_coverage() -> None:
+    one = make_candidate(dense=0.25, cover=1.5)
+    [scored] = rank(one)
     assert scored.parts == pytest.approx({"dense": 2.5, "cover": 1.8, "talk": 0.0})
     assert scored.score == pytest.approx(4.3)
 
 
-def test_what_has_no_vector_is_weighed_by_its_words_alone() -> None:
-    [scored] = ranked(mark(dense=None, cover=1.0))
+def test_a_candidate_without_a_vector_is_scored_by_words_alone() -> None:
+    [scored] = rank(make_candidate(dense=None, cover=1.0))
     assert scored.parts == {"dense": 0.0, "cover": 1.2, "talk": 0.0}
 
 
-def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
+def test_reciprocal_rank_fusion_matches_hand_computed_scores() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
-    both, near, words = mark(1, near=1, words=1), mark(2, near=2), mark(3, words=61)
-    found = ranked(
+    both, near, words = (
+        make_candidate(1, near=1, words=1),
+        make_candidate(2, near=2),
+        make_candidate(3, words=61),
+    )
+    found = rank(
         both,
         near,
         words,
-        mark(4),
+        make_candidate(4),
         settings=settings,
         by_vector=((1, 0.9), (2, 0.8)),
         by_terms=((1, 3.0),),
@@ -94,38 +96,45 @@ def test_reciprocal_ranks_are_those_computed_by_hand() -> None:
     assert scores[4] == 0.0
 
 
-def test_with_one_list_only_its_first_is_as_good_as_it_gets() -> None:
+def test_with_one_list_the_first_candidate_gets_the_maximum_score() -> None:
     settings = Settings(fusion="rrf", rank_talk=0.0)
-    [first, second] = ranked(
-        mark(1, words=1), mark(2, words=2), settings=settings, by_terms=((1, 3.0), (2, 1.0))
+    [first, second] = rank(
+        make_candidate(1, words=1),
+        make_candidate(2, words=2),
+        settings=settings,
+        by_terms=((1, 3.0), (2, 1.0)),
     )
     assert (first.score, second.score) == (pytest.approx(10.0), pytest.approx(610 / 62))
 
 
-def test_the_anchored_way_takes_seven_tenths_of_the_cosine_and_the_rest_of_the_words() -> None:
+def test_anchored_fusion_weighs_cosine_at_seven_tenths() -> None:
     settings = Settings(fusion="anchored", rank_talk=0.0)
-    [scored] = ranked(mark(cosine=0.6, bm25=4.0), settings=settings)
+    [scored] = rank(make_candidate(cosine=0.6, bm25=4.0), settings=settings)
     assert scored.parts == pytest.approx({"dense": 4.2, "cover": 1.5, "talk": 0.0})
-    [away] = ranked(mark(cosine=-0.3, bm25=0.0), settings=settings)
+    [away] = rank(make_candidate(cosine=-0.3, bm25=0.0), settings=settings)
     assert away.score == 0.0
 
 
 @pytest.mark.parametrize("way", ["weighted", "rrf", "anchored", "fused"])
-def test_no_way_of_fusing_needs_a_list_to_have_anything_in_it(way: str) -> None:
-    assert compute_relevance(IndexResult(candidates=[mark()]), Settings(fusion=way), 0.1) == (
+def test_every_fusion_accepts_empty_lists(way: str) -> None:
+    assert compute_relevance(
+        IndexResult(candidates=[make_candidate()]), Settings(fusion=way), 0.1
+    ) == (
         [0.0],
         [0.0],
     )
 
 
-def test_of_equals_the_newer_comes_first() -> None:
+def test_ties_are_ordered_newest_first() -> None:
     assert [
         one.candidate.seq
-        for one in ranked(mark(1, cover=1.0), mark(3, cover=1.0), mark(2, cover=1.0))
+        for one in rank(
+            make_candidate(1, cover=1.0), make_candidate(3, cover=1.0), make_candidate(2, cover=1.0)
+        )
     ] == [3, 2, 1]
 
 
-def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
+def test_candidates_are_built_lazily() -> None:
     looked_at: list[int] = []
 
     class Watched(Candidates):
@@ -133,7 +142,13 @@ def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
             looked_at.extend(places)
             return super().take(places)
 
-    marks = Watched(lambda: [mark(1, cover=1.0), mark(2, cover=3.0), mark(3, cover=2.0)])
+    marks = Watched(
+        lambda: [
+            make_candidate(1, cover=1.0),
+            make_candidate(2, cover=3.0),
+            make_candidate(3, cover=2.0),
+        ]
+    )
     found = ranking.rank_candidates(IndexResult(candidates=marks), NOTHING, PLAIN, 0.1)
     assert list(ranking.list_seqs(found)) == [2, 3, 1]
     assert looked_at == []
@@ -141,7 +156,7 @@ def test_a_passage_is_made_when_somebody_looks_at_it() -> None:
     assert looked_at == [1, 2]
 
 
-def test_what_a_retriever_offers_is_made_when_somebody_looks_at_it_each_fact_once() -> None:
+def test_retriever_candidates_are_built_lazily_once_per_fact() -> None:
     made: list[bool] = []
 
     def passages() -> list[tuple[int, float]]:
@@ -158,27 +173,25 @@ def test_what_a_retriever_offers_is_made_when_somebody_looks_at_it_each_fact_onc
 
 
 @given(st.lists(st.integers(1, 6), max_size=12), st.integers(1, 7))
-def test_the_first_facts_are_those_of_the_longest_beginning_that_holds_no_more(
-    seqs: list[int], most: int
-) -> None:
-    scored = [ScoredCandidate(mark(seq), 0.0, {}) for seq in seqs]
+def test_first_facts_are_the_longest_prefix_within_the_limit(seqs: list[int], most: int) -> None:
+    scored = [ScoredCandidate(make_candidate(seq), 0.0, {}) for seq in seqs]
     beginnings = [seqs[:end] for end in range(len(seqs) + 1)]
     longest = max((each for each in beginnings if len(set(each)) <= most), key=len)
     assert list(take_first_seqs(scored, most)) == longest
     assert [one.candidate.seq for one in take_first_facts(scored, most)] == longest
 
 
-def test_a_time_that_is_worth_nothing_is_still_named_among_the_parts() -> None:
+def test_a_time_match_with_zero_weight_is_still_listed_in_the_parts() -> None:
     asks = replace(NOTHING, spans=(Interval(NOON - DAY, NOON + DAY, "day"),))
     settings = Settings(rank_time=0.0)
-    inside, outside = ranked(
-        mark(2), mark(1, said_at=NOON - 90 * DAY), asks=asks, settings=settings
+    inside, outside = rank(
+        make_candidate(2), make_candidate(1, said_at=NOON - 90 * DAY), asks=asks, settings=settings
     )
     assert inside.parts["time"] == 0.0
     assert "time" not in outside.parts
 
 
-# the speaker
+# speaker
 
 SPEAKERS = ("Caroline", "Melanie", "Howard Stern")
 
@@ -204,7 +217,7 @@ SPEAKERS = ("Caroline", "Melanie", "Howard Stern")
         ("", ()),
     ],
 )
-def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(
+def test_a_speaker_is_named_by_a_name_or_its_capitalised_prefix(
     query: str, people: tuple[str, ...]
 ) -> None:
     assert find_named_speakers(SPEAKERS, parse_query_words(query))[0] == people
@@ -225,33 +238,38 @@ def test_a_speaker_is_named_by_a_name_or_its_capitalised_beginning(
         ("Para quién?", "Paramjit"),
     ],
 )
-def test_a_word_that_begins_a_question_names_nobody(query: str, speaker: str) -> None:
+def test_the_first_word_of_a_question_names_no_speaker(query: str, speaker: str) -> None:
     assert find_named_speakers([speaker], parse_query_words(query))[0] == ()
 
 
-def test_the_terms_of_a_name_are_told_apart_from_those_of_the_question() -> None:
+def test_name_terms_are_separated_from_question_terms() -> None:
     assert find_named_speakers(SPEAKERS, parse_query_words("Which violin has Mel?"))[
         1
     ] == frozenset(("mel",))
 
 
-def test_who_is_named_alone_is_lifted() -> None:
-    marks = (mark(1, actor="Ann"), mark(2, actor="Bob"), mark(3))
-    assert part("speaker", *marks, named_speakers=("Bob",)) == [0.0, 2.5, 0.0]
+def test_a_single_named_speaker_is_boosted() -> None:
+    marks = (make_candidate(1, actor="Ann"), make_candidate(2, actor="Bob"), make_candidate(3))
+    assert score_parts("speaker", *marks, named_speakers=("Bob",)) == [0.0, 2.5, 0.0]
 
 
 @pytest.mark.parametrize("people", [(), ("Ann", "Bob")])
-def test_nobody_is_lifted_unless_one_alone_is_named(people: tuple[str, ...]) -> None:
-    assert part("speaker", mark(1, actor="Ann"), mark(2, actor="Bob"), named_speakers=people) == [
+def test_no_speaker_is_boosted_unless_exactly_one_is_named(people: tuple[str, ...]) -> None:
+    assert score_parts(
+        "speaker",
+        make_candidate(1, actor="Ann"),
+        make_candidate(2, actor="Bob"),
+        named_speakers=people,
+    ) == [
         0.0,
         0.0,
     ]
 
 
-# the time
+# time
 
 
-def asking_of(start: int | None, end: int | None) -> QueryIntent:
+def time_query(start: int | None, end: int | None) -> QueryIntent:
     return replace(NOTHING, spans=(Interval(start, end, "day"),))
 
 
@@ -279,59 +297,65 @@ def asking_of(start: int | None, end: int | None) -> QueryIntent:
         (3650, 5.0, 0.0),
     ],
 )
-def test_what_was_said_at_the_time_asked_about_is_lifted(
-    days: int, said: float, worth: float
-) -> None:
-    """A day, a week, a month, a season, a year, ten years, and said so many days after its
-    beginning.
-    """
-    asks = asking_of(NOON, NOON + days * DAY)
-    assert part("time", mark(said_at=NOON + round(said * DAY)), asks=asks) == [
+def test_candidates_in_the_requested_time_are_boosted(days: int, said: float, worth: float) -> None:
+    """A day, week, month, season, year and decade, said a number of days after its start."""
+    asks = time_query(NOON, NOON + days * DAY)
+    assert score_parts("time", make_candidate(said_at=NOON + round(said * DAY)), asks=asks) == [
         pytest.approx(2.5 * worth)
     ]
 
 
-def test_of_several_times_the_one_that_fits_best_counts() -> None:
+def test_the_best_matching_time_counts() -> None:
     year, day = (
         Interval(NOON, NOON + 366 * DAY, "year"),
         Interval(NOON + 5 * DAY, NOON + 6 * DAY, "day"),
     )
     asks = replace(NOTHING, spans=(year, day))
-    marks = (mark(1, said_at=NOON + 5 * DAY), mark(2, said_at=NOON + 200 * DAY))
-    assert part("time", *marks, asks=asks) == [2.5, 0.5]
+    marks = (make_candidate(1, said_at=NOON + 5 * DAY), make_candidate(2, said_at=NOON + 200 * DAY))
+    assert score_parts("time", *marks, asks=asks) == [2.5, 0.5]
 
 
 @pytest.mark.parametrize(("start", "end"), [(None, NOON), (NOON, None), (None, None)])
-def test_a_time_that_is_open_on_a_side_lifts_nothing(start: int | None, end: int | None) -> None:
-    assert part("time", mark(said_at=NOON), asks=asking_of(start, end)) == [0.0]
+def test_an_open_ended_time_boosts_nothing(start: int | None, end: int | None) -> None:
+    assert score_parts("time", make_candidate(said_at=NOON), asks=time_query(start, end)) == [0.0]
 
 
-# --------------------------------------------------------------------------------------- the
-# role, the talk, the when
+# role, conversation and time words
 
 
-def test_an_assistant_is_set_back_unless_it_is_asked_what_it_said() -> None:
-    marks = (mark(1, role="assistant"), mark(2, role="user"), mark(3, role="tool"), mark(4))
-    assert part("role", *marks) == [-3.0, 0.0, 0.0, 0.0]
-    assert part("role", *marks, asks=replace(NOTHING, asks_reply=True)) == [1.0, 0.0, 0.0, 0.0]
+def test_assistant_turns_are_penalised_unless_asked_for() -> None:
+    marks = (
+        make_candidate(1, role="assistant"),
+        make_candidate(2, role="user"),
+        make_candidate(3, role="tool"),
+        make_candidate(4),
+    )
+    assert score_parts("role", *marks) == [-3.0, 0.0, 0.0, 0.0]
+    assert score_parts("role", *marks, asks=replace(NOTHING, asks_reply=True)) == [
+        1.0,
+        0.0,
+        0.0,
+        0.0,
+    ]
     assert analyse_query("What did you recommend for dinner?", now=NOW).asks_reply
     assert not analyse_query("What would you recommend for dinner?", now=NOW).asks_reply
 
 
-def test_the_three_best_turns_of_a_talk_lend_to_all_of_it() -> None:
+def test_the_three_best_turns_boost_the_whole_conversation() -> None:
     talk = [
-        mark(number, talk=1, cover=cover) for number, cover in enumerate((4.0, 3.0, 2.0, 1.0), 1)
+        make_candidate(number, talk=1, cover=cover)
+        for number, cover in enumerate((4.0, 3.0, 2.0, 1.0), 1)
     ]
-    alone = mark(9, cover=5.0)
-    lent = part("talk", *talk, alone, settings=Settings(rank_cover=1.0, rank_talk=0.3))
+    alone = make_candidate(9, cover=5.0)
+    lent = score_parts("talk", *talk, alone, settings=Settings(rank_cover=1.0, rank_talk=0.3))
     assert lent == pytest.approx([0.9, 0.9, 0.9, 0.9, 1.5])
 
 
-def test_two_turns_lend_the_mean_of_two() -> None:
-    talk = (mark(1, talk=1, cover=4.0), mark(2, talk=1, cover=1.0))
-    assert part("talk", *talk, settings=Settings(rank_cover=1.0, rank_talk=0.3)) == pytest.approx(
-        [0.75, 0.75]
-    )
+def test_a_conversation_of_two_turns_uses_their_mean() -> None:
+    talk = (make_candidate(1, talk=1, cover=4.0), make_candidate(2, talk=1, cover=1.0))
+    assert score_parts(
+        "talk", *talk, settings=Settings(rank_cover=1.0, rank_talk=0.3)
+    ) == pytest.approx([0.75, 0.75])
 
 
 def fact(seq: int = 1, text: str = "tea", **known: object) -> Fact:
@@ -340,17 +364,17 @@ def fact(seq: int = 1, text: str = "tea", **known: object) -> Fact:
     )
 
 
-def with_fact(
+def fact_parts(
     told: Fact,
     asks: QueryIntent = NOTHING,
     touch: AccessCount | None = None,
     alive: float = 0.0,
     **knobs: object,
 ) -> dict[str, float]:
-    """The parts that only a fact brings."""
+    """Return the score parts that depend on the fact."""
     settings = Settings(rank_talk=0.0).replace(**knobs)
     touches = {} if touch is None else {told.id: touch}
-    scored = ranked(mark(told.seq), settings=settings)
+    scored = rank(make_candidate(told.seq), settings=settings)
     [one] = ranking.add_fact_scores(
         scored,
         {told.seq: told},
@@ -374,35 +398,35 @@ def with_fact(
         ("We met last Tuesday at nine, yesterday it rained.", 1.0),
     ],
 )
-def test_words_of_time_count_when_it_is_asked_when(text: str, worth: float) -> None:
-    found = with_fact(fact(text=text), replace(NOTHING, asks_when=True))
+def test_time_words_count_for_when_questions(text: str, worth: float) -> None:
+    found = fact_parts(fact(text=text), replace(NOTHING, asks_when=True))
     assert found.get("when", 0.0) == worth
-    assert "when" not in with_fact(fact(text=text))
+    assert "when" not in fact_parts(fact(text=text))
 
 
-def test_a_skill_is_lifted_when_one_is_asked_for() -> None:
+def test_a_skill_is_boosted_when_one_is_asked_for() -> None:
     asks = replace(NOTHING, answer_source=AnswerSource.SKILL)
-    assert with_fact(fact(kind="skill"), asks) == {"kind": 2.0}
-    assert with_fact(fact(kind="memory"), asks) == {}
-    assert with_fact(fact(kind="skill")) == {}
+    assert fact_parts(fact(kind="skill"), asks) == {"kind": 2.0}
+    assert fact_parts(fact(kind="memory"), asks) == {}
+    assert fact_parts(fact(kind="skill")) == {}
 
 
-def test_what_is_recent_important_or_in_use_counts_only_if_the_settings_say_so() -> None:
+def test_recency_importance_and_use_count_only_if_enabled() -> None:
     told = fact(
         kind="of no kind", said_at=NOON - 30 * DAY, meta={"importance": 0.4}, confidence=0.5
     )
-    assert with_fact(told, touch=AccessCount(1, NOON)) == {}
-    assert with_fact(told, rank_recency=2.0) == {"recency": pytest.approx(1.0)}
-    assert with_fact(told, rank_importance=2.0) == {"importance": pytest.approx(0.8)}
-    assert with_fact(told, alive=0.4, rank_salience=2.0) == {"salience": pytest.approx(0.8)}
+    assert fact_parts(told, touch=AccessCount(1, NOON)) == {}
+    assert fact_parts(told, rank_recency=2.0) == {"recency": pytest.approx(1.0)}
+    assert fact_parts(told, rank_importance=2.0) == {"importance": pytest.approx(0.8)}
+    assert fact_parts(told, alive=0.4, rank_salience=2.0) == {"salience": pytest.approx(0.8)}
     much = log(2)
-    found = with_fact(told, touch=AccessCount(1, NOON - 7 * DAY), rank_hotness=1.0)
+    found = fact_parts(told, touch=AccessCount(1, NOON - 7 * DAY), rank_hotness=1.0)
     assert found == {"hotness": pytest.approx(much / (1 + much) / 2)}
 
 
-def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
+def test_entity_matches_count_by_the_share_of_named_entities() -> None:
     asks = QueryIntent("what did Ann do in Oslo")
-    assert with_fact(fact(text="Ann was here"), asks, rank_entity=1.0) == {"entity": 0.5}
+    assert fact_parts(fact(text="Ann was here"), asks, rank_entity=1.0) == {"entity": 0.5}
 
 
 # newest first
@@ -410,22 +434,22 @@ def test_to_name_whom_the_query_names_counts_by_the_share_of_names() -> None:
 SAME, OTHER = quantise([1.0, 0.0, 0.0]), quantise([0.0, 1.0, 0.0])
 
 
-def said(
+def make_scored(
     seq: int, score: float, *, at: int = 0, code: bytes = SAME, actor: str | None = "Ann"
 ) -> ScoredCandidate:
     return ScoredCandidate(
-        mark(seq, said_at=NOON + at, code=code, actor=actor), score, {"cover": score}
+        make_candidate(seq, said_at=NOON + at, code=code, actor=actor), score, {"cover": score}
     )
 
 
-def newest(
+def order_newest_first(
     *scored: ScoredCandidate, asks: QueryIntent = NOTHING, settings: Settings = PLAIN
 ) -> list[int]:
     return [one.candidate.seq for one in ranking.put_newest_first(scored, asks, 0.0, settings)]
 
 
-def test_the_later_of_two_alike_goes_first_and_takes_the_score() -> None:
-    old, new = said(1, 9.0), said(2, 7.0, at=1)
+def test_the_newer_of_two_similar_facts_ranks_first_with_the_higher_score() -> None:
+    old, new = make_scored(1, 9.0), make_scored(2, 7.0, at=1)
     found = ranking.put_newest_first((old, new), NOTHING, 0.0, PLAIN)
     assert [one.candidate.seq for one in found] == [2, 1]
     assert found[0].score == pytest.approx(9.0, abs=0.001)
@@ -433,57 +457,71 @@ def test_the_later_of_two_alike_goes_first_and_takes_the_score() -> None:
     assert found[1].score == 9.0
 
 
-def test_of_the_same_moment_the_later_written_goes_first() -> None:
-    assert newest(said(1, 9.0), said(2, 7.0)) == [2, 1]
+def test_at_equal_times_the_later_written_fact_ranks_first() -> None:
+    assert order_newest_first(make_scored(1, 9.0), make_scored(2, 7.0)) == [2, 1]
 
 
-def test_a_chain_of_three_stands_newest_first() -> None:
-    assert newest(said(1, 9.0), said(2, 8.0), said(3, 7.0)) == [3, 2, 1]
+def test_three_similar_facts_are_ordered_newest_first() -> None:
+    assert order_newest_first(make_scored(1, 9.0), make_scored(2, 8.0), make_scored(3, 7.0)) == [
+        3,
+        2,
+        1,
+    ]
 
 
-def test_what_is_not_alike_or_of_another_speaker_stays_where_it_is() -> None:
-    assert newest(said(1, 9.0), said(2, 7.0, code=OTHER)) == [1, 2]
-    assert newest(said(1, 9.0), said(2, 7.0, actor="Bob")) == [1, 2]
-    assert newest(said(1, 9.0), said(2, 7.0, code=b"")) == [1, 2]
-    assert newest(said(2, 9.0), said(1, 7.0)) == [2, 1]
+def test_dissimilar_facts_and_other_speakers_keep_their_rank() -> None:
+    assert order_newest_first(make_scored(1, 9.0), make_scored(2, 7.0, code=OTHER)) == [1, 2]
+    assert order_newest_first(make_scored(1, 9.0), make_scored(2, 7.0, actor="Bob")) == [1, 2]
+    assert order_newest_first(make_scored(1, 9.0), make_scored(2, 7.0, code=b"")) == [1, 2]
+    assert order_newest_first(make_scored(2, 9.0), make_scored(1, 7.0)) == [2, 1]
 
 
-def test_a_question_about_the_past_leaves_the_order_alone() -> None:
-    assert newest(said(1, 9.0), said(2, 7.0), asks=replace(NOTHING, asks_past=True)) == [1, 2]
+def test_a_question_about_the_past_keeps_the_order() -> None:
+    assert order_newest_first(
+        make_scored(1, 9.0), make_scored(2, 7.0), asks=replace(NOTHING, asks_past=True)
+    ) == [1, 2]
 
 
-def test_only_the_first_five_are_looked_at() -> None:
-    others = [said(number, 9.0 - number / 10, code=b"") for number in range(12, 16)]
-    assert newest(said(1, 9.0), *others, said(2, 1.0))[0] == 1
-    assert newest(said(1, 9.0), *others[:3], said(2, 1.0)) == [2, 1, 12, 13, 14]
-    assert newest(said(1, 9.0), said(2, 7.0), settings=Settings(newest_among=0)) == [1, 2]
+def test_only_the_first_five_are_reordered() -> None:
+    others = [make_scored(number, 9.0 - number / 10, code=b"") for number in range(12, 16)]
+    assert order_newest_first(make_scored(1, 9.0), *others, make_scored(2, 1.0))[0] == 1
+    assert order_newest_first(make_scored(1, 9.0), *others[:3], make_scored(2, 1.0)) == [
+        2,
+        1,
+        12,
+        13,
+        14,
+    ]
+    assert order_newest_first(
+        make_scored(1, 9.0), make_scored(2, 7.0), settings=Settings(newest_among=0)
+    ) == [1, 2]
 
 
-def test_two_passages_of_one_memory_are_not_newer_than_each_other() -> None:
-    first = said(1, 9.0)
+def test_passages_of_one_memory_are_not_reordered() -> None:
+    first = make_scored(1, 9.0)
     second = first._replace(candidate=first.candidate._replace(slot=1), score=7.0)
     assert [
         one.candidate.slot for one in ranking.put_newest_first((first, second), NOTHING, 0.0, PLAIN)
     ] == [0, 1]
 
 
-def test_alike_is_what_two_share_beside_what_all_share() -> None:
-    """Three vectors of a scope whose mean is known by hand: x, y and the mean of the two."""
+def test_similarity_is_measured_relative_to_the_scope_mean() -> None:
+    """Three vectors whose mean is known by hand: x, y and their mean."""
     x, y = quantise([1.0, 0.0]), quantise([0.0, 1.0])
     mean = sqrt(0.5)
-    a, b = mark(1, code=x, hub=0.5), mark(2, code=y, hub=0.5)
+    a, b = make_candidate(1, code=x, hub=0.5), make_candidate(2, code=y, hub=0.5)
     assert ranking.measure_similarity(a, b, mean) == pytest.approx(-1.0), (
         "on opposite sides of the mean"
     )
     assert ranking.measure_similarity(a, a, mean) == pytest.approx(1.0)
-    assert ranking.measure_similarity(a, mark(3), mean) == 0.0
+    assert ranking.measure_similarity(a, make_candidate(3), mean) == 0.0
 
 
 # diversity
 
 
-def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> None:
-    scored = (said(1, 9.0), said(2, 8.0), said(3, 7.0, code=OTHER))
+def test_diversity_penalises_candidates_similar_to_earlier_ones() -> None:
+    scored = (make_scored(1, 9.0), make_scored(2, 8.0), make_scored(3, 7.0, code=OTHER))
     assert [one.candidate.seq for one in ranking.diversify(scored, 0.0, PLAIN)] == [1, 2, 3]
     found = ranking.diversify(scored, 0.0, Settings(diversity=2.0))
     assert [(one.candidate.seq, one.score) for one in found] == [
@@ -499,11 +537,11 @@ def test_what_is_like_one_before_it_is_set_back_if_the_settings_ask_for_it() -> 
     st.sampled_from((0.5, 3.0)),
     st.sampled_from((2, 150)),
 )
-def test_diversity_loses_nothing_and_never_lifts(
+def test_diversity_drops_nothing_and_never_raises_a_score(
     rows: list[tuple[int, bytes]], much: float, depth: int
 ) -> None:
     scored = ranking.sort_by_score(
-        said(number, float(score), code=code) for number, (score, code) in enumerate(rows)
+        make_scored(number, float(score), code=code) for number, (score, code) in enumerate(rows)
     )
     found = ranking.diversify(scored, 0.0, Settings(diversity=much, depth=depth))
     before = {one.candidate.seq: one.score for one in scored}
@@ -513,7 +551,7 @@ def test_diversity_loses_nothing_and_never_lifts(
     assert found[:1] == scored[:1]
 
 
-# how sure
+# confidence
 
 weights = st.floats(0.0, 12.0)
 
@@ -523,11 +561,13 @@ weights = st.floats(0.0, 12.0)
     st.sampled_from(((), ("Ann",), ("Ann", "Bob"), ("Cy",))),
     weights,
 )
-def test_confidence_is_a_share(
+def test_confidence_is_between_zero_and_one(
     rows: list[tuple[float, float, str | None]], people: tuple[str, ...], mass: float
 ) -> None:
     marks = [
-        mark(seq, dense=dense, cover=min(told, mass) / sqrt(mass) if mass else 0.0, actor=actor)
+        make_candidate(
+            seq, dense=dense, cover=min(told, mass) / sqrt(mass) if mass else 0.0, actor=actor
+        )
         for seq, (dense, told, actor) in enumerate(rows)
     ]
     found = IndexResult(candidates=marks, named_speakers=people, total_weight=mass)
@@ -535,24 +575,26 @@ def test_confidence_is_a_share(
     assert 0.0 <= ranking.estimate_confidence(scored, found, PLAIN) <= 1.0
 
 
-def test_nothing_found_is_no_confidence() -> None:
+def test_no_results_mean_zero_confidence() -> None:
     assert ranking.estimate_confidence([], IndexResult(), PLAIN) == 0.0
 
 
-def test_what_covers_more_of_the_query_is_surer() -> None:
+def test_better_query_coverage_raises_confidence() -> None:
     found = IndexResult(total_weight=4.0)
     none, half, all_ = (
-        ranking.estimate_confidence([ScoredCandidate(mark(cover=cover), 1.0, {})], found, PLAIN)
+        ranking.estimate_confidence(
+            [ScoredCandidate(make_candidate(cover=cover), 1.0, {})], found, PLAIN
+        )
         for cover in (0.0, 1.0, 2.0)
     )
     assert none < half < all_
     assert half - none == pytest.approx(all_ - half)
 
 
-def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
+def test_matches_by_other_speakers_lower_confidence_in_the_named_one() -> None:
     found = IndexResult(total_weight=1.0, named_speakers=("Ann",))
-    ann = ScoredCandidate(mark(1, actor="Ann", cover=1.0), 4.5, {"speaker": 2.5})
-    bob = ScoredCandidate(mark(2, actor="Bob", cover=1.0), 2.0, {})
+    ann = ScoredCandidate(make_candidate(1, actor="Ann", cover=1.0), 4.5, {"speaker": 2.5})
+    bob = ScoredCandidate(make_candidate(2, actor="Bob", cover=1.0), 2.0, {})
     alone = ranking.estimate_confidence([ann], found, PLAIN)
     assert ranking.estimate_confidence([ann, bob], found, PLAIN) == pytest.approx(alone / 2)
     assert ranking.estimate_confidence([bob], found, PLAIN) == 0.0
@@ -563,7 +605,7 @@ def test_the_words_of_others_speak_against_an_answer_of_the_one_named() -> None:
     st.sampled_from(((), ((1, 0.5),))),
     st.integers(0, 10**6),
 )
-def test_a_shown_score_is_a_share_that_grows_with_the_score(
+def test_a_shown_score_is_monotonic_between_zero_and_one(
     scores: list[float], near: tuple[tuple[int, float], ...], visible: int
 ) -> None:
     found = IndexResult(by_vector=near, total_weight=4.0, passage_count=visible)
@@ -572,7 +614,7 @@ def test_a_shown_score_is_a_share_that_grows_with_the_score(
     assert all(0.0 <= score <= 1.0 for score in shown)
 
 
-# what parts add up to
+# sums
 
 
 @given(
@@ -584,11 +626,11 @@ def test_a_shown_score_is_a_share_that_grows_with_the_score(
 )
 def test_a_score_is_the_sum_of_its_parts(rows: list[tuple[float, float, str | None, str]]) -> None:
     marks = [
-        mark(seq, dense=d, cover=c, actor=who, role=role)
+        make_candidate(seq, dense=d, cover=c, actor=who, role=role)
         for seq, (d, c, who, role) in enumerate(rows)
     ]
-    scored = ranked(
-        *marks, asks=asking_of(NOON, NOON + DAY), settings=Settings(), named_speakers=("Ann",)
+    scored = rank(
+        *marks, asks=time_query(NOON, NOON + DAY), settings=Settings(), named_speakers=("Ann",)
     )
     assert all(one.score == pytest.approx(sum(one.parts.values())) for one in scored)
     assert all(better.score >= worse.score for better, worse in pairwise(scored))

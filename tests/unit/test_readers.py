@@ -1,4 +1,4 @@
-"""Who reads images: tesseract where it is installed, any function or object, or nobody."""
+"""Image readers: tesseract, any function or object, or none."""
 
 import shutil
 
@@ -17,7 +17,7 @@ tesseract = pytest.mark.skipif(
 
 
 @tesseract
-def test_tesseract_reads_the_words_in_a_picture():
+def test_tesseract_reads_the_text_of_an_image():
     found = open_tesseract()
     assert isinstance(found, ImageReader)
     assert found.model == "tesseract:eng"
@@ -30,12 +30,12 @@ def test_tesseract_reads_the_words_in_a_picture():
 
 
 @tesseract
-def test_a_picture_without_words_has_none():
+def test_an_image_without_text_gives_an_empty_string():
     assert open_tesseract().read(blank(200, 100), "image/png") == ""
 
 
 @tesseract
-def test_what_tesseract_cannot_read_is_an_error_that_says_so():
+def test_a_tesseract_failure_raises_a_clear_error():
     for data in (b"no image", written("HELLO")[:60]):
         with pytest.raises(MediaError, match="tesseract failed"):
             open_tesseract().read(data, "image/png")
@@ -44,12 +44,12 @@ def test_what_tesseract_cannot_read_is_an_error_that_says_so():
 
 
 @tesseract
-def test_tesseract_is_ended_when_it_is_late():
+def test_tesseract_is_stopped_after_a_timeout():
     with pytest.raises(MediaError, match="longer than"):
         open_tesseract(timeout=0.001).read(written("HELLO"), "image/png")
 
 
-def test_a_program_that_is_not_there_is_missing(monkeypatch, tmp_path):
+def test_a_missing_program_is_reported(monkeypatch, tmp_path):
     with pytest.raises(ReaderMissing, match="apt install"):
         TesseractReader(str(tmp_path / "tesseract")).read(b"", "image/png")
     monkeypatch.setenv("PATH", str(tmp_path))
@@ -59,13 +59,13 @@ def test_a_program_that_is_not_there_is_missing(monkeypatch, tmp_path):
 
 
 @pytest.mark.parametrize("languages", ["eng;rm -rf", "-l", "eng+", "../x", ""])
-def test_languages_are_names_and_nothing_else(languages):
+def test_invalid_language_names_are_rejected(languages):
     if languages:
         with pytest.raises(ConfigError):
             open_tesseract(languages)
 
 
-def test_anything_that_reads_is_a_reader():
+def test_any_object_or_function_can_be_a_reader():
     class Reads:
         model = "mine"
 
@@ -80,7 +80,7 @@ def test_anything_that_reads_is_a_reader():
     assert open_reader(None) is open_reader("none") is None
 
 
-def test_a_model_that_sees_is_a_reader_and_joins_what_is_chosen_by_itself(monkeypatch, tmp_path):
+def test_a_vision_model_is_a_reader_and_is_added_automatically(monkeypatch, tmp_path):
     class Model:
         model = "eyes"
 
@@ -95,6 +95,6 @@ def test_a_model_that_sees_is_a_reader_and_joins_what_is_chosen_by_itself(monkey
 
 
 @pytest.mark.parametrize("choice", ["nobody", 7, object()])
-def test_what_is_no_reader_is_refused(choice):
+def test_an_invalid_reader_is_rejected(choice):
     with pytest.raises(ConfigError):
         open_reader(choice)

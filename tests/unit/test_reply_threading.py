@@ -1,4 +1,4 @@
-"""Who answers whom: which turns are understood together with the one before them."""
+"""Reply threading: which turns are linked to the turn before them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def tell(memory: Memory, *turns: Message, **ids: str) -> list[str]:
     return [row["id"] for row in memory.add(list(turns), **(ids or {"user_id": "u"}))["results"]]
 
 
-def answered(memory: Memory, memory_id: str) -> str | None:
-    """The text of the turn a memory was said after."""
+def replied_text(memory: Memory, memory_id: str) -> str | None:
+    """Return the text of the turn a memory replies to."""
     fact = memory.engine.store.get_fact("default", memory_id)
     assert fact is not None
     before = None if fact.after is None else memory.get(fact.after)
@@ -47,42 +47,40 @@ def answered(memory: Memory, memory_id: str) -> str | None:
 
 
 def pairs(memory: Memory, *turns: Message) -> list[str | None]:
-    return [answered(memory, memory_id) for memory_id in tell(memory, *turns)]
+    return [replied_text(memory, memory_id) for memory_id in tell(memory, *turns)]
 
 
-def test_people_answer_each_other(memory: Memory) -> None:
+def test_turns_of_different_speakers_are_linked(memory: Memory) -> None:
     turns = (turn("Ann", "one", 0), turn("Bob", "two", 1), turn("Ann", "three", 2))
     assert pairs(memory, *turns) == [None, "one", "two"]
 
 
-def test_one_may_go_on_speaking(memory: Memory) -> None:
+def test_consecutive_turns_of_one_speaker_are_linked(memory: Memory) -> None:
     assert pairs(memory, turn("Ann", "one", 0), turn("Ann", "two", 1)) == [None, "one"]
 
 
 @pytest.mark.parametrize(("minutes", "answer"), [(0, "one"), (30, "one"), (31, None), (600, None)])
-def test_after_a_long_pause_a_talk_begins_anew(
-    memory: Memory, minutes: int, answer: str | None
-) -> None:
+def test_a_long_pause_starts_a_new_thread(memory: Memory, minutes: int, answer: str | None) -> None:
     assert pairs(memory, turn("Ann", "one", 0), turn("Bob", "two", minutes)) == [None, answer]
 
 
-def test_what_was_said_earlier_answers_nothing_said_later(memory: Memory) -> None:
+def test_an_earlier_turn_does_not_reply_to_a_later_one(memory: Memory) -> None:
     assert pairs(memory, turn("Ann", "one", 5), turn("Bob", "two", 0)) == [None, None]
 
 
-def test_without_times_one_call_is_one_talk(memory: Memory) -> None:
+def test_without_times_one_call_is_one_thread(memory: Memory) -> None:
     assert pairs(memory, turn("Ann", "one"), turn("Bob", "two")) == [None, "one"]
 
 
 @pytest.mark.parametrize(("first", "second"), [(0, None), (None, 0)])
-def test_with_one_time_missing_nobody_knows(
+def test_a_missing_time_prevents_linking(
     memory: Memory, first: int | None, second: int | None
 ) -> None:
     assert pairs(memory, turn("Ann", "one", first), turn("Bob", "two", second)) == [None, None]
 
 
 @pytest.mark.parametrize("role", ["assistant", "tool"])
-def test_an_assistant_neither_answers_nor_is_answered(memory: Memory, role: str) -> None:
+def test_assistant_turns_are_not_linked(memory: Memory, role: str) -> None:
     turns = (
         turn("Ann", "one", 0),
         turn("helper", "two", 1, role),
@@ -92,7 +90,7 @@ def test_an_assistant_neither_answers_nor_is_answered(memory: Memory, role: str)
     assert pairs(memory, *turns) == [None, None, None, "three"]
 
 
-def test_who_has_no_name_is_in_no_talk(memory: Memory) -> None:
+def test_turns_without_a_name_are_not_linked(memory: Memory) -> None:
     assert pairs(memory, turn("Ann", "one", 0), turn(None, "two", 1), turn("Bob", "three", 2)) == [
         None,
         None,
@@ -101,45 +99,43 @@ def test_who_has_no_name_is_in_no_talk(memory: Memory) -> None:
 
 
 @pytest.mark.parametrize(("length", "answer"), [(PASSAGE_CHARS, True), (PASSAGE_CHARS + 1, False)])
-def test_a_long_turn_neither_answers_nor_is_answered(
-    memory: Memory, length: int, answer: bool
-) -> None:
+def test_long_turns_are_not_linked(memory: Memory, length: int, answer: bool) -> None:
     long = "x" * length
     found = pairs(memory, turn("Ann", "one", 0), turn("Bob", long, 1), turn("Ann", "three", 2))
     assert found == ([None, "one", long] if answer else [None, None, None])
 
 
-def test_a_text_already_held_ends_the_talk(memory: Memory) -> None:
+def test_a_duplicate_turn_ends_the_thread(memory: Memory) -> None:
     tell(memory, turn("Ann", "zero", 0))
     turns = (turn("Bob", "one", 100), turn("Ann", "zero", 101), turn("Bob", "two", 102))
     one, again, two = tell(memory, *turns)
-    assert [answered(memory, one), answered(memory, again), answered(memory, two)] == [
+    assert [replied_text(memory, one), replied_text(memory, again), replied_text(memory, two)] == [
         None,
         None,
         None,
     ]
 
 
-def test_a_turn_that_is_only_noise_is_no_part_of_the_talk(memory: Memory) -> None:
+def test_a_noise_turn_is_not_part_of_the_thread(memory: Memory) -> None:
     assert pairs(memory, turn("Ann", "one", 0), turn("Bob", "ok", 1), turn("Ann", "two", 2)) == [
         None,
         None,
     ]
 
 
-def test_turns_answer_each_other_behind_what_was_understood_of_them(memory: Memory) -> None:
+def test_turns_are_linked_when_claims_are_extracted(memory: Memory) -> None:
     tell(memory, turn("Ann", "I live in Lisbon", 0), turn("Bob", "I work at Acme", 1))
     rows = memory.get_all(user_id="u", filters={"kind": "turn"})["results"]
     assert [row["memory"] for row in rows] == ["I live in Lisbon", "I work at Acme"]
-    assert [answered(memory, row["id"]) for row in rows] == [None, "I live in Lisbon"]
+    assert [replied_text(memory, row["id"]) for row in rows] == [None, "I live in Lisbon"]
 
 
-def test_a_talk_goes_on_in_the_next_call(memory: Memory) -> None:
+def test_a_thread_continues_in_the_next_call(memory: Memory) -> None:
     tell(memory, turn("Ann", "one", 0))
     assert pairs(memory, turn("Bob", "two", 10), turn("Ann", "three", 11)) == ["one", "two"]
 
 
-def test_without_times_calls_are_apart(memory: Memory) -> None:
+def test_without_times_calls_are_separate_threads(memory: Memory) -> None:
     tell(memory, turn("Ann", "one"))
     assert pairs(memory, turn("Bob", "two")) == [None]
 
@@ -147,27 +143,27 @@ def test_without_times_calls_are_apart(memory: Memory) -> None:
 @pytest.mark.parametrize(
     "between", [turn("helper", "x", 1, "assistant"), turn(None, "x", 1), turn("Cy", "x" * 700, 1)]
 )
-def test_somebody_in_between_ends_the_talk_across_calls(memory: Memory, between: Message) -> None:
+def test_another_speaker_between_calls_ends_the_thread(memory: Memory, between: Message) -> None:
     tell(memory, turn("Ann", "one", 0))
     tell(memory, between)
     assert pairs(memory, turn("Bob", "two", 2)) == [None]
 
 
 @pytest.mark.parametrize("change", ["delete", "update", "erase"])
-def test_a_turn_that_was_given_up_or_changed_is_not_answered(memory: Memory, change: str) -> None:
+def test_a_deleted_or_changed_turn_gets_no_reply_link(memory: Memory, change: str) -> None:
     [one] = tell(memory, turn("Ann", "one", 0))
     getattr(memory, change)(one, *(("other",) if change == "update" else ()))
     assert pairs(memory, turn("Bob", "two", 1)) == [None]
 
 
-def test_talks_in_other_runs_are_apart(memory: Memory) -> None:
+def test_threads_of_different_runs_are_separate(memory: Memory) -> None:
     tell(memory, turn("Ann", "one", 0), user_id="u", run_id="r1")
     [two] = tell(memory, turn("Bob", "two", 1), user_id="u", run_id="r2")
     [three] = tell(memory, turn("Bob", "three", 2), user_id="other")
-    assert (answered(memory, two), answered(memory, three)) == (None, None)
+    assert (replied_text(memory, two), replied_text(memory, three)) == (None, None)
 
 
-def test_a_talk_of_one_run_is_found_as_one_by_its_user(memory: Memory) -> None:
+def test_a_thread_in_a_run_is_found_by_its_user(memory: Memory) -> None:
     tell(
         memory,
         turn("Ann", "did you water the violets?", 0),
@@ -183,17 +179,17 @@ def test_a_talk_of_one_run_is_found_as_one_by_its_user(memory: Memory) -> None:
     )
 
 
-def test_a_new_version_of_a_turn_stays_in_its_place_but_a_new_text_does_not(memory: Memory) -> None:
+def test_a_new_version_keeps_its_thread_position_unless_the_text_changes(memory: Memory) -> None:
     _, two = tell(memory, turn("Ann", "one", 0), turn("Bob", "two", 1))
     memory.update(two, metadata={"n": 1})
-    assert answered(memory, two) == "one"
+    assert replied_text(memory, two) == "one"
     memory.update(two, "another")
-    assert answered(memory, two) is None
+    assert replied_text(memory, two) is None
 
 
 def test_the_same_call_twice_changes_nothing(memory: Memory) -> None:
     turns = (turn("Ann", "one", 0), turn("Bob", "two", 1))
     first = tell(memory, *turns)
     assert tell(memory, *turns) == first
-    assert [answered(memory, memory_id) for memory_id in first] == [None, "one"]
+    assert [replied_text(memory, memory_id) for memory_id in first] == [None, "one"]
     assert memory.stats()["pending_vectors"] == 0

@@ -1,6 +1,4 @@
-"""A language model as the judge of the first hits: its numbers decide, and whatever else it says
-changes nothing.
-"""
+"""Reranking by a language model: its scores decide, and invalid replies change nothing."""
 
 import pytest
 
@@ -11,7 +9,7 @@ from told.testing import ScriptedLLM
 SAID = ["I like green tea", "I like black tea", "My tea pot is blue"]
 
 
-def found(reply):
+def search_texts(reply):
     llm = ScriptedLLM([reply])
     with Memory("ram://", embedder="hash:64", reranker=llm) as memory:
         memory.add(SAID, user_id="u")
@@ -20,13 +18,13 @@ def found(reply):
     return plain, judged
 
 
-def order(numbers):
+def scores_reply(numbers):
     return '{"scores": [' + ", ".join(map(str, numbers)) + "]}"
 
 
 @pytest.mark.parametrize("frame", ["{}", "Sure!\n```json\n{}\n```", "<think>hm, [1, 2]</think>{}"])
-def test_the_model_decides_the_order(frame):
-    plain, judged = found(frame.replace("{}", order([0, 1, 9])))
+def test_the_models_scores_decide_the_order(frame):
+    plain, judged = search_texts(frame.replace("{}", scores_reply([0, 1, 9])))
     rows = judged["results"]
     assert [row["memory"] for row in rows] == plain[::-1]
     assert [row["score"] for row in rows] == sorted((row["score"] for row in rows), reverse=True)
@@ -39,15 +37,15 @@ def test_the_model_decides_the_order(frame):
         "",
         "no idea",
         "[]",
-        order([1, 2]),
-        order([1, 2, 3, 4]),
+        scores_reply([1, 2]),
+        scores_reply([1, 2, 3, 4]),
         '{"scores": ["a", "b", "c"]}',
         '{"scores": 3}',
-        order([1, 2, "NaN"]),
+        scores_reply([1, 2, "NaN"]),
         RuntimeError("no network"),
     ],
 )
-def test_a_reply_that_is_no_judgement_leaves_the_order_and_says_so(reply):
-    plain, judged = found(reply)
+def test_an_invalid_reply_keeps_the_order_and_warns(reply):
+    plain, judged = search_texts(reply)
     assert [row["memory"] for row in judged["results"]] == plain
     assert any("rerank" in warning for warning in judged["warnings"])

@@ -1,4 +1,4 @@
-"""Negation, change, doubt and time in the claims of the local extractor."""
+"""Negation, change, hedging and time in claims of the rule extractor."""
 
 from datetime import UTC, datetime
 
@@ -42,12 +42,12 @@ CHANGES = {
 
 
 @each_row(("said", "wanted"), CHANGES.items(), ids=CHANGES.keys())
-def test_a_denial_or_a_change_is_told_as_one(said, wanted):
+def test_a_denial_or_a_change_is_extracted(said, wanted):
     assert triples(said) == {("User", *pair) for pair in wanted}
 
 
 @pytest.mark.parametrize("said", ["I started eating meat again", "User started eating meat again"])
-def test_eating_meat_again_denies_a_vegetarian_and_says_that_it_was_inferred(said):
+def test_eating_meat_again_gives_an_inferred_denial_of_vegetarian(said):
     (claim,) = claims(said)
     assert claim.text == "User started eating meat again"
     assert (claim.predicate, claim.object, claim.polarity) == ("diet", "vegetarian", "negated")
@@ -63,14 +63,14 @@ DOUBTS = [
 
 
 @pytest.mark.parametrize("said", DOUBTS)
-def test_what_is_doubted_is_hedged_and_less_sure(said):
+def test_a_doubtful_statement_is_hedged_with_lower_confidence(said):
     (claim,) = claims(said)
     (sure,) = claims("I'm allergic to cats")
     assert claim.modality == "hedged"
     assert claim.confidence < sure.confidence
 
 
-def test_what_lies_ahead_is_planned():
+def test_a_future_statement_is_planned():
     (claim,) = claims("I'm moving to Berlin in May")
     assert (claim.predicate, claim.modality) == ("plans", "planned")
 
@@ -93,17 +93,17 @@ DATES = {
 
 
 @each_row(("said", "wanted"), DATES.items(), ids=DATES.keys())
-def test_a_time_in_words_becomes_an_interval(said, wanted):
+def test_a_relative_time_becomes_an_interval(said, wanted):
     (claim,) = claims(said)
     assert str(claim.valid) == wanted
 
 
-def test_relative_times_count_from_when_it_was_said():
+def test_relative_times_are_resolved_from_the_time_of_the_turn():
     said_at = to_us(datetime(2023, 5, 8, 13, 56, tzinfo=UTC))
     (claim,) = claims("I went to a support group yesterday", said_at=said_at)
     assert (str(claim.valid), claim.said_at) == ("2023-05-07", said_at)
 
 
-def test_a_statement_without_a_time_holds_as_the_turn_does():
+def test_a_statement_without_a_time_uses_the_time_of_the_turn():
     (found,) = hear("I live in Rome").claims
     assert found.claim.valid == ALWAYS

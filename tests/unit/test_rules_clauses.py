@@ -1,11 +1,9 @@
-"""Clauses that go on of the same subject, people spoken of over several sentences, and lists of
-what somebody is.
-"""
+"""Clauses that share a subject, people mentioned across sentences, and lists of attributes."""
 
 from listening import texts
 from tables import each_row
 
-GOING_ON = {
+SHARED_SUBJECT = {
     "I used to live in Oslo but moved to Rome": ["User used to live in Oslo", "User lives in Rome"],
     "I'm 61 and still working two days a week in a bakery": [
         "User is 61 years old",
@@ -42,8 +40,8 @@ GOING_ON = {
 }
 
 
-@each_row(("said", "wanted"), GOING_ON.items(), ids=GOING_ON.keys())
-def test_a_clause_goes_on_of_the_one_before(said, wanted):
+@each_row(("said", "wanted"), SHARED_SUBJECT.items(), ids=SHARED_SUBJECT.keys())
+def test_a_clause_inherits_the_subject_of_the_one_before(said, wanted):
     assert texts(said) == wanted
 
 
@@ -67,7 +65,7 @@ PEOPLE = {
 
 
 @each_row(("said", "wanted"), PEOPLE.items(), ids=PEOPLE.keys())
-def test_people_are_known_by_what_was_said_before(said, wanted):
+def test_people_are_resolved_from_earlier_sentences(said, wanted):
     assert texts(said) == wanted
 
 
@@ -92,7 +90,7 @@ LIVES = {
 
 
 @each_row(("said", "wanted"), LIVES.items(), ids=LIVES.keys())
-def test_what_fills_a_life_is_heard(said, wanted):
+def test_life_circumstances_are_extracted(said, wanted):
     assert texts(said) == wanted
 
 
@@ -115,5 +113,5 @@ def test_what_fills_a_life_is_heard(said, wanted):
         "I do the dishes",
     ],
 )
-def test_what_is_done_at_a_keyboard_or_once_says_nothing(said):
+def test_technical_and_one_time_actions_give_no_claims(said):
     assert texts(said) == []

@@ -1,11 +1,11 @@
-"""What people type to an assistant on an ordinary day, and its near misses."""
+"""Everyday messages to an assistant, and near misses that state nothing."""
 
 import pytest
 
 from listening import texts
 from tables import each_row
 
-SAID = {
+STATEMENTS = {
     "We're on Rails 7 with MySQL 8, deploys run through CircleCI to Heroku.": [
         "User uses Rails 7",
         "User uses MySQL 8",
@@ -77,7 +77,7 @@ SAID = {
     "I'm a great cook.": ["User is a great cook"],
 }
 
-UNSAID = [
+NEAR_MISSES = [
     "The dentist on Monday was rude.",
     "Flight to Oslo on 3 March was cancelled.",
     "Lunch tomorrow?",
@@ -109,17 +109,17 @@ UNSAID = [
 ]
 
 
-@each_row("said", SAID)
-def test_what_people_type_on_an_ordinary_day_is_understood(said):
-    assert sorted(texts(said)) == sorted(SAID[said])
+@each_row("said", STATEMENTS)
+def test_everyday_statements_are_extracted(said):
+    assert sorted(texts(said)) == sorted(STATEMENTS[said])
 
 
-@each_row("said", UNSAID)
-def test_what_only_looks_like_it_says_nothing(said):
+@each_row("said", NEAR_MISSES)
+def test_near_misses_give_no_claims(said):
     assert texts(said) == []
 
 
-ELSEWHERE = {
+OTHER_LANGUAGES = {
     "Vivo en Madrid con mi marido y nuestra hija.": {
         "lives in Madrid",
         "is with marido",
@@ -141,7 +141,7 @@ ELSEWHERE = {
     "Ho due gatti e un cane.": {"has due gatti", "has un cane"},
     "Sono professore di storia.": {"works as professore di storia"},
 }
-OF_KIN = {
+ABOUT_RELATIVES = {
     "Mi hermana vive en Sevilla y odia el calor.": {
         "sister lives in Sevilla",
         "sister dislikes calor",
@@ -159,14 +159,14 @@ OF_KIN = {
 }
 
 
-@each_row("said", ELSEWHERE)
-def test_home_family_and_work_are_understood_in_other_languages(said):
-    assert set(texts(said)) == {f"User {one}" for one in ELSEWHERE[said]}
+@each_row("said", OTHER_LANGUAGES)
+def test_home_family_and_work_are_extracted_in_other_languages(said):
+    assert set(texts(said)) == {f"User {one}" for one in OTHER_LANGUAGES[said]}
 
 
-@pytest.mark.parametrize("said", OF_KIN)
-def test_what_goes_on_about_a_relative_is_said_of_the_relative(said):
-    assert set(texts(said)) == {f"User's {one}" for one in OF_KIN[said]}
+@pytest.mark.parametrize("said", ABOUT_RELATIVES)
+def test_follow_up_statements_about_a_relative_have_the_relative_as_subject(said):
+    assert set(texts(said)) == {f"User's {one}" for one in ABOUT_RELATIVES[said]}
 
 
 @pytest.mark.parametrize(
@@ -177,5 +177,5 @@ def test_what_goes_on_about_a_relative_is_said_of_the_relative(said):
         "Mon frère dit que Paul déteste le froid.",
     ],
 )
-def test_what_is_said_of_others_is_not_said_of_a_relative(said):
+def test_statements_about_others_are_not_assigned_to_a_relative(said):
     assert texts(said) == []

@@ -1,4 +1,4 @@
-"""What always holds of the local extractor, and what it draws for the graph."""
+"""Invariants of the rule extractor, and the graph it produces."""
 
 import inspect
 
@@ -26,7 +26,7 @@ CONVERSATION = (
 )
 
 
-def test_a_first_conversation_is_understood_whole():
+def test_a_first_conversation_is_fully_extracted():
     assert texts(*CONVERSATION) == [
         "User's name is Alice",
         "User works at Acme Corp as a data scientist",
@@ -35,16 +35,16 @@ def test_a_first_conversation_is_understood_whole():
     ]
 
 
-def test_a_claim_names_the_turn_it_was_found_in():
+def test_a_claim_records_its_turn():
     assert [found.turn for found in hear(*CONVERSATION).claims] == [0, 0, 2, 2]
 
 
-def test_it_is_an_extractor_that_answers_at_once():
+def test_the_rule_extractor_is_synchronous():
     extractor: Extractor = LocalExtractor()
     assert (extractor.name, extractor.local) == ("local", True)
 
 
-def test_it_asks_nothing_of_the_outside_world():
+def test_the_rule_extractor_makes_no_external_calls():
     flow = LocalExtractor().extract(ExtractionInput((), NOW, Scope("a", user_id="u")))
     assert inspect.isgenerator(flow)
     with pytest.raises(StopIteration) as done:
@@ -52,7 +52,7 @@ def test_it_asks_nothing_of_the_outside_world():
     assert done.value.value == ExtractionResult()
 
 
-# always holds
+# invariants
 
 PHRASES = """
     I | I'm | my | we | our | my wife | my dog Rex | live in | work at | as a nurse | love | don't like | used
@@ -69,7 +69,7 @@ anything = st.text(max_size=200) | st.lists(st.sampled_from(PHRASES), max_size=2
     st.sampled_from([None, "Caroline", "\u2019"]),
     st.sampled_from(["", "What's your name?", "Where do you live?"]),
 )
-def test_any_text_at_all_is_read_and_every_claim_is_grounded_in_it(text, name, asked):
+def test_any_text_is_accepted_and_every_claim_is_grounded(text, name, asked):
     found = hear(("assistant", asked), text, name=name).claims
     assert len(found) <= 12
     for claim in (each.claim for each in found):
@@ -82,18 +82,18 @@ def test_any_text_at_all_is_read_and_every_claim_is_grounded_in_it(text, name, a
 
 
 @given(anything)
-def test_the_same_text_is_always_read_the_same_way(text):
+def test_extraction_is_deterministic(text):
     assert hear(text) == hear(text)
 
 
-def test_a_span_covers_the_words_that_say_it():
+def test_a_span_covers_the_stating_words():
     said = "Hello there! By the way, I live in Berlin now, ok?"
     (claim,) = claims(said)
     start, end = claim.span
     assert said[start:end] == "I live in Berlin"
 
 
-def test_a_text_of_any_length_is_read_in_bounded_time():
+def test_extraction_time_is_bounded_for_any_length():
     assert len(claims("I like tea and " * 20_000)) <= 12
     assert claims("a" * 100_000) == []
     assert claims("my " * 30_000) == []
@@ -102,40 +102,40 @@ def test_a_text_of_any_length_is_read_in_bounded_time():
 # the graph
 
 
-def drawn(*turns):
+def extract_graph(*turns):
     found = hear(*turns)
     return {(each.name, each.type) for each in found.entities}, {
         (each.src, each.rel, each.dst) for each in found.relations
     }
 
 
-def test_a_person_and_where_they_work_are_drawn():
-    entities, relations = drawn("Alice works at Google")
+def test_a_person_and_their_employer_become_a_relation():
+    entities, relations = extract_graph("Alice works at Google")
     assert {("Alice", "person"), ("Google", "organization")} <= entities
     assert relations == {("Alice", "works_at", "Google")}
 
 
-def test_somebody_met_at_a_company_is_drawn_less_surely():
+def test_a_person_met_at_a_company_has_lower_confidence():
     (relation,) = hear("I had a great call with Alice at Google").relations
     assert (relation.src, relation.rel, relation.dst) == ("Alice", "works_at", "Google")
     assert relation.confidence < 0.9
 
 
-def test_a_speaker_goes_by_their_name_once_it_is_stated():
-    entities, relations = drawn(*CONVERSATION)
+def test_a_speaker_is_named_once_the_name_is_stated():
+    entities, relations = extract_graph(*CONVERSATION)
     assert ("Alice", "works_at", "Acme Corp") in relations
     assert ("User", "person") not in entities
 
 
 def test_a_speaker_without_a_name_is_the_user():
-    assert drawn("I live in Rome") == (
+    assert extract_graph("I live in Rome") == (
         {("User", "person"), ("Rome", "place")},
         {("User", "lives_in", "Rome")},
     )
 
 
-def test_what_holds_no_longer_is_not_drawn():
-    assert drawn("I no longer work at Acme") == (set(), set())
+def test_an_ended_relation_is_not_extracted():
+    assert extract_graph("I no longer work at Acme") == (set(), set())
 
 
 # the tables

@@ -1,4 +1,4 @@
-"""Turns of phrase that say plain things, and phrases that only look like them."""
+"""Idioms with a plain meaning, and phrases that only look like them."""
 
 from listening import claims, texts
 from tables import each_row
@@ -40,7 +40,7 @@ PHRASES = {
 
 
 @each_row(("said", "wanted"), PHRASES.items(), ids=PHRASES.keys())
-def test_a_turn_of_phrase_is_read_as_plain_words(said, wanted):
+def test_an_idiom_is_read_as_its_plain_meaning(said, wanted):
     assert texts(said) == wanted
 
 
@@ -69,11 +69,11 @@ def test_a_turn_of_phrase_is_read_as_plain_words(said, wanted):
         "We named the variable Foo",
     ],
 )
-def test_what_only_looks_like_one_says_nothing(said):
+def test_an_idiom_lookalike_gives_no_claims(said):
     assert texts(said) == []
 
 
-def test_the_words_and_the_place_are_those_that_were_written():
+def test_object_and_span_are_those_of_the_original_text():
     said = "Well, loud cafés really do my head in, sorry."
     [claim] = claims(said)
     assert (claim.object, said[slice(*claim.span)]) == (

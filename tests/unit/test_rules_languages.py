@@ -1,9 +1,9 @@
-"""What people say of themselves in other languages."""
+"""Statements about oneself in other languages."""
 
 from listening import texts, triples
 from tables import each_row
 
-SAID = {
+STATEMENTS = {
     "Mein Bruder Jonas arbeitet bei Siemens.": {
         ("User", "has_sibling", "Jonas"),
         ("Jonas", "works_at", "Siemens"),
@@ -62,8 +62,8 @@ SAID = {
 }
 
 
-@each_row(("said", "wanted"), SAID.items(), ids=SAID.keys())
-def test_other_languages_are_understood(said, wanted):
+@each_row(("said", "wanted"), STATEMENTS.items(), ids=STATEMENTS.keys())
+def test_statements_in_other_languages_are_extracted(said, wanted):
     assert triples(said) == wanted
 
 
@@ -88,5 +88,5 @@ def test_other_languages_are_understood(said, wanted):
         "Ich möchte wissen, wie das geht.",
     ],
 )
-def test_little_talk_in_other_languages_says_nothing(said):
+def test_small_talk_in_other_languages_gives_no_claims(said):
     assert texts(said) == []

@@ -1,4 +1,4 @@
-"""Lists of people, days and favourites, the parts of a project, and what is due."""
+"""Lists of people, days and favourites, project parts and due dates."""
 
 import pytest
 
@@ -47,7 +47,7 @@ LISTS = {
 
 
 @each_row(("said", "wanted"), LISTS.items(), ids=LISTS.keys())
-def test_a_list_is_read_as_what_stands_above_it_says(said, wanted):
+def test_a_list_is_read_according_to_its_heading(said, wanted):
     assert triples(said) == wanted
 
 
@@ -65,7 +65,7 @@ DUE = {
 
 
 @pytest.mark.parametrize(("said", "wanted"), DUE.items(), ids=DUE.keys())
-def test_what_is_due_is_known_with_its_day(said, wanted):
+def test_due_dates_are_extracted(said, wanted):
     assert texts(said) == wanted
 
 
@@ -91,5 +91,5 @@ def test_what_is_due_is_known_with_its_day(said, wanted):
         "I need to buy milk by tomorrow",
     ],
 )
-def test_a_list_of_something_else_says_nothing(said):
+def test_an_unrelated_list_gives_no_claims(said):
     assert texts(said) == []

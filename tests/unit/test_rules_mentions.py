@@ -1,11 +1,11 @@
-"""What is said in passing, beside what is meant to be said."""
+"""Facts mentioned in passing."""
 
 import pytest
 
 from listening import texts
 from tables import each_row
 
-PASSING = {
+MENTIONS = {
     "Is there a pool near my flat in Moabit?": ["User lives in Moabit"],
     "Can my pug eat strawberries?": ["User has a pug"],
     "Where can I get my Vespa serviced?": ["User has a Vespa"],
@@ -44,8 +44,8 @@ PASSING = {
 }
 
 
-@each_row(("said", "wanted"), PASSING.items(), ids=PASSING.keys())
-def test_what_is_said_in_passing_is_heard(said, wanted):
+@each_row(("said", "wanted"), MENTIONS.items(), ids=MENTIONS.keys())
+def test_facts_mentioned_in_passing_are_extracted(said, wanted):
     assert texts(said) == wanted
 
 
@@ -60,15 +60,15 @@ def test_what_is_said_in_passing_is_heard(said, wanted):
         "He has my guitar",
     ],
 )
-def test_what_is_no_possession_is_not_taken_for_one(said):
+def test_phrases_that_are_not_possessions_are_not_extracted_as_such(said):
     assert not [text for text in texts(said) if text.startswith("User has ")]
 
 
-def test_what_is_said_outright_is_not_said_in_passing_too():
+def test_an_explicit_statement_is_not_also_a_mention():
     assert texts("my wife works at Google") == ["User's wife works at Google"]
 
 
-def test_a_pet_that_died_is_no_longer_had():
+def test_a_pet_that_died_is_negated():
     assert texts("My dog died in March.") == ["User no longer has a dog"]
 
 
@@ -85,14 +85,14 @@ def test_a_pet_that_died_is_no_longer_had():
         ("What's your budget?", "around 500 euros", "User's budget is 500 euros"),
     ],
 )
-def test_an_answer_is_understood_by_its_question(asked, said, wanted):
+def test_an_answer_is_read_with_its_question(asked, said, wanted):
     assert texts(("assistant", asked), said) == [wanted]
 
 
 @pytest.mark.parametrize(
     "unit", ["https://a.b/c ", "ich bin ", "- a: b\n", "my kids are Ann, ", "I have a very very "]
 )
-def test_a_text_that_goes_on_and_on_makes_few_claims(unit):
+def test_a_repetitive_text_makes_few_claims(unit):
     assert len(texts(unit * 400)) <= 12
 
 
@@ -110,5 +110,5 @@ def test_a_text_that_goes_on_and_on_makes_few_claims(unit):
         "The car in front of me broke down",
     ],
 )
-def test_what_is_nobody_s_or_gone_is_not_heard(said):
+def test_lost_or_unowned_things_give_no_claims(said):
     assert texts(said) == []

@@ -1,4 +1,4 @@
-"""Notes about oneself: keys and values, points, lists and fragments without a subject."""
+"""Notes about oneself: key-value pairs, bullet points, lists and fragments without a subject."""
 
 from listening import claims, texts, triples
 from tables import each_row
@@ -54,7 +54,7 @@ NOTES = {
 
 
 @each_row(("said", "wanted"), NOTES.items(), ids=NOTES.keys())
-def test_notes_are_read(said, wanted):
+def test_notes_are_extracted(said, wanted):
     assert {(predicate, value) for _, predicate, value in triples(said)} == wanted
 
 
@@ -72,11 +72,11 @@ def test_notes_are_read(said, wanted):
         "Format: JSON",
     ],
 )
-def test_notes_of_other_things_are_left_alone(said):
+def test_notes_about_other_things_give_no_claims(said):
     assert texts(said) == []
 
 
-def test_a_note_points_to_its_own_words():
+def test_a_note_span_covers_its_own_words():
     said = "Name: Farid\nPets: a parrot (Coco)"
     for claim in claims(said):
         start, end = claim.span

@@ -1,6 +1,4 @@
-"""Nothing anybody can type makes the rules think for long: every pattern reads a text in about
-linear time.
-"""
+"""Every rule pattern reads any input in about linear time."""
 
 import pytest
 
@@ -27,5 +25,5 @@ TRIALS = {
 
 @pytest.mark.timeout(30)
 @pytest.mark.parametrize("text", TRIALS.values(), ids=TRIALS)
-def test_a_hostile_text_is_read_to_its_end(text):
+def test_a_hostile_text_is_read_in_linear_time(text):
     assert len(hear(text).claims) <= 12

@@ -1,9 +1,9 @@
-"""What the local extractor does not say: it would rather miss a fact than make one up."""
+"""Text from which the rule extractor must not extract anything."""
 
 from listening import hear, texts
 from tables import each_row
 
-SILENT = [
+NO_FACTS = [
     "hello",
     "What's the capital of France?",
     "How do I reverse a list in Python?",
@@ -58,16 +58,16 @@ SILENT = [
 ]
 
 
-@each_row("said", SILENT)
-def test_nothing_is_made_of(said):
+@each_row("said", NO_FACTS)
+def test_text_without_facts_gives_no_claims(said):
     assert texts(said) == []
 
 
-def test_an_assistant_says_nothing_of_the_user():
+def test_assistant_turns_give_no_claims_about_the_user():
     assert hear(("assistant", "My name is Claude and I live in a server. I love tea.")).claims == ()
 
 
-def test_a_tool_and_a_document_say_nothing_of_the_user():
+def test_tool_and_document_turns_give_no_claims_about_the_user():
     assert hear(("tool", "I live in Paris"), ("system", "My name is Bob")).claims == ()
 
 

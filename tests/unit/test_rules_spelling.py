@@ -1,12 +1,10 @@
-"""Words written in haste are put right before they are read, and the claims point to what was
-written.
-"""
+"""Spelling correction before extraction, with spans in the original text."""
 
 from listening import claims, texts
 from tables import each_row
 from told.extraction.rules.normalise import correct_spelling
 
-HASTY = {
+MISSPELT = {
     "im alergic to shrimps": ["User is allergic to shrimps"],
     "ive been livng in Porto sicne 2019": ["User lives in Porto"],
     "dont like olives tbh": ["User dislikes olives"],
@@ -20,12 +18,12 @@ HASTY = {
 }
 
 
-@each_row(("said", "wanted"), HASTY.items(), ids=HASTY.keys())
-def test_hasty_words_are_understood(said, wanted):
+@each_row(("said", "wanted"), MISSPELT.items(), ids=MISSPELT.keys())
+def test_misspelt_words_are_corrected(said, wanted):
     assert texts(said) == wanted
 
 
-def test_a_value_keeps_the_letters_it_was_written_with():
+def test_a_value_keeps_its_original_spelling():
     said = "Im studing law at the Univeristy of Ghent"
     (claim,) = claims(said)
     assert claim.object == "Univeristy of Ghent"
@@ -35,11 +33,11 @@ def test_a_value_keeps_the_letters_it_was_written_with():
 @each_row(
     "word", ["brought", "though", "paying", "mourning", "managers", "loving", "night", "farther"]
 )
-def test_a_word_that_is_right_stays_as_it_is(word):
+def test_a_correct_word_is_unchanged(word):
     assert correct_spelling(f"the {word} of it").text == f"the {word} of it"
 
 
-def test_another_language_keeps_its_words():
+def test_words_of_another_language_are_unchanged():
     assert (
         texts("ich wohne im Norden von Kiel") == ["User lives in Norden von Kiel"]
         or texts("ich wohne im Dorf") == []
@@ -47,7 +45,7 @@ def test_another_language_keeps_its_words():
 
 
 @each_row("text", ["", "im", "a  b   im  c", "dont\n\n\nim", "w/o im w/ ive", "x im"])
-def test_every_place_of_the_reading_has_one_in_the_text(text):
+def test_every_corrected_position_maps_to_the_original_text(text):
     reading = correct_spelling(text)
     for position in range(len(reading.text) + 1):
         assert 0 <= reading.to_source_start(position) <= len(text)

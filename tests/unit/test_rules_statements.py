@@ -1,4 +1,4 @@
-"""What people say of themselves and theirs, and the claims the local extractor finds in it."""
+"""Statements about the user and related people, and the claims extracted from them."""
 
 import pytest
 
@@ -33,7 +33,7 @@ SENTENCES = {
 
 
 @each_row(("said", "wanted"), SENTENCES.items(), ids=SENTENCES.keys())
-def test_what_was_said_is_told_in_the_third_person(said, wanted):
+def test_statements_are_rewritten_in_the_third_person(said, wanted):
     assert texts(said) == wanted
 
 
@@ -114,7 +114,7 @@ STATED = [
 
 
 @each_row(("said", "predicate", "value"), STATED, ids=[row[0] for row in STATED])
-def test_a_statement_about_oneself_is_found(said, predicate, value):
+def test_a_statement_about_oneself_is_extracted(said, predicate, value):
     assert triples(said) == {("User", predicate, value)}
 
 
@@ -154,7 +154,7 @@ SEVERAL = {
 
 
 @each_row(("said", "wanted"), SEVERAL.items(), ids=SEVERAL.keys())
-def test_one_turn_can_say_several_things(said, wanted):
+def test_one_turn_can_give_several_claims(said, wanted):
     assert triples(said) == {("User", *pair) for pair in wanted}
 
 
@@ -175,7 +175,7 @@ OTHERS = {
 
 
 @each_row(("said", "wanted"), OTHERS.items(), ids=OTHERS.keys())
-def test_a_fact_about_somebody_else_is_theirs(said, wanted):
+def test_a_fact_about_another_person_has_that_subject(said, wanted):
     assert triples(said) == wanted
 
 
@@ -197,7 +197,7 @@ FOREIGN = {
 
 
 @each_row(("said", "wanted"), FOREIGN.items(), ids=FOREIGN.keys())
-def test_the_commonest_things_are_understood_in_other_languages(said, wanted):
+def test_common_statements_are_extracted_in_other_languages(said, wanted):
     assert triples(said) == {("User", *pair) for pair in wanted}
 
 
@@ -215,7 +215,7 @@ def test_a_claim_has_the_kind_of_its_predicate():
     assert kinds == {"lives_in": "profile", "likes": "preference", "did": "event"}
 
 
-def test_the_role_stands_beside_the_employer():
+def test_role_and_employer_are_both_extracted():
     (claim,) = claims("I work at Acme Corp as a data scientist")
     assert (claim.object, dict(claim.meta)) == ("Acme Corp", {"job": "data scientist"})
 
@@ -234,6 +234,6 @@ ANSWERS = [
 
 
 @pytest.mark.parametrize(("asked", "said", "wanted"), ANSWERS, ids=[row[0] for row in ANSWERS])
-def test_a_bare_answer_is_understood_behind_its_question(asked, said, wanted):
+def test_a_bare_answer_is_read_with_its_question(asked, said, wanted):
     assert triples(("assistant", asked), said) == {("User", *wanted)}
     assert triples(said) == set()

@@ -1,4 +1,4 @@
-"""Patterns that wait until they are asked."""
+"""Lazily compiled patterns and cached properties."""
 
 import copy
 import gc
@@ -15,7 +15,7 @@ from told import runtime
 from told.runtime import cached_property, lazy_regex
 
 
-def test_a_pattern_is_compiled_once_when_it_is_first_asked(monkeypatch):
+def test_a_pattern_is_compiled_once_on_first_use(monkeypatch):
     compiled, compile_ = [], re.compile
     monkeypatch.setattr(
         re, "compile", lambda source, flags: compiled.append(source) or compile_(source, flags)
@@ -30,7 +30,7 @@ def test_a_pattern_is_compiled_once_when_it_is_first_asked(monkeypatch):
     assert compiled == ["[a-c]+"]
 
 
-def test_it_has_all_that_a_pattern_has():
+def test_a_lazy_pattern_has_every_pattern_attribute():
     word = lazy_regex(r"(?P<first>\w)\w*")
     assert (word.pattern, word.groups, dict(word.groupindex)) == (
         r"(?P<first>\w)\w*",
@@ -41,25 +41,25 @@ def test_it_has_all_that_a_pattern_has():
     assert word.match("told")["first"] == "t"
 
 
-def test_bytes_have_patterns_too():
+def test_bytes_patterns_are_supported():
     assert lazy_regex(rb"\d+").search(b"no 12")[0] == b"12"
 
 
 @pytest.mark.parametrize(
     "again", [copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
 )
-def test_it_can_be_copied_and_pickled_before_it_is_asked_and_after(again):
+def test_a_lazy_pattern_can_be_copied_and_pickled_before_and_after_use(again):
     word = lazy_regex("A+", re.IGNORECASE)
     for _ in range(2):
         assert again(word).findall("aab") == word.findall("aab") == ["aa"]
 
 
-def test_what_is_no_pattern_says_so_when_it_is_asked():
+def test_an_invalid_pattern_raises_on_first_use():
     with pytest.raises(re.error, match="unterminated"):
         lazy_regex("(").search("")
 
 
-def test_every_pattern_of_told_is_one():
+def test_every_lazy_pattern_in_told_compiles():
     root = Path(told.__file__).parent
     for floor in ("model", "text", "retrieval", "ingest", "extraction", "curation", "maintenance"):
         for file in (root / floor).rglob("*.py"):
@@ -74,27 +74,27 @@ def test_every_pattern_of_told_is_one():
     assert all(re.compile(one.pattern, one._flags) for one in waiting)
 
 
-def test_a_property_is_worked_out_once_and_while_one_is_at_it_nobody_waits_for_another_object():
-    class Lesson:
+def test_a_cached_property_is_computed_once_without_blocking_other_objects():
+    class SlowObject:
         def __init__(self, length):
             self.length, self.begun, self.over = length, 0, threading.Event()
 
         @cached_property
-        def learned(self):
-            """What is known thereafter."""
+        def computed(self):
+            """Return the computed value once the event is set."""
             self.begun += 1
             assert self.over.wait(20)
             return self.length * 2
 
-    slow, quick = Lesson(1), Lesson(2)
-    pupil = threading.Thread(target=lambda: slow.learned, daemon=True)
+    slow, quick = SlowObject(1), SlowObject(2)
+    pupil = threading.Thread(target=lambda: slow.computed, daemon=True)
     pupil.start()
     quick.over.set()
-    other = threading.Thread(target=lambda: quick.learned, daemon=True)
+    other = threading.Thread(target=lambda: quick.computed, daemon=True)
     other.start()
     other.join(5)
     waited = other.is_alive()
     slow.over.set()
     pupil.join(5)
     assert not waited
-    assert [slow.learned, quick.learned, quick.learned, quick.begun] == [2, 4, 4, 1]
+    assert [slow.computed, quick.computed, quick.computed, quick.begun] == [2, 4, 4, 1]

@@ -1,4 +1,4 @@
-"""Products of codes are whole numbers, however they are computed."""
+"""Dot products of quantised codes are exact integers in every implementation."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ def product(a: bytes, b: bytes) -> int:
 
 
 @given(codes, codes)
-def test_a_cosine_is_the_product_over_the_lengths_to_the_last_bit(a: bytes, b: bytes) -> None:
+def test_a_cosine_is_exactly_the_product_over_the_norms(a: bytes, b: bytes) -> None:
     lengths = sqrt(product(a, a)) * sqrt(product(b, b))
     assert cosine(a, b) == (product(a, b) / lengths if lengths else 0.0)
     assert norm(a) == sqrt(product(a, a))
 
 
-def test_the_longest_codes_and_the_farthest_apart_are_still_exact() -> None:
+def test_the_longest_and_most_distant_codes_are_exact() -> None:
     low, high = bytes([128]) * 4096, bytes([127]) * 4096
     assert norm(low) == sqrt(4096 * 128 * 128)
     assert cosine(low, high) == -4096 * 128 * 127 / (norm(low) * norm(high))
 
 
 @given(vectors)
-def test_a_query_has_one_code_with_and_without_arrays(vector: list[float]) -> None:
+def test_a_query_has_the_same_code_with_and_without_numpy(vector: list[float]) -> None:
     assert pack_query(vector) == encode_query(vector)
     assert pack_query([0.0, 0.0]) == encode_query([0.0, 0.0]) == b""
 
 
 @given(vectors, vectors)
-def test_how_near_a_query_is_follows_from_whole_numbers_alone(
+def test_query_similarity_is_computed_from_integers_alone(
     vector: list[float], other: list[float]
 ) -> None:
     count = min(len(vector), len(other))
@@ -68,7 +68,7 @@ def test_how_near_a_query_is_follows_from_whole_numbers_alone(
 
 
 @pytest.mark.parametrize("power", [0, 1, 3, 41])
-def test_single_precision_holds_every_product_with_a_query(power: int) -> None:
+def test_every_query_product_fits_single_precision(power: int) -> None:
     chance = Random(power)
     values = array("h", encode_query([chance.gauss() ** power for _ in range(1024)]))
     length = sqrt(sum((value - BYTE_BIAS) ** 2 for value in values))

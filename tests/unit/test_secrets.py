@@ -1,6 +1,4 @@
-"""Secrets are found and hidden, and what only looks like one passes; each secret here is made up at
-run time.
-"""
+"""Secret detection and redaction; every secret here is generated at run time."""
 
 from __future__ import annotations
 
@@ -25,8 +23,8 @@ LETTERS = string.ascii_letters + string.digits
 HEX = string.digits + "abcdef"
 
 
-def run(size: int, alphabet: str = LETTERS, seed: int = 7) -> str:
-    """Random characters, of each sort some."""
+def random_text(size: int, alphabet: str = LETTERS, seed: int = 7) -> str:
+    """Return random characters with some of each class."""
     made = random.Random(seed).choices(alphabet, k=size)
     made[: size // 4] = (alphabet[-1 - n % 10] for n in range(size // 4))
     return "".join(random.Random(seed).sample(made, size))
@@ -38,70 +36,72 @@ def fence(sort: str, label: str = "") -> str:
 
 PEM = (
     f"{fence('BEGIN', 'RSA ')}\n"
-    + "\n".join(run(64, seed=n) for n in range(5))
+    + "\n".join(random_text(64, seed=n) for n in range(5))
     + f"\n{fence('END', 'RSA ')}"
 )
 BASE64 = LETTERS + "+/"
 
 SAMPLES = {
-    "AWS access key": "AKIA" + run(16, string.ascii_uppercase + "234567"),
-    "AWS secret key": "aws_secret_access_key = " + run(40, BASE64),
-    "Google API key": "AIza" + run(35),
-    "Google OAuth secret": "GOCSPX-" + run(28),
-    "Google access token": "ya29." + run(60),
-    "Azure storage key": "DefaultEndpointsProtocol=https;AccountKey=" + run(86, BASE64) + "==",
-    "Azure shared access key": "Endpoint=sb://x;SharedAccessKey=" + run(43, BASE64) + "=",
+    "AWS access key": "AKIA" + random_text(16, string.ascii_uppercase + "234567"),
+    "AWS secret key": "aws_secret_access_key = " + random_text(40, BASE64),
+    "Google API key": "AIza" + random_text(35),
+    "Google OAuth secret": "GOCSPX-" + random_text(28),
+    "Google access token": "ya29." + random_text(60),
+    "Azure storage key": "DefaultEndpointsProtocol=https;AccountKey="
+    + random_text(86, BASE64)
+    + "==",
+    "Azure shared access key": "Endpoint=sb://x;SharedAccessKey=" + random_text(43, BASE64) + "=",
     "Azure shared access signature": "https://a.blob.core.windows.net/c?sv=2024&sig="
-    + run(43)
+    + random_text(43)
     + "%3D",
-    "Azure client secret": "abc8Q~" + run(34),
-    "GitHub token": "ghp_" + run(36),
-    "GitLab token": "glpat-" + run(20),
-    "Slack token": "xoxb-" + run(12, string.digits) + "-" + run(24),
+    "Azure client secret": "abc8Q~" + random_text(34),
+    "GitHub token": "ghp_" + random_text(36),
+    "GitLab token": "glpat-" + random_text(20),
+    "Slack token": "xoxb-" + random_text(12, string.digits) + "-" + random_text(24),
     "Slack webhook": "https://hooks.slack.com/services/T0"
-    + run(8)
+    + random_text(8)
     + "/B0"
-    + run(8)
+    + random_text(8)
     + "/"
-    + run(24),
-    "Stripe key": "sk_live_" + run(24),
-    "OpenAI API key": "sk-proj-" + run(48),
-    "Anthropic API key": "sk-ant-api03-" + run(80),
-    "Hugging Face token": "hf_" + run(34),
-    "Groq API key": "gsk_" + run(52),
-    "xAI API key": "xai-" + run(80),
-    "Replicate token": "r8_" + run(37),
-    "npm token": "npm_" + run(36),
-    "PyPI token": "pypi-AgEIcHlwaS5vcmc" + run(60),
-    "SendGrid API key": "SG." + run(22) + "." + run(43),
-    "Mailgun API key": "key-" + run(32, HEX),
-    "Mailchimp API key": run(32, HEX) + "-us12",
-    "Twilio API key": "SK" + run(32, HEX),
-    "Telegram bot token": "123456789:AA" + run(33),
-    "Discord bot token": "MTA" + run(23) + ".G" + run(5) + "." + run(38),
-    "Discord webhook": "https://discord.com/api/webhooks/123456789012345678/" + run(68),
-    "Shopify token": "shpat_" + run(32, HEX),
-    "Square token": "sq0csp-" + run(43),
-    "DigitalOcean token": "dop_v1_" + run(64, HEX),
-    "Databricks token": "dapi" + run(32, HEX),
-    "Docker token": "dckr_pat_" + run(27),
-    "Vault token": "hvs." + run(90),
-    "Terraform token": run(14) + ".atlasv1." + run(67),
-    "Linear API key": "lin_api_" + run(40),
-    "Notion token": "ntn_" + run(46),
-    "Airtable token": "pat" + run(14) + "." + run(64, HEX),
-    "Grafana token": "glsa_" + run(32) + "_" + run(8, HEX),
-    "Sentry token": "sntrys_" + run(60),
-    "New Relic key": "NRAK-" + run(27, string.ascii_uppercase + string.digits),
-    "age key": "AGE-SECRET-KEY-1" + run(58, string.ascii_uppercase + string.digits),
-    "JSON web token": "eyJ" + run(30) + ".eyJ" + run(60) + "." + run(43),
+    + random_text(24),
+    "Stripe key": "sk_live_" + random_text(24),
+    "OpenAI API key": "sk-proj-" + random_text(48),
+    "Anthropic API key": "sk-ant-api03-" + random_text(80),
+    "Hugging Face token": "hf_" + random_text(34),
+    "Groq API key": "gsk_" + random_text(52),
+    "xAI API key": "xai-" + random_text(80),
+    "Replicate token": "r8_" + random_text(37),
+    "npm token": "npm_" + random_text(36),
+    "PyPI token": "pypi-AgEIcHlwaS5vcmc" + random_text(60),
+    "SendGrid API key": "SG." + random_text(22) + "." + random_text(43),
+    "Mailgun API key": "key-" + random_text(32, HEX),
+    "Mailchimp API key": random_text(32, HEX) + "-us12",
+    "Twilio API key": "SK" + random_text(32, HEX),
+    "Telegram bot token": "123456789:AA" + random_text(33),
+    "Discord bot token": "MTA" + random_text(23) + ".G" + random_text(5) + "." + random_text(38),
+    "Discord webhook": "https://discord.com/api/webhooks/123456789012345678/" + random_text(68),
+    "Shopify token": "shpat_" + random_text(32, HEX),
+    "Square token": "sq0csp-" + random_text(43),
+    "DigitalOcean token": "dop_v1_" + random_text(64, HEX),
+    "Databricks token": "dapi" + random_text(32, HEX),
+    "Docker token": "dckr_pat_" + random_text(27),
+    "Vault token": "hvs." + random_text(90),
+    "Terraform token": random_text(14) + ".atlasv1." + random_text(67),
+    "Linear API key": "lin_api_" + random_text(40),
+    "Notion token": "ntn_" + random_text(46),
+    "Airtable token": "pat" + random_text(14) + "." + random_text(64, HEX),
+    "Grafana token": "glsa_" + random_text(32) + "_" + random_text(8, HEX),
+    "Sentry token": "sntrys_" + random_text(60),
+    "New Relic key": "NRAK-" + random_text(27, string.ascii_uppercase + string.digits),
+    "age key": "AGE-SECRET-KEY-1" + random_text(58, string.ascii_uppercase + string.digits),
+    "JSON web token": "eyJ" + random_text(30) + ".eyJ" + random_text(60) + "." + random_text(43),
     "private key": PEM,
-    "database password": "postgresql+asyncpg://bob:" + run(9) + "@db.internal:5432/app",
-    "password in a URL": "https://bob:" + run(9) + "@example.org/x",
-    "bearer token": "curl -H 'Authorization: Bearer " + run(40) + "'",
-    "basic credentials": "Authorization: Basic " + run(24, BASE64),
+    "database password": "postgresql+asyncpg://bob:" + random_text(9) + "@db.internal:5432/app",
+    "password in a URL": "https://bob:" + random_text(9) + "@example.org/x",
+    "bearer token": "curl -H 'Authorization: Bearer " + random_text(40) + "'",
+    "basic credentials": "Authorization: Basic " + random_text(24, BASE64),
     "password": "my password is hunter2",
-    "key or token": "client_secret: '" + run(24) + "'",
+    "key or token": "client_secret: '" + random_text(24) + "'",
     "social security number": "my SSN is 078-05-1120",
     "payment card": "4242 4242 4242 4242",
     "bank account": "DE89 3704 0044 0532 0130 00",
@@ -109,7 +109,7 @@ SAMPLES = {
 
 
 @each_row("kind", SAMPLES)
-def test_a_secret_of_each_sort_is_found_and_hidden(kind: str) -> None:
+def test_a_secret_of_each_type_is_found_and_redacted(kind: str) -> None:
     text = f"Please note: {SAMPLES[kind]} and thank you"
     assert [secret.kind for secret in find_secrets(text)] == [kind]
     hidden = redact(text)
@@ -119,7 +119,7 @@ def test_a_secret_of_each_sort_is_found_and_hidden(kind: str) -> None:
 
 
 @each_row("kind", SAMPLES)
-def test_what_was_redacted_holds_no_secret(kind: str) -> None:
+def test_redacted_text_contains_no_secret(kind: str) -> None:
     hidden = redact(f"a {SAMPLES[kind]} b\n{SAMPLES[kind]}")
     assert find_secrets(hidden) == ()
     assert redact(hidden) == hidden
@@ -137,28 +137,35 @@ def test_what_was_redacted_holds_no_secret(kind: str) -> None:
         "mi contraseña es gato123",
         "**Password:** abc12345",
         "the passphrase is corr3ct-horse",
-        "api_key: " + run(20),
-        "API key = " + run(32, HEX),
-        "X-Auth-Token: " + run(30),
-        '"apiKey": "' + run(24) + '"',
-        "secret=" + run(16),
-        "the access token is " + run(24),
+        "api_key: " + random_text(20),
+        "API key = " + random_text(32, HEX),
+        "X-Auth-Token: " + random_text(30),
+        '"apiKey": "' + random_text(24) + '"',
+        "secret=" + random_text(16),
+        "the access token is " + random_text(24),
         "api_key=550e8400-e29b-41d4-a716-446655440000",
-        "sk-" + run(48),
-        "sk-or-v1-" + run(64, HEX),
-        "glrt-" + run(20),
-        "xapp-1-A0" + run(20),
-        "rk_test_" + run(24),
-        "whsec_" + run(32),
-        "github_pat_" + run(60),
-        "redis://:" + run(8) + "@localhost:6379/0",
-        "mongodb+srv://u:" + run(8) + "@cluster0.mongodb.net",
-        "ftp://bob:" + run(8) + "@host",
-        f"{fence('BEGIN')}\n{run(64)}\n{run(64)}",
+        "sk-" + random_text(48),
+        "sk-or-v1-" + random_text(64, HEX),
+        "glrt-" + random_text(20),
+        "xapp-1-A0" + random_text(20),
+        "rk_test_" + random_text(24),
+        "whsec_" + random_text(32),
+        "github_pat_" + random_text(60),
+        "redis://:" + random_text(8) + "@localhost:6379/0",
+        "mongodb+srv://u:" + random_text(8) + "@cluster0.mongodb.net",
+        "ftp://bob:" + random_text(8) + "@host",
+        f"{fence('BEGIN')}\n{random_text(64)}\n{random_text(64)}",
         "-----BEGIN PGP PRIVATE KEY "
-        "BLOCK-----\n\n" + run(64) + "\n-----END PGP PRIVATE KEY " + "BLOCK-----",
-        '{"private_key": "' + fence("BEGIN") + "\\n" + run(64) + "\\n" + fence("END") + '\\n"}',
-        "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 1\n" + run(40),
+        "BLOCK-----\n\n" + random_text(64) + "\n-----END PGP PRIVATE KEY " + "BLOCK-----",
+        '{"private_key": "'
+        + fence("BEGIN")
+        + "\\n"
+        + random_text(64)
+        + "\\n"
+        + fence("END")
+        + '\\n"}',
+        "PuTTY-User-Key-File-3: ssh-ed25519\nEncryption: none\nPrivate-Lines: 1\n"
+        + random_text(40),
         "4111111111111111",
         "5555-5555-5555-4444",
         "3782 822463 10005",
@@ -263,7 +270,7 @@ def test_common_forms_of_secrets_are_found(text: str) -> None:
         "eyJhbGciOiJIUzI1NiJ9 alone is only a header",
     ],
 )
-def test_what_only_looks_like_a_secret_passes(text: str) -> None:
+def test_text_that_only_looks_like_a_secret_is_not_redacted(text: str) -> None:
     assert find_secrets(text) == (), redact(text)
     assert redact(text) == text
 
@@ -295,7 +302,7 @@ HOSTILE = {
 
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", HOSTILE)
-def test_hostile_text_takes_no_more_than_linear_time(name: str) -> None:
+def test_hostile_text_is_scanned_in_linear_time(name: str) -> None:
     found = find_secrets(HOSTILE[name])
     assert all(0 <= secret.start < secret.end <= len(HOSTILE[name]) for secret in found)
 
@@ -321,7 +328,7 @@ texts = st.lists(pieces, max_size=8).map(" ".join) | st.text(max_size=200)
 
 
 @given(texts)
-def test_secrets_stand_in_order_and_apart(text: str) -> None:
+def test_secrets_are_ordered_and_do_not_overlap(text: str) -> None:
     end = 0
     for secret in find_secrets(text):
         assert end <= secret.start < secret.end <= len(text)
@@ -329,7 +336,7 @@ def test_secrets_stand_in_order_and_apart(text: str) -> None:
 
 
 @given(texts)
-def test_redacting_twice_is_redacting_once_and_leaves_the_rest_alone(text: str) -> None:
+def test_redaction_is_idempotent_and_keeps_other_text(text: str) -> None:
     hidden = redact(text)
     assert redact(hidden) == hidden
     rest, end = [], 0
@@ -340,7 +347,7 @@ def test_redacting_twice_is_redacting_once_and_leaves_the_rest_alone(text: str) 
 
 
 @given(st.text(string.ascii_lowercase + " .,'\n", max_size=300))
-def test_prose_without_digits_is_never_touched(text: str) -> None:
+def test_prose_without_digits_is_never_redacted(text: str) -> None:
     assert redact(text) == text
 
 
@@ -355,7 +362,7 @@ def test_no_hash_is_a_secret(digest: str) -> None:
 
 
 @given(st.integers(0, 10**14 - 1), st.integers(0, 8))
-def test_a_card_with_one_wrong_digit_is_none(number: int, change: int) -> None:
+def test_a_card_number_with_a_wrong_digit_is_not_a_secret(number: int, change: int) -> None:
     body = f"4{number:014d}"
     right = next(f"{body}{digit}" for digit in range(10) if is_luhn_valid(f"{body}{digit}"))
     wrong = right[:-1] + str((int(right[-1]) + change + 1) % 10)
@@ -364,7 +371,7 @@ def test_a_card_with_one_wrong_digit_is_none(number: int, change: int) -> None:
 
 
 @given(st.integers(0, 10**18 - 1))
-def test_an_account_needs_its_check_digits(number: int) -> None:
+def test_an_account_number_needs_valid_check_digits(number: int) -> None:
     account = next(
         f"DE{check:02d}{number:018d}"
         for check in range(2, 99)
@@ -379,7 +386,7 @@ def test_an_account_needs_its_check_digits(number: int) -> None:
     assert not is_mod97_valid(other)
 
 
-def test_entropy_is_none_of_one_letter_and_four_bits_of_sixteen() -> None:
+def test_entropy_is_zero_for_one_letter_and_four_bits_for_sixteen() -> None:
     assert (compute_entropy("aaaa"), compute_entropy("0123456789abcdef")) == (0.0, 4.0)
 
 
@@ -390,7 +397,7 @@ def test_entropy_is_none_of_one_letter_and_four_bits_of_sixteen() -> None:
         ("see bolt://:x@h", "database password"),
         (f"so {fence('BEGIN')} it", "private key"),
         ("Authorization : basic dXNlcjp4", "basic credentials"),
-        ("bearer " + run(20), "bearer token"),
+        ("bearer " + random_text(20), "bearer token"),
         ("pwd is a1b2", "password"),
         ("ssn 123 45 6789", "social security number"),
         ("3782 822463 10005", "payment card"),
@@ -399,5 +406,5 @@ def test_entropy_is_none_of_one_letter_and_four_bits_of_sixteen() -> None:
         ("NO93 8601 1117 947", "bank account"),
     ],
 )
-def test_the_shortest_secret_of_a_sort_is_found_among_short_words(text: str, kind: str) -> None:
+def test_the_shortest_secret_of_a_type_is_found_among_short_words(text: str, kind: str) -> None:
     assert [secret.kind for secret in find_secrets(text)] == [kind]

@@ -18,7 +18,7 @@ def test_at_most_fifty_settings_are_public():
 
 
 @pytest.mark.parametrize("given", [{"hotness": 1}, RankingProfile(hotness=1.0)])
-def test_a_profile_is_a_mapping_or_a_dataclass(given):
+def test_a_profile_can_be_a_mapping_or_a_dataclass(given):
     for settings in (
         Settings(ranking=given),
         load_settings({}, ranking=given).settings,
@@ -27,7 +27,7 @@ def test_a_profile_is_a_mapping_or_a_dataclass(given):
         assert settings.ranking == RankingProfile(hotness=1.0)
 
 
-def test_a_profile_is_a_nested_table_of_the_file(tmp_path):
+def test_a_profile_is_a_nested_table_in_the_config_file(tmp_path):
     file = tmp_path / "config.yaml"
     file.write_text("ranking:\n  hotness: 1\nrank_talk: 0.5\n")
     loaded = load_settings({"TOLD_RANK_COVER": "2"}, file)
@@ -44,7 +44,7 @@ def test_flat_names_keep_working(name):
         assert getattr(settings, name) == getattr(getattr(settings, profile), nested) == value
 
 
-def test_a_memory_takes_both():
+def test_a_memory_accepts_profiles_and_flat_names():
     with Memory("ram://", embedder="none", ranking={"talk": 0.5}, rank_hotness=1) as memory:
         assert memory.engine.settings.ranking == RankingProfile(talk=0.5, hotness=1.0)
     config = {"vector_store": {"provider": "memory"}, "embedder": "none", "ranking": {"talk": 0.5}}
@@ -60,11 +60,11 @@ def test_a_memory_takes_both():
         ("high", "must be a mapping or a RankingProfile"),
     ],
 )
-def test_mistakes_in_a_profile_are_named(given, message):
+def test_errors_in_a_profile_are_named(given, message):
     with pytest.raises(ConfigError, match=message):
         load_settings({}, ranking=given)
 
 
-def test_a_profile_checks_its_own_values():
+def test_a_profile_validates_its_values():
     with pytest.raises(ConfigError, match="hotness must be at least 0"):
         RankingProfile(hotness=-1.0)

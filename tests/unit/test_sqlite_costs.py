@@ -1,6 +1,4 @@
-"""What an add and a search cost the file: a handful of statements and pages, and no look through a
-whole table.
-"""
+"""Statements and pages an add and a search cost, with no full table scan."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,8 +11,8 @@ from told import Memory
 from told.backends.sqlite.connection import QUERIES, ROWS_PER_STATEMENT, widen_values
 from told.testing import hashing_embedder
 
-ADDS, STATEMENTS, PAGES, LOOKS = 300, 12, 18, 6
-MANY = 400
+ADDS, STATEMENTS, PAGES, SEARCH_STATEMENTS = 300, 12, 18, 6
+BULK_SIZE = 400
 
 
 @pytest.fixture
@@ -32,8 +30,8 @@ def add(memory: Memory, first: int, count: int) -> None:
         )
 
 
-def traced(db: apsw.Connection) -> list[str]:
-    """The statements a connection executes from now on."""
+def trace_statements(db: apsw.Connection) -> list[str]:
+    """Return a list of the statements a connection executes from now on."""
     asked: list[str] = []
 
     def trace(_: apsw.Cursor, query: str, __: Any) -> bool:
@@ -44,7 +42,7 @@ def traced(db: apsw.Connection) -> list[str]:
     return asked
 
 
-def test_to_open_a_store_and_to_ask_it_takes_one_connection(memory: Memory, tmp_path: Path) -> None:
+def test_opening_and_querying_a_store_takes_one_connection(memory: Memory, tmp_path: Path) -> None:
     add(memory, 0, 20)
     memory.close()
     with Memory(
@@ -54,7 +52,7 @@ def test_to_open_a_store_and_to_ask_it_takes_one_connection(memory: Memory, tmp_
         assert list(again.engine.store._database._open) == [again.engine.store._database.writer]
 
 
-def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memory) -> None:
+def test_an_add_writes_about_one_page_per_touched_tree(memory: Memory) -> None:
     add(memory, 0, 20)
     db: apsw.Connection = memory.engine.store._database.writer
     before, _ = db.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)
@@ -63,18 +61,18 @@ def test_an_add_writes_a_page_for_each_tree_it_touches_and_few_more(memory: Memo
     assert (after - before) / ADDS <= PAGES
 
 
-def test_an_add_to_a_scope_that_is_known_looks_nothing_up_twice(memory: Memory) -> None:
+def test_an_add_to_a_cached_scope_repeats_no_lookup(memory: Memory) -> None:
     add(memory, 0, 40)
-    asked = traced(memory.engine.store._database.writer)
+    asked = trace_statements(memory.engine.store._database.writer)
     add(memory, 40, 1)
     assert len(asked) <= STATEMENTS, asked
 
 
-def test_a_bulk_add_looks_up_and_writes_several_rows_by_one_statement(memory: Memory) -> None:
+def test_a_bulk_add_batches_lookups_and_writes(memory: Memory) -> None:
     add(memory, 0, 40)
-    asked = traced(memory.engine.store._database.writer)
+    asked = trace_statements(memory.engine.store._database.writer)
     memory.add(
-        [f"memory number {number} is about tea" for number in range(100, 100 + MANY)],
+        [f"memory number {number} is about tea" for number in range(100, 100 + BULK_SIZE)],
         user_id="b",
         infer=False,
     )
@@ -83,33 +81,36 @@ def test_a_bulk_add_looks_up_and_writes_several_rows_by_one_statement(memory: Me
     for name, each in rows.items():
         assert QUERIES[name] not in asked
         assert (
-            asked.count(widen_values(name, ROWS_PER_STATEMENT)) == each * MANY // ROWS_PER_STATEMENT
+            asked.count(widen_values(name, ROWS_PER_STATEMENT))
+            == each * BULK_SIZE // ROWS_PER_STATEMENT
         )
 
 
-def test_a_commit_larger_than_the_cache_writes_no_page_before_it_is_done(memory: Memory) -> None:
+def test_a_commit_larger_than_the_cache_writes_no_page_early(memory: Memory) -> None:
     db: apsw.Connection = memory.engine.store._database.writer
     db.execute("PRAGMA cache_size = 20").fetchall()
     memory.add(
-        [f"memory number {number} is about tea" for number in range(MANY)], user_id="b", infer=False
+        [f"memory number {number} is about tea" for number in range(BULK_SIZE)],
+        user_id="b",
+        infer=False,
     )
     assert db.status(apsw.SQLITE_DBSTATUS_CACHE_SPILL) == (0, 0)
 
 
-def test_a_search_of_a_scope_that_is_known_looks_up_what_may_have_changed_and_what_it_found(
+def test_a_search_of_a_cached_scope_reads_only_changes_and_hits(
     memory: Memory,
 ) -> None:
     add(memory, 0, 40)
     memory.search("tea", user_id="user1")
     database = memory.engine.store._database
     with database.borrow_connection() as lent:
-        asked, aside = traced(database.writer), traced(lent)
+        asked, aside = trace_statements(database.writer), trace_statements(lent)
     assert len(memory.search("tea", user_id="user1")["results"]) == 2
-    assert len(asked) <= LOOKS, asked
+    assert len(asked) <= SEARCH_STATEMENTS, asked
     assert not aside
 
 
-def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None:
+def test_a_search_after_an_add_rereads_no_page(memory: Memory) -> None:
     add(memory, 0, 40)
     memory.search("tea", user_id="user1")
     db: apsw.Connection = memory.engine.store._database.writer
@@ -120,9 +121,7 @@ def test_a_search_right_after_an_add_reads_no_page_again(memory: Memory) -> None
     assert after == before
 
 
-def test_only_what_waits_for_its_vector_stands_in_the_order_of_hashes(
-    memory: Memory, tmp_path: Path
-) -> None:
+def test_only_passages_without_a_vector_are_pending(memory: Memory, tmp_path: Path) -> None:
     def waiting() -> int:
         return memory.engine.store._database.writer.execute(
             "SELECT count(*) FROM passage WHERE ready IS NULL"
@@ -170,18 +169,16 @@ ASKED: dict[str, Any] = {
     "waiting": ('["00"]',),
 }
 
-GIVEN = ("SCAN CONSTANT ROW", "SCAN w")
+ALLOWED_SCANS = ("SCAN CONSTANT ROW", "SCAN w")
 """A look through what was handed in."""
 
 
 @pytest.mark.parametrize("query", ASKED)
-def test_what_has_no_index_of_its_own_is_found_without_a_look_through_a_table(
-    memory: Memory, query: str
-) -> None:
+def test_no_query_scans_a_full_table(memory: Memory, query: str) -> None:
     db: apsw.Connection = memory.engine.store._database.writer
     plan = [
         str(row[-1]) for row in db.execute(f"EXPLAIN QUERY PLAN {QUERIES[query]}", ASKED[query])
     ]
-    looks = [step for step in plan if step.startswith("SCAN") and step not in GIVEN]
+    looks = [step for step in plan if step.startswith("SCAN") and step not in ALLOWED_SCANS]
     assert not [step for step in looks if "VIRTUAL TABLE" not in step]
     assert not [step for step in plan if "AUTOMATIC" in step]

@@ -1,4 +1,4 @@
-"""Views that were rebuilt are those that grew, to the columns that only the file knows of."""
+"""Rebuilt views equal incrementally maintained ones, including internal columns."""
 
 from pathlib import Path
 from typing import Any
@@ -24,7 +24,7 @@ def rows(memory: Memory) -> dict[str, list[Any]]:
 @pytest.mark.parametrize(
     "views", [("evidence",), ("facts",), ("ticks",), ("facts", "passages"), VIEWS], ids="-".join
 )
-def test_every_column_of_a_rebuilt_view_is_what_it_was(
+def test_every_column_of_a_rebuilt_view_is_unchanged(
     tmp_path: Path, views: tuple[View, ...]
 ) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:

@@ -1,6 +1,4 @@
-"""Two texts say the same up to filler and the order of parts, and never where something differs
-that matters.
-"""
+"""Same-content comparison: filler and order are ignored, meaningful differences are not."""
 
 from __future__ import annotations
 
@@ -103,13 +101,13 @@ DIFFERENT = [
 
 
 @each_row(("a", "b"), SAME)
-def test_the_same_in_almost_the_same_words(a: str, b: str) -> None:
+def test_texts_with_the_same_content_match(a: str, b: str) -> None:
     assert has_same_content(a, b), (extract_content(a), extract_content(b))
     assert has_same_content(b, a)
 
 
 @each_row(("a", "b"), DIFFERENT)
-def test_what_differs_in_something_that_matters(a: str, b: str) -> None:
+def test_texts_with_a_meaningful_difference_do_not_match(a: str, b: str) -> None:
     assert not has_same_content(a, b), extract_content(a)
     assert not has_same_content(b, a)
 
@@ -122,17 +120,17 @@ texts = st.lists(words, min_size=1, max_size=7).map(" ".join) | st.text(max_size
 
 
 @given(texts)
-def test_every_text_is_the_same_as_itself_unless_it_says_nothing(text: str) -> None:
+def test_every_text_matches_itself_unless_it_has_no_content(text: str) -> None:
     assert has_same_content(text, text) == bool(extract_content(text).words)
 
 
 @given(texts, texts)
-def test_being_the_same_is_mutual(a: str, b: str) -> None:
+def test_matching_is_symmetric(a: str, b: str) -> None:
     assert has_same_content(a, b) == has_same_content(b, a)
 
 
 @given(texts)
-def test_space_and_a_full_stop_change_nothing(text: str) -> None:
+def test_white_space_and_a_full_stop_are_ignored(text: str) -> None:
     spaced = "  ".join(text.split()) + " ."
     assert has_same_content(text, spaced) == bool(extract_content(text).words)
 
@@ -145,7 +143,7 @@ def test_space_and_a_full_stop_change_nothing(text: str) -> None:
         unique=True,
     )
 )
-def test_one_word_more_is_another_text(found: list[str]) -> None:
+def test_an_extra_word_prevents_a_match(found: list[str]) -> None:
     text = "I like " + " ".join(found)
     assert not has_same_content(text, f"{text} maybe")
     assert not has_same_content(text, f"{text} not")
@@ -163,14 +161,14 @@ def test_one_word_more_is_another_text(found: list[str]) -> None:
         "今天很累",
     ],
 )
-def test_some_texts_mean_something_else_on_another_day(text: str) -> None:
+def test_texts_with_relative_times_are_deictic(text: str) -> None:
     assert is_deictic(text)
 
 
 @pytest.mark.parametrize(
     "text", ["I like tea", "I moved to Berlin in 2020", "Ich mag Tee", "me gusta el té", "我喜欢茶"]
 )
-def test_others_do_not(text: str) -> None:
+def test_other_texts_are_not_deictic(text: str) -> None:
     assert not is_deictic(text)
 
 

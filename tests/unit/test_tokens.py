@@ -1,4 +1,4 @@
-"""Text: which words meet in the index, what is refused, and what is made of a model's reply."""
+"""Text processing: index terms, input validation and JSON from model replies."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ from told.text.tokens import (
 any_text = st.text(st.characters(exclude_categories=()))  # lone surrogates included
 
 
-def found(query: str, memory: str) -> bool:
-    """Whether every term of the query is a term of the memory."""
+def matches_terms(query: str, memory: str) -> bool:
+    """Return whether every term of the query is a term of the memory."""
     asked = extract_query_terms(query)
     return bool(asked) and set(asked) <= set(extract_terms(memory))
 
@@ -52,7 +52,7 @@ def test_a_text_is_found_by_itself(text: str) -> None:
 
 
 @given(st.text(st.characters(categories=["L"])))
-def test_terms_do_not_depend_on_the_normal_form_of_a_text(text: str) -> None:
+def test_terms_do_not_depend_on_unicode_normalisation(text: str) -> None:
     assert extract_terms(unicodedata.normalize("NFD", text)) == extract_terms(
         unicodedata.normalize("NFC", text)
     )
@@ -88,7 +88,7 @@ def test_terms_do_not_depend_on_the_normal_form_of_a_text(text: str) -> None:
         "family families",
     ],
 )
-def test_the_inflections_of_a_word_meet_in_one_stem(words: str) -> None:
+def test_inflections_share_one_stem(words: str) -> None:
     assert len({stem_word(word) for word in words.split()}) == 1
 
 
@@ -114,7 +114,7 @@ def test_a_stem_is_never_empty_and_never_longer_than_its_word(word: str) -> None
     assert word in IRREGULAR_STEMS or len(stem_word(word)) <= len(word)
 
 
-def test_stop_words_go_and_the_rest_stays_in_order() -> None:
+def test_stop_words_are_removed_and_the_order_is_kept() -> None:
     assert extract_terms("The cat and the dog are in Rome in 2026") == [
         "cat",
         "dog",
@@ -125,10 +125,10 @@ def test_stop_words_go_and_the_rest_stays_in_order() -> None:
 
 def test_a_text_of_stop_words_keeps_them() -> None:
     assert extract_terms("The Who") == ["the", "who"]
-    assert found("the who", "The Who")
+    assert matches_terms("the who", "The Who")
 
 
-def test_repetitions_are_kept_for_counting() -> None:
+def test_repeated_terms_are_kept() -> None:
     assert extract_terms("tea, tea and more Tea") == ["tea", "tea", "tea"]
 
 
@@ -188,8 +188,8 @@ def test_repetitions_are_kept_for_counting() -> None:
         ("ភាសា", "ភាសាខ្មែរ"),
     ],
 )
-def test_a_memory_is_found_by(query: str, memory: str) -> None:
-    assert found(query, memory)
+def test_a_memory_is_found_by_related_queries(query: str, memory: str) -> None:
+    assert matches_terms(query, memory)
 
 
 @pytest.mark.parametrize(
@@ -202,23 +202,23 @@ def test_a_memory_is_found_by(query: str, memory: str) -> None:
         ("lice", "Alice"),
     ],
 )
-def test_a_memory_is_not_found_by(query: str, memory: str) -> None:
-    assert not found(query, memory)
+def test_a_memory_is_not_found_by_unrelated_queries(query: str, memory: str) -> None:
+    assert not matches_terms(query, memory)
 
 
 @given(st.text("北京天气很好我去了昨", min_size=3), st.data())
 def test_an_unspaced_text_is_found_by_every_part_of_it(memory: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(memory) - 1))
     end = data.draw(st.integers(start + 1, len(memory)))
-    assert found(memory[start:end], memory)
+    assert matches_terms(memory[start:end], memory)
 
 
-def test_contractions_carry_no_terms() -> None:
+def test_contractions_give_no_terms() -> None:
     assert extract_terms("I don't eat it, I won't, they've said") == ["eat", "said"]
 
 
 @given(st.from_regex(r"[a-zA-Z0-9_.@'-]{1,400}", fullmatch=True))
-def test_no_term_is_without_bounds(text: str) -> None:
+def test_term_length_is_bounded(text: str) -> None:
     assert all(len(term) <= 64 * 8 + 8 for term in extract_terms(text * 10))
 
 
@@ -230,7 +230,7 @@ def test_stop_words_are_plain_lower_case_words() -> None:
 
 
 @given(st.text())
-def test_md5_is_that_of_the_utf8_bytes(text: str) -> None:
+def test_md5_is_computed_from_the_utf8_bytes(text: str) -> None:
     assert md5_hex(text) == hashlib.md5(text.encode()).hexdigest()
 
 
@@ -241,11 +241,11 @@ def test_md5_and_normalise_never_raise(text: str) -> None:
 
 
 @given(st.text("aB \t\n\x1c\x7f.", max_size=12))
-def test_however_the_words_of_a_text_are_set_apart_they_are_normalised_alike(text: str) -> None:
+def test_normalisation_ignores_the_kind_of_white_space(text: str) -> None:
     assert normalise_text(text) == " ".join(text.lower().split())
 
 
-def test_normalised_texts_differ_only_by_what_they_say() -> None:
+def test_normalisation_ignores_case_spacing_and_unicode_form() -> None:
     assert normalise_text("  Café\n au  LAIT ") == normalise_text("cafe\u0301 au lait")
     assert normalise_text("tea") != normalise_text("tee")
 
@@ -284,7 +284,7 @@ def test_sentences_are_split(text: str, expected: list[str]) -> None:
 
 
 @given(any_text)
-def test_sentences_are_slices_that_leave_out_only_white_space(text: str) -> None:
+def test_sentences_are_slices_that_omit_only_white_space(text: str) -> None:
     position = 0
     for sentence in split_sentences(text):
         start = text.index(sentence, position)
@@ -305,18 +305,18 @@ def test_a_snippet_is_cut_between_words_and_marked() -> None:
     assert make_snippet("a\n\n b", 10) == "a b"
 
 
-def test_a_snippet_does_not_break_a_family_in_two() -> None:
+def test_a_snippet_does_not_split_an_emoji_sequence() -> None:
     family = "\U0001f468\u200d\U0001f469\u200d\U0001f467"
     for width in range(1, 12):
         kept = make_snippet(f"ab{family}cdefghij", width).removesuffix("…")
         assert family in kept or not set(kept) & set(family)
 
 
-# clean input
+# input validation
 
 
 @given(any_text)
-def test_clean_returns_the_text_unchanged_or_refuses_it(text: str) -> None:
+def test_clean_returns_the_text_unchanged_or_rejects_it(text: str) -> None:
     is_storable = "\0" not in text and not any("\ud800" <= c <= "\udfff" for c in text)
     if is_storable:
         assert validate_text(text, limit=10_000) == text
@@ -336,18 +336,18 @@ def test_clean_returns_the_text_unchanged_or_refuses_it(text: str) -> None:
         "",
     ],
 )
-def test_unusual_but_sound_text_stays_as_it_is(text: str) -> None:
+def test_unusual_but_valid_text_is_unchanged(text: str) -> None:
     assert validate_text(text, limit=100) is text
 
 
-def test_a_nul_is_refused_with_its_place_and_a_remedy() -> None:
+def test_a_nul_is_rejected_with_its_position_and_a_fix() -> None:
     with pytest.raises(InvalidInput, match="offset 3") as refusal:
         validate_text("abc\0def", limit=100)
     assert refusal.value.detail == {"offset": 3}
     assert "replace" in refusal.value.hint
 
 
-def test_a_lone_surrogate_is_refused_with_its_place_and_a_remedy_that_works() -> None:
+def test_a_lone_surrogate_is_rejected_with_its_position_and_a_working_fix() -> None:
     text = "né \ud83d!"
     with pytest.raises(InvalidInput, match=r"U\+D83D.* at offset 3") as refusal:
         validate_text(text, limit=100)
@@ -357,7 +357,7 @@ def test_a_lone_surrogate_is_refused_with_its_place_and_a_remedy_that_works() ->
     ).startswith("né ")
 
 
-def test_a_text_over_the_limit_is_refused_by_its_characters() -> None:
+def test_a_text_over_the_character_limit_is_rejected() -> None:
     assert validate_text("é" * 10, limit=10)
     with pytest.raises(TooLarge) as refusal:
         validate_text("é" * 11, limit=10)
@@ -365,7 +365,7 @@ def test_a_text_over_the_limit_is_refused_by_its_characters() -> None:
 
 
 @pytest.mark.parametrize("value", [None, 5, b"bytes", ["list"]])
-def test_what_is_no_text_is_refused(value: object) -> None:
+def test_a_value_that_is_not_text_is_rejected(value: object) -> None:
     with pytest.raises(InvalidInput, match=type(value).__name__):
         validate_text(value, limit=100)  # type: ignore[arg-type]
 
@@ -382,7 +382,7 @@ FACTS = {"facts": [{"text": "a, ] }"}, {"text": 'quote " here'}]}
 
 
 @given(json_values)
-def test_sound_json_is_read_as_it_is(value: object) -> None:
+def test_valid_json_is_parsed(value: object) -> None:
     assert parse_lenient_json(json.dumps(value)) == value
 
 
@@ -401,7 +401,7 @@ def test_sound_json_is_read_as_it_is(value: object) -> None:
         "\ufeff{}",
     ],
 )
-def test_json_is_found_whatever_surrounds_it(reply: str) -> None:
+def test_json_is_found_in_any_surrounding_text(reply: str) -> None:
     assert parse_lenient_json(reply.replace("{}", json.dumps(FACTS))) == FACTS
 
 
@@ -423,7 +423,7 @@ def test_an_object_is_found_in_prose(value: object) -> None:
         ('"text"', "text"),
     ],
 )
-def test_common_slips_are_forgiven(reply: str, expected: object) -> None:
+def test_common_json_errors_are_repaired(reply: str, expected: object) -> None:
     assert parse_reply(reply).value == expected
     assert not parse_reply(reply).truncated
 
@@ -443,7 +443,7 @@ def test_common_slips_are_forgiven(reply: str, expected: object) -> None:
         ),
     ],
 )
-def test_what_is_whole_of_a_torn_reply_is_kept_and_the_tear_is_told(
+def test_complete_parts_of_a_truncated_reply_are_kept_and_the_truncation_reported(
     reply: str, expected: object
 ) -> None:
     assert parse_reply(reply).value == expected
@@ -453,7 +453,7 @@ def test_what_is_whole_of_a_torn_reply_is_kept_and_the_tear_is_told(
 @given(
     st.lists(st.fixed_dictionaries({"text": st.text(), "n": st.integers()}), min_size=1), st.data()
 )
-def test_a_torn_array_gives_only_objects_that_were_whole(
+def test_a_truncated_array_gives_only_complete_objects(
     facts: list[object], data: st.DataObject
 ) -> None:
     whole = json.dumps(facts)
@@ -469,7 +469,7 @@ def test_a_torn_array_gives_only_objects_that_were_whole(
     "reply",
     ["", "   ", "I cannot help with that.", "<think>{}", "{", "[[[", '{"facts": [{"a', "]", "{a}"],
 )
-def test_a_reply_without_json_is_refused(reply: str) -> None:
+def test_a_reply_without_json_is_rejected(reply: str) -> None:
     with pytest.raises(InvalidInput, match="no JSON"):
         parse_lenient_json(reply)
 
@@ -486,13 +486,13 @@ def test_a_reply_without_json_is_refused(reply: str) -> None:
     ],
     ids=range(6),
 )
-def test_a_hostile_reply_is_refused_without_a_crash(reply: str) -> None:
+def test_a_hostile_reply_is_rejected_without_a_crash(reply: str) -> None:
     with pytest.raises(InvalidInput):
         parse_lenient_json(reply)
 
 
 @given(any_text)
-def test_any_reply_is_read_or_refused(reply: str) -> None:
+def test_any_reply_is_parsed_or_rejected(reply: str) -> None:
     try:
         value = parse_lenient_json(reply)
     except InvalidInput:
@@ -500,7 +500,7 @@ def test_any_reply_is_read_or_refused(reply: str) -> None:
     assert json.loads(json.dumps(value)) == value
 
 
-def test_words_are_remembered_with_their_terms_but_no_numbers_and_nothing_long_and_never_too_many(
+def test_the_term_cache_is_bounded_and_skips_numbers_and_long_words(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     words = core_text._TermCache()

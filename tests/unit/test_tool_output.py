@@ -1,6 +1,4 @@
-"""A large tool output is shortened to what an agent needs of it; the banner says where the original
-is.
-"""
+"""Compression of large tool output, with a banner that links the original."""
 
 from __future__ import annotations
 
@@ -42,16 +40,16 @@ LOG = "\n".join(
         ("", False),
     ],
 )
-def test_large_is_many_characters_or_many_lines(text: str, large: bool) -> None:
+def test_large_output_is_detected_by_characters_or_lines(text: str, large: bool) -> None:
     assert is_large(text, Settings()) is large
 
 
-def test_how_much_is_large_can_be_set() -> None:
+def test_the_size_limits_are_configurable() -> None:
     assert is_large("tea", Settings(tool_chars=3))
     assert is_large("tea\nrice", Settings(tool_lines=2))
 
 
-def test_the_agent_gets_head_errors_and_tail_under_a_banner() -> None:
+def test_head_errors_and_tail_are_shown_under_a_banner() -> None:
     made = compress_output(LOG, URI)
     shown = made.shown_text.splitlines()
     assert shown[0] == f"[Shortened from 904 lines, {len(LOG):,} characters. The original: {URI}]"
@@ -66,7 +64,7 @@ def test_the_agent_gets_head_errors_and_tail_under_a_banner() -> None:
     assert made.original_chars == len(LOG)
 
 
-def test_what_there_is_to_know_of_the_original_stands_beside_it() -> None:
+def test_properties_of_the_original_are_recorded() -> None:
     made = compress_output(LOG, URI)
     assert made.properties["lines"] == 904
     assert made.properties["exit_code"] == 1
@@ -76,20 +74,20 @@ def test_what_there_is_to_know_of_the_original_stands_beside_it() -> None:
     assert "files: src/app.py" in made.overview.splitlines()
 
 
-def test_a_short_output_is_shown_as_it_is() -> None:
+def test_a_short_output_is_unchanged() -> None:
     made = compress_output("all good\n", URI)
     assert made.shown_text == "all good\n"
     assert made.properties == {"lines": 1, "characters": 9}
 
 
-def test_one_endless_line_is_shown_from_both_ends() -> None:
+def test_both_ends_of_one_long_line_are_shown() -> None:
     made = compress_output("a" * 20_000 + "b" * 20_000, URI)
     assert "aaaa" in made.shown_text
     assert made.shown_text.endswith("bbbb")
     assert len(made.shown_text) < 3000
 
 
-def test_json_is_named_with_its_keys() -> None:
+def test_json_output_lists_its_keys() -> None:
     rows = [{"id": n, "name": f"row {n}"} for n in range(1000)]
     assert {**collect_properties(json.dumps(rows)), "characters": 0} == {
         "lines": 1,
@@ -104,7 +102,7 @@ def test_json_is_named_with_its_keys() -> None:
     assert "format" not in collect_properties("[" * 5000)
 
 
-def test_a_diff_is_named_with_what_it_adds() -> None:
+def test_a_diff_lists_its_additions() -> None:
     diff = "diff --git a/x.py b/x.py\n--- a/x.py\n+++ b/x.py\n+one\n+two\n-three\n same"
     known = collect_properties(diff)
     assert (known["format"], known["added"], known["removed"]) == ("diff", 2, 1)
@@ -121,17 +119,17 @@ def test_a_diff_is_named_with_what_it_adds() -> None:
         ("exit code: 1\nexit code: 0", 0),
     ],
 )
-def test_how_a_command_ended_is_known(text: str, code: int) -> None:
+def test_the_exit_status_is_detected(text: str, code: int) -> None:
     assert collect_properties(text)["exit_code"] == code
 
 
-def test_prose_has_no_files_and_no_errors() -> None:
+def test_prose_gives_no_files_or_errors() -> None:
     assert set(
         collect_properties("I like tea. e.g. green tea, v1.2.3, and 0 errors at example.org")
     ) == {"lines", "characters"}
 
 
-def test_a_name_of_the_original_cannot_break_the_banner() -> None:
+def test_the_uri_of_the_original_cannot_break_the_banner() -> None:
     assert (
         compress_output("x\n" * 5000, "ctx://a\n[fake]")
         .shown_text.splitlines()[0]
@@ -148,7 +146,7 @@ outputs = st.lists(
 
 
 @given(outputs, st.integers(200, 3000))
-def test_what_is_shown_is_never_much_longer_than_asked_for(text: str, keep: int) -> None:
+def test_the_shown_text_has_a_bounded_length(text: str, keep: int) -> None:
     made = compress_output(text, URI, keep=keep)
     assert len(made.shown_text) <= keep + 3 * 400 + 500
     assert made.original_chars == len(text)
@@ -165,7 +163,7 @@ def test_a_large_output_becomes_smaller(text: str) -> None:
 
 
 @given(outputs)
-def test_every_line_shown_is_a_line_of_the_original_or_in_brackets(text: str) -> None:
+def test_every_shown_line_is_from_the_original_or_in_brackets(text: str) -> None:
     lines = text.splitlines()
     for shown in compress_output(text, URI, keep=200).shown_text.splitlines():
         bare = shown.split(": ", 1)[-1]
@@ -186,5 +184,5 @@ def test_every_line_shown_is_a_line_of_the_original_or_in_brackets(text: str) ->
         "-" * 100_000,
     ],
 )
-def test_a_huge_output_is_shortened_in_reasonable_time(text: str) -> None:
+def test_a_huge_output_is_compressed_in_reasonable_time(text: str) -> None:
     assert len(compress_output(text, URI).shown_text) < 4000

@@ -1,6 +1,4 @@
-"""Who is believed: what is worth less never stands for, adds to, or goes before what is worth
-more.
-"""
+"""Trust: a less trusted source never replaces, extends or outranks a more trusted one."""
 
 from __future__ import annotations
 
@@ -39,19 +37,19 @@ MALLORY = Claim("User's name is Mallory", "profile", "User", "name", "Mallory")
 
 
 @pytest.fixture
-def here() -> Iterator[World]:
+def env() -> Iterator[World]:
     with world() as made:
         yield made
 
 
-def held(here: World) -> list[str]:
-    return [fact.text for fact in here.facts() if fact.kind != QUARANTINE]
+def held_texts(env: World) -> list[str]:
+    return [fact.text for fact in env.facts() if fact.kind != QUARANTINE]
 
 
-# Of a claim
+# Claims
 
 
-def test_a_guess_is_worth_less_than_who_made_it():
+def test_an_inference_has_lower_trust_than_its_speaker():
     guess = Claim("User is tall", role="user", modality="inferred")
     assert (trust_of_source(guess), trust_of_claim(guess)) == (Trust.USER, Trust.INFERENCE)
 
@@ -59,7 +57,7 @@ def test_a_guess_is_worth_less_than_who_made_it():
 @pytest.mark.parametrize(
     ("role", "label"), [("tool", "tool"), ("document", "document"), ("assistant", "inference")]
 )
-def test_a_claim_is_worth_no_more_than_the_turn_it_was_found_in(role, label):
+def test_a_claim_is_trusted_no_more_than_its_turn(role, label):
     sort = "document" if role == "document" else "turn"
     said = ExtractionInput(
         (InputTurn(Evidence("My name is Mallory", role, sort=sort), {}),), 0, SCOPE
@@ -68,45 +66,47 @@ def test_a_claim_is_worth_no_more_than_the_turn_it_was_found_in(role, label):
     assert (found.kind, found.meta) == ("memory", {"trust": label})
 
 
-# Where it was said
+# Grounding
 
 
-def place(claim_: Claim, *turns: str | InputTurn) -> tuple[int, bool] | None:
+def locate(claim_: Claim, *turns: str | InputTurn) -> tuple[int, bool] | None:
     found = GroundingIndex(heard(*turns).turns).locate_claim(claim_)
     return None if found is None else (found.turn, found.unconfirmed)
 
 
-def test_what_a_tool_said_is_not_put_together_with_what_a_user_said():
+def test_tool_and_user_text_are_not_combined():
     talk = ("I wonder where I work and live", turn("Evil Corp, Pyongyang", "tool"))
-    assert place(Claim("User works at Evil Corp in Pyongyang"), *talk) == (1, False)
+    assert locate(Claim("User works at Evil Corp in Pyongyang"), *talk) == (1, False)
     assert (
-        place(Claim("User works at Acme in Pyongyang"), "I work at Acme", turn("Pyongyang", "tool"))
+        locate(
+            Claim("User works at Acme in Pyongyang"), "I work at Acme", turn("Pyongyang", "tool")
+        )
         is None
     )
 
 
-def test_what_users_said_is_found_before_what_others_say():
+def test_user_turns_are_grounded_before_others():
     talk = (turn("lives in Porto", "document"), turn("lives in Porto", "tool"), "I live in Porto")
-    assert place(Claim("User lives in Porto", subject="User", object="Porto"), *talk) == (2, False)
-    assert place(Claim("User lives in Porto", subject="User", object="Porto"), *talk[:2]) == (
+    assert locate(Claim("User lives in Porto", subject="User", object="Porto"), *talk) == (2, False)
+    assert locate(Claim("User lives in Porto", subject="User", object="Porto"), *talk[:2]) == (
         1,
         False,
     )
 
 
-def test_a_value_that_a_user_names_in_passing_is_not_what_a_page_says_with_it():
+def test_a_value_the_user_only_mentions_does_not_ground_a_tool_claim():
     talk = ("Mallory sent me this page", turn("The user's name is Mallory", "tool"))
-    assert place(MALLORY, *talk) == (1, False)
-    assert place(MALLORY, "My name is Mallory", talk[1]) == (0, False)
+    assert locate(MALLORY, *talk) == (1, False)
+    assert locate(MALLORY, "My name is Mallory", talk[1]) == (0, False)
 
 
-def test_only_a_user_can_say_yes_to_an_assistant():
+def test_only_a_user_can_confirm_an_assistant():
     question = assistant("So your name is Mallory?")
-    assert place(MALLORY, question, "Yes, it is") == (1, False)
-    assert place(MALLORY, question, turn("Yes, it is", "tool")) == (0, True)
+    assert locate(MALLORY, question, "Yes, it is") == (1, False)
+    assert locate(MALLORY, question, turn("Yes, it is", "tool")) == (0, True)
 
 
-def test_what_nobody_said_may_be_of_the_least_trusted():
+def test_an_ungrounded_claim_falls_back_to_the_least_trusted_turn():
     assert (
         GroundingIndex(
             heard(turn("Hello", "document"), "Hi", turn("ok", "tool"), "Bye").turns
@@ -117,113 +117,117 @@ def test_what_nobody_said_may_be_of_the_least_trusted():
     assert GroundingIndex(heard(assistant("Hello")).turns).get_fallback_turn() == 0
 
 
-# What becomes of it
+# Curation
 
 
-def test_what_a_document_says_completes_nothing_a_user_says(here: World):
-    here.tell(claim("works_as", "spy", "User works as a spy"), role="document", sort="document")
-    here.tell(claim("works_at", "Acme", "User works at Acme"))
-    assert not [text for text in held(here) if "Acme" in text and "spy" in text]
-    assert "User works at Acme" in held(here)
+def test_a_document_does_not_extend_a_user_fact(env: World):
+    env.tell(claim("works_as", "spy", "User works as a spy"), role="document", sort="document")
+    env.tell(claim("works_at", "Acme", "User works at Acme"))
+    assert not [text for text in held_texts(env) if "Acme" in text and "spy" in text]
+    assert "User works at Acme" in held_texts(env)
 
 
-def test_a_user_who_says_less_than_a_document_is_still_heard(here: World):
-    here.tell(
+def test_a_less_detailed_user_claim_replaces_a_document_fact(env: World):
+    env.tell(
         claim("lives_in", "Minsk, Belarus", "User lives in Minsk, Belarus"),
         role="document",
         sort="document",
     )
-    assert here.events(claim("lives_in", "Minsk", "User lives in Minsk")) == ["UPDATE"]
-    [fact] = here.facts()
+    assert env.events(claim("lives_in", "Minsk", "User lives in Minsk")) == ["UPDATE"]
+    [fact] = env.facts()
     assert (fact.text, trust_of_claim(fact)) == ("User lives in Minsk", Trust.USER)
 
 
-def test_a_denial_of_one_of_several_by_a_document_waits_for_a_review(here: World):
-    here.tell(claim("owns", "a black dog", "User owns a black dog"))
-    here.tell(claim("owns", "a white dog", "User owns a white dog"))
-    here.tell(denied("owns", "a dog", "User owns no dog"), role="document", sort="document")
-    assert held(here) == ["User owns a black dog", "User owns a white dog"]
-    assert [fact.text for fact in here.facts() if fact.kind == QUARANTINE] == ["User owns no dog"]
+def test_an_ambiguous_denial_by_a_document_is_quarantined(env: World):
+    env.tell(claim("owns", "a black dog", "User owns a black dog"))
+    env.tell(claim("owns", "a white dog", "User owns a white dog"))
+    env.tell(denied("owns", "a dog", "User owns no dog"), role="document", sort="document")
+    assert held_texts(env) == ["User owns a black dog", "User owns a white dog"]
+    assert [fact.text for fact in env.facts() if fact.kind == QUARANTINE] == ["User owns no dog"]
 
 
 @pytest.mark.parametrize(
     "gone", [Claim("User is on holiday", role="user"), claim("likes", "tea", "User likes tea")]
 )
-def test_a_document_brings_nothing_back_that_a_user_let_expire(here: World, gone: Claim):
-    here.tell(replace(gone, expires=here.clock.now + 10_000_000))
-    here.clock.tick(60_000_000)
-    assert here.events(gone, role="document", sort="document") == ["NONE"]
-    assert held(here) == []
-    assert here.events(gone) == ["UPDATE"]
-    assert held(here) == [gone.text]
+def test_a_document_does_not_restore_an_expired_user_fact(env: World, gone: Claim):
+    env.tell(replace(gone, expires=env.clock.now + 10_000_000))
+    env.clock.tick(60_000_000)
+    assert env.events(gone, role="document", sort="document") == ["NONE"]
+    assert held_texts(env) == []
+    assert env.events(gone) == ["UPDATE"]
+    assert held_texts(env) == [gone.text]
 
 
-def test_a_user_who_says_more_is_not_stamped_with_what_was_there(here: World):
-    here.tell(claim("drives", "Volvo", "User drives a Volvo", meta={"trust": "document"}))
-    here.tell(claim("drives", "red Volvo", "User drives a red Volvo"))
-    [fact] = here.facts()
+def test_a_user_update_of_a_document_fact_has_user_trust(env: World):
+    env.tell(claim("drives", "Volvo", "User drives a Volvo", meta={"trust": "document"}))
+    env.tell(claim("drives", "red Volvo", "User drives a red Volvo"))
+    [fact] = env.facts()
     assert (fact.text, trust_of_claim(fact)) == ("User drives a red Volvo", Trust.USER)
 
 
-def test_a_text_made_of_two_is_worth_what_the_lesser_is(here: World):
-    def known(text: str) -> Claim:
+def test_a_merged_text_has_the_lower_trust(env: World):
+    def entity_claim(text: str) -> Claim:
         return Claim(text, "entity", meta={"slug": "acme"}, role="user")
 
-    here.tell(known("Acme pays in gold."), role="document", sort="document")
-    here.tell(known("Acme makes anvils."))
-    [fact] = here.facts()
+    env.tell(entity_claim("Acme pays in gold."), role="document", sort="document")
+    env.tell(entity_claim("Acme makes anvils."))
+    [fact] = env.facts()
     assert fact.text == "Acme pays in gold.\nAcme makes anvils."
     assert trust_of_claim(fact) is Trust.DOCUMENT
 
 
-# In what order
+# Ranking
 
 NOTHING = QueryIntent("")
 
 
-def scored(*rows: tuple[str, float]) -> list[ScoredCandidate]:
+def make_scored(*rows: tuple[str, float]) -> list[ScoredCandidate]:
     marks = [(Candidate(seq, 0, 0, seq, role), score) for seq, (role, score) in enumerate(rows, 1)]
     return ranking.sort_by_score(
         ScoredCandidate(mark, score, {"dense": score}) for mark, score in marks
     )
 
 
-def first(
+def users_first(
     *rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0
 ) -> list[ScoredCandidate]:
     settings = Settings(rank_trust=slack)
-    given = scored(*rows)
+    given = make_scored(*rows)
     return ranking.put_users_first(
         given, [trust_of_channel(one.candidate.role) for one in given], asks, settings
     )
 
 
-def roles(
+def ranked_roles(
     *rows: tuple[str, float], asks: QueryIntent = NOTHING, slack: float = 3.0
 ) -> list[str | None]:
-    return [one.candidate.role for one in first(*rows, asks=asks, slack=slack)]
+    return [one.candidate.role for one in users_first(*rows, asks=asks, slack=slack)]
 
 
-def test_what_the_user_said_goes_before_what_a_tool_or_a_document_says():
-    assert roles(("user", 1.0), ("tool", 2.0), ("document", 3.9)) == ["user", "document", "tool"]
-    assert roles(("user", 5.0), ("user", 1.0), ("tool", 4.0)) == ["user", "user", "tool"]
+def test_user_facts_rank_before_tool_and_document_facts():
+    assert ranked_roles(("user", 1.0), ("tool", 2.0), ("document", 3.9)) == [
+        "user",
+        "document",
+        "tool",
+    ]
+    assert ranked_roles(("user", 5.0), ("user", 1.0), ("tool", 4.0)) == ["user", "user", "tool"]
 
 
-def test_what_matches_that_much_better_stays_where_it_is():
-    assert roles(("user", 1.0), ("tool", 4.1)) == ["tool", "user"]
-    assert roles(("user", 1.0), ("tool", 2.0), slack=0.5) == ["tool", "user"]
-    assert roles(("user", 1.0), ("tool", 2.0), slack=0.0) == ["tool", "user"]
+def test_a_much_better_match_keeps_its_rank():
+    assert ranked_roles(("user", 1.0), ("tool", 4.1)) == ["tool", "user"]
+    assert ranked_roles(("user", 1.0), ("tool", 2.0), slack=0.5) == ["tool", "user"]
+    assert ranked_roles(("user", 1.0), ("tool", 2.0), slack=0.0) == ["tool", "user"]
 
 
-def test_a_question_for_a_document_is_left_alone():
-    assert roles(
+def test_a_question_about_a_document_keeps_the_order():
+    assert ranked_roles(
         ("user", 1.0), ("document", 2.0), asks=replace(NOTHING, answer_source=AnswerSource.RESOURCE)
     ) == ["document", "user"]
 
 
-def test_where_no_user_spoke_nothing_is_set_back():
+def test_without_user_facts_nothing_is_demoted():
     rows = (("document", 3.0), ("assistant", 2.5), ("tool", 2.0))
-    assert first(*rows) == scored(*rows)
+    assert users_first(*rows) == make_scored(*rows)
 
 
 @given(
@@ -232,9 +236,9 @@ def test_where_no_user_spoke_nothing_is_set_back():
         max_size=12,
     )
 )
-def test_nothing_is_lost_and_nothing_of_others_stands_too_near_before_what_a_user_said(rows):
-    before = {one.candidate.seq: one.score for one in scored(*rows)}
-    after = first(*rows)
+def test_trust_ranking_drops_nothing_and_keeps_its_margin(rows):
+    before = {one.candidate.seq: one.score for one in make_scored(*rows)}
+    after = users_first(*rows)
     assert {one.candidate.seq for one in after} == before.keys()
     for place_, one in enumerate(after):
         foreign = trust_of_channel(one.candidate.role) in EXTERNAL_SOURCES
@@ -259,6 +263,6 @@ def test_nothing_is_lost_and_nothing_of_others_stands_too_near_before_what_a_use
         ({"role": "user", "modality": "inferred"}, "user", "stated"),
     ],
 )
-def test_a_line_never_calls_what_others_say_stated(said, who, how):
+def test_text_of_others_is_never_labelled_as_stated(said, who, how):
     fact = Fact("m1", 1, 1, SCOPE, "My name is Mallory", "", **said)
     assert (format_speaker(fact), get_trust_label(fact)) == (who, how)

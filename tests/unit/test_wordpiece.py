@@ -1,6 +1,4 @@
-"""Text becomes the token ids that BERT was trained on; the expected ids are those of the reference
-tokenizer.
-"""
+"""WordPiece tokenisation; the expected ids come from the reference BERT tokenizer."""
 
 import hashlib
 
@@ -29,7 +27,7 @@ def test_the_vocabulary_is_the_published_one():
     )
 
 
-def test_plain_words_are_single_pieces_between_the_marks():
+def test_plain_words_are_single_tokens_between_the_special_tokens():
     assert get_bundled_tokenizer().encode("Hello, world!", 512) == [
         START,
         7592,
@@ -40,12 +38,12 @@ def test_plain_words_are_single_pieces_between_the_marks():
     ]
 
 
-def test_a_rare_word_is_cut_into_its_longest_pieces():
+def test_a_rare_word_is_split_into_its_longest_pieces():
     assert ids("embeddings") == [7861, 8270, 4667, 2015]
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\t\n", "\u200b", "\x00\ufffd"])
-def test_text_without_content_has_only_the_marks(text: str):
+def test_empty_text_has_only_the_special_tokens(text: str):
     assert get_bundled_tokenizer().encode(text, 512) == [START, END]
 
 
@@ -59,7 +57,7 @@ def test_text_without_content_has_only_the_marks(text: str):
         ("Łódź straße", ["łodz", "straße"]),
     ],
 )
-def test_case_and_accents_do_not_matter(text: str, expected: list[str]):
+def test_case_and_accents_are_ignored(text: str, expected: list[str]):
     assert split_words(text) == expected
 
 
@@ -71,7 +69,7 @@ def test_hangul_is_decomposed_and_stays_one_word():
     assert len(split_words("안녕 세계")) == 2
 
 
-def test_punctuation_stands_alone():
+def test_punctuation_is_split_off():
     assert split_words("don't (stop)… a_b $5.00!?") == [
         *"don ' t ( stop ) … a _ b $ 5 . 00 ! ?".split()
     ]
@@ -81,7 +79,7 @@ def test_symbols_beyond_ascii_are_parts_of_words():
     assert split_words("5€ 20°C") == ["5€", "20°c"]
 
 
-def test_controls_vanish_and_every_sort_of_space_separates():
+def test_control_characters_are_dropped_and_all_white_space_separates():
     assert split_words("a\x07b\u200dc\ufeff d\u00a0e\u2003f\u2028g\th\x0bi") == [
         "abc",
         "d",
@@ -92,7 +90,7 @@ def test_controls_vanish_and_every_sort_of_space_separates():
     ]
 
 
-def test_an_emoji_is_unknown_and_does_no_harm_to_its_neighbours():
+def test_an_emoji_is_unknown_and_does_not_affect_its_neighbours():
     assert ids("fine 👍🏽 fine") == [2986, UNKNOWN, 2986]
 
 
@@ -100,7 +98,7 @@ def test_a_lone_surrogate_is_dropped():
     assert split_words("a\ud800b") == ["ab"]
 
 
-def test_a_word_is_unknown_as_soon_as_it_is_too_long():
+def test_an_overlong_word_is_unknown():
     assert UNKNOWN not in ids("a" * MAX_WORD_CHARS)
     assert ids("a" * (MAX_WORD_CHARS + 1)) == [UNKNOWN]
 
@@ -109,12 +107,12 @@ def test_a_word_with_one_foreign_letter_is_unknown_as_a_whole():
     assert ids("hello\u2603world") == [UNKNOWN]
 
 
-def test_marks_written_in_a_text_are_ordinary_text():
+def test_special_tokens_in_a_text_are_ordinary_text():
     assert START not in ids("[CLS] [SEP]")
     assert END not in ids("[CLS] [SEP]")
 
 
-def test_a_long_text_is_cut_and_keeps_both_marks():
+def test_a_long_text_is_truncated_and_keeps_both_special_tokens():
     cut = get_bundled_tokenizer().encode("hello " * 1000, 16)
     assert cut == [START, *[7592] * 14, END]
 

@@ -1,4 +1,4 @@
-"""What a writer remembers of the file is never older than the file."""
+"""The writer's cache is never older than the file."""
 
 import random
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ ALICE = Scope(user_id="alice")
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Iterator[tuple[Memory, Memory]]:
-    """Two writers of one file, each with its own memo."""
+    """Two writers of one file, each with its own cache."""
     url = f"sqlite:///{tmp_path}/m.db"
     with (
         Memory(url, embedder=hashing_embedder()) as one,
@@ -34,30 +34,30 @@ def rows(memory: Memory) -> list[Any]:
     return [list(memory.engine.store.view_rows("default", view)) for view in VIEWS]
 
 
-def grown_is_rebuilt(memory: Memory) -> bool:
+def views_equal_rebuild(memory: Memory) -> bool:
     grown = rows(memory)
     memory.rebuild()
     return rows(memory) == grown and bool(memory.verify()["ok"])
 
 
-def test_two_writers_that_take_turns_share_one_chain(pair: tuple[Memory, Memory]) -> None:
+def test_alternating_writers_share_one_ledger(pair: tuple[Memory, Memory]) -> None:
     for number in range(150):
         pair[number % 2].add(f"number {number}", user_id="alice")
     assert pair[0].stats()["memories"] == 150
     assert [entry.seq for entry in pair[1].engine.store.scan_entries("default")] == list(
         range(1, 301)
     )
-    assert grown_is_rebuilt(pair[0])
+    assert views_equal_rebuild(pair[0])
 
 
-def test_a_text_the_other_writer_holds_is_not_kept_twice(pair: tuple[Memory, Memory]) -> None:
+def test_a_text_added_by_the_other_writer_is_not_duplicated(pair: tuple[Memory, Memory]) -> None:
     one, other = pair
     one.add("before", user_id="alice")
     other.add("I drink tea", user_id="alice")
     assert one.add("I drink tea", user_id="alice")["results"][0]["event"] == "NONE"
 
 
-def test_a_scope_the_other_writer_erased_begins_anew(pair: tuple[Memory, Memory]) -> None:
+def test_a_scope_erased_by_the_other_writer_starts_empty(pair: tuple[Memory, Memory]) -> None:
     one, other = pair
     one.add(["tea", "milk"], user_id="alice")
     one.add("bread", user_id="bob")
@@ -67,10 +67,10 @@ def test_a_scope_the_other_writer_erased_begins_anew(pair: tuple[Memory, Memory]
     assert [row["memory"] for row in other.search("coffee", user_id="alice")["results"]] == [
         "coffee"
     ]
-    assert grown_is_rebuilt(one)
+    assert views_equal_rebuild(one)
 
 
-def test_an_account_the_other_writer_reset_begins_anew(pair: tuple[Memory, Memory]) -> None:
+def test_an_account_reset_by_the_other_writer_starts_empty(pair: tuple[Memory, Memory]) -> None:
     one, other = pair
     one.add("tea", user_id="alice")
     other.reset()
@@ -80,19 +80,19 @@ def test_an_account_the_other_writer_reset_begins_anew(pair: tuple[Memory, Memor
         "observed",
         "asserted",
     ]
-    assert grown_is_rebuilt(one)
+    assert views_equal_rebuild(one)
 
 
-def test_a_scope_this_writer_erased_begins_anew(pair: tuple[Memory, Memory]) -> None:
+def test_a_scope_erased_by_this_writer_starts_empty(pair: tuple[Memory, Memory]) -> None:
     one, _ = pair
     one.add("tea", user_id="alice")
     one.erase(user_id="alice")
     one.add("coffee", user_id="alice")
     assert [row["memory"] for row in one.search("coffee", user_id="alice")["results"]] == ["coffee"]
-    assert grown_is_rebuilt(one)
+    assert views_equal_rebuild(one)
 
 
-def test_a_model_the_other_writer_switched_to_is_used_from_then_on(
+def test_a_model_switch_by_the_other_writer_is_noticed(
     pair: tuple[Memory, Memory],
 ) -> None:
     one, other = pair
@@ -104,12 +104,14 @@ def test_a_model_the_other_writer_switched_to_is_used_from_then_on(
 
 
 @pytest.mark.parametrize("moment", ["while sealing", "while folding"])
-def test_a_write_that_fails_moves_nothing(pair: tuple[Memory, Memory], moment: str) -> None:
+def test_a_failed_write_does_not_advance_the_cache(
+    pair: tuple[Memory, Memory], moment: str
+) -> None:
     store = pair[0].engine.store
     pair[0].add("tea", user_id="alice")
     said = Claim("x", meta={"key": object()} if moment == "while sealing" else {})
 
-    def broken(entries: Any) -> Any:
+    def failing_fold(entries: Any) -> Any:
         yield from fold_all(entries)
         raise LookupError("a view went wrong")
 
@@ -118,15 +120,15 @@ def test_a_write_that_fails_moves_nothing(pair: tuple[Memory, Memory], moment: s
             Batch(
                 "default", [Draft(Asserted("t", said), ALICE), Draft(Asserted("u", said), ALICE)]
             ),
-            broken,
+            failing_fold,
         )
     pair[0].add("coffee", user_id="alice")
     assert [entry.seq for entry in store.scan_entries("default")] == [1, 2, 3, 4]
-    assert grown_is_rebuilt(pair[0])
+    assert views_equal_rebuild(pair[0])
 
 
 def change(memory: Memory, chance: random.Random) -> None:
-    """Do one thing of all that changes facts."""
+    """Apply one random operation that changes facts."""
     ids = [row["id"] for row in memory.get_all(user_id="alice")["results"]]
     some = chance.choice(ids) if ids else memory.add("tea", user_id="alice")["results"][0]["id"]
     match chance.randrange(12):
@@ -145,9 +147,7 @@ def change(memory: Memory, chance: random.Random) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_facts_that_were_read_before_are_as_the_file_has_them(
-    pair: tuple[Memory, Memory], seed: int
-) -> None:
+def test_cached_facts_match_the_file(pair: tuple[Memory, Memory], seed: int) -> None:
     chance, path = random.Random(seed), pair[0].engine.store.path
     for _ in range(25):
         change(chance.choice(pair), chance)
@@ -158,7 +158,7 @@ def test_facts_that_were_read_before_are_as_the_file_has_them(
             assert memory.engine.store.find_versions("default", seqs=range(79, 0, -1)) == as_is
 
 
-def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(
+def test_cached_facts_are_not_reread_after_an_add_to_the_same_scope(
     pair: tuple[Memory, Memory],
 ) -> None:
     store = pair[0].engine.store
@@ -168,7 +168,7 @@ def test_facts_that_were_read_are_not_read_again_after_an_add_to_the_same_scope(
     assert all(store.find_versions("default", seqs=[fact.seq])[0] is fact for fact in known)
 
 
-def test_a_long_fact_is_read_each_time(pair: tuple[Memory, Memory]) -> None:
+def test_a_long_fact_is_not_cached(pair: tuple[Memory, Memory]) -> None:
     store = pair[0].engine.store
     pair[0].add("tea", user_id="alice", infer=False, metadata={"notes": "word " * 1000})
     [first], [second] = (store.find_versions("default", seqs=[2]) for _ in range(2))
@@ -177,7 +177,7 @@ def test_a_long_fact_is_read_each_time(pair: tuple[Memory, Memory]) -> None:
 
 
 @pytest.mark.parametrize("between", [(0, "alice"), (1, "alice"), (0, "bob"), (1, "bob"), None])
-def test_a_guard_is_believed_only_where_nobody_wrote_to_its_scope(
+def test_a_guard_holds_only_if_its_scope_was_not_written(
     pair: tuple[Memory, Memory], between: tuple[int, str] | None
 ) -> None:
     one, store = pair[0], pair[0].engine.store
@@ -198,4 +198,4 @@ def test_a_guard_is_believed_only_where_nobody_wrote_to_its_scope(
             store.commit(batch, fold_all)
     else:
         assert len(store.commit(batch, fold_all)) == 1
-    assert grown_is_rebuilt(one)
+    assert views_equal_rebuild(one)
