@@ -248,7 +248,7 @@ def test_a_memory_can_be_queued_by_hand_for_each_reason(memory, reason):
 
 def test_what_cannot_be_queued_is_refused_with_a_reason(memory):
     tea = tell(memory, "I like green tea")
-    with pytest.raises(InvalidInput, match="no reason 'whim'"):
+    with pytest.raises(InvalidInput, match="review reason 'whim'"):
         memory.enqueue(tea, reason="whim")
     with pytest.raises(InvalidInput):
         memory.enqueue(tea, priority=2)

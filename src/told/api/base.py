@@ -37,7 +37,7 @@ from told.text.echo import EchoFilter
 from told.text.tokens import format_value, validate_label
 
 VAULT_GROUP = "told.vaults"
-GUARD_HINT = "A guard takes a memory and answers True to show it, False or a reason not to."
+GUARD_HINT = "A guard takes a memory and returns True to show it, or False or a reason to hide it."
 
 ScopeTuple: TypeAlias = tuple[()] | tuple[str | None, str | None, str | None]
 TYPE_ERRORS: Final = (TypeError, AttributeError)
@@ -307,7 +307,7 @@ def _wrap_guard(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:
             return None
         if decision is False or (isinstance(decision, str) and decision):
             return decision or "denied"
-        raise InvalidInput(f"The guard answered {format_value(decision)}.", hint=GUARD_HINT)
+        raise InvalidInput(f"The guard returned {format_value(decision)}.", hint=GUARD_HINT)
 
     return deny
 

@@ -23,8 +23,8 @@ from told.text.echo import OwnText, has_image_text
 
 REPEAT_META = {"said": "again"}
 KEPT_METADATA_WARNING = (
-    "A text that is already held keeps the metadata and expiration it has; "
-    "use update() to change them."
+    "The text is already stored; its metadata and expiration were not changed. "
+    "Use update() to change them."
 )
 
 

@@ -194,9 +194,9 @@ def validate_vectors(embedder: Embedder, vectors: Any, count: int) -> Sequence[V
         ):
             return cast(Sequence[Vector], vectors)
     except TypeError as error:
-        raise EmbeddingError(f"{embedder.model} did not answer with vectors: {error}.") from error
+        raise EmbeddingError(f"{embedder.model} did not return vectors: {error}.") from error
     raise EmbeddingError(
-        f"{embedder.model} did not answer with {count} vectors of {embedder.dim} finite numbers."
+        f"{embedder.model} did not return {count} vectors of {embedder.dim} finite numbers."
     )
 
 

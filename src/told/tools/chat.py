@@ -307,7 +307,7 @@ class ChatSession:
         needle = " ".join(id_or_words.split())
         if not needle:
             raise InvalidInput(
-                "Say which memory.", hint="By its id, or by some words of it; /memory lists them."
+                "No memory is named.", hint="Give its id or some of its words; /memory lists them."
             )
         rows = self.memory.get_all(limit=MAX_LIMIT, as_of=self.as_of, **self.ids)["results"]
         matches = [
@@ -322,7 +322,7 @@ class ChatSession:
             needle, limit=1, min_score=MIN_ANSWER_SCORE, as_of=self.as_of, **self.ids
         )["results"]
         if not hits:
-            raise NotFoundError(f"No memory has {needle!r}.", hint="/memory lists what is held.")
+            raise NotFoundError(f"No memory matches {needle!r}.", hint="/memory lists them all.")
         return dict(hits[0])
 
     def forget(self, memory_id: str) -> dict[str, Any]:

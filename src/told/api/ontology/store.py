@@ -360,7 +360,7 @@ def _open_backend(
     if memory is None:
         if given_ids := [name for name, value in ids.items() if value is not None]:
             raise ConfigError(
-                f"{given_ids[0]} needs a memory.",
+                f"{given_ids[0]} can only be set with a memory.",
                 hint="Such as MemoryStore(ontology, memory=Memory(), …).",
             )
         instant = now or wall_clock_us
@@ -374,7 +374,8 @@ def _open_backend(
         )
     if now is not None:
         raise ConfigError(
-            "A memory has its own clock.", hint="Open it with Memory(mint=Mint(clock))."
+            "now cannot be set with a memory, which has its own clock.",
+            hint="Open it with Memory(mint=told.ids.IdGenerator(clock)).",
         )
     from told.api.memory import Memory
 

@@ -140,7 +140,7 @@ class InMemoryAccount:
         draft = decode_envelope(entry.sort, self.name, entry.envelope)
         if verb_thread(draft.verb) != entry.thread:
             raise StoreCorrupt(
-                f"Entry {entry.seq} is not of the thread it names.", hint="", seq=entry.seq
+                f"Entry {entry.seq} does not belong to the thread it names.", hint="", seq=entry.seq
             )
         return replace(entry, draft=draft)
 
@@ -150,7 +150,8 @@ class InMemoryAccount:
             if 0 < entry.seq <= self.head.seq:
                 if self.entries[entry.seq - 1].hash != entry.hash:
                     raise Diverged(
-                        f"Entry {entry.seq} is not the one in this ledger.", seq=entry.seq
+                        f"Entry {entry.seq} of the import differs from that of this ledger.",
+                        seq=entry.seq,
                     )
                 continue
             if problem := find_chain_error(entry, self.head):

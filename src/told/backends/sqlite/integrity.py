@@ -40,8 +40,8 @@ from told.ports import VIEWS, IdempotencyRecord, View
 from told.text.tokens import extract_terms
 
 ACTIVE_READERS_WARNING: Final = (
-    "Somebody is still reading the store, so its write-ahead log keeps old pages for now; "
-    "`told verify` finishes the erasure once they are done."
+    "A reader still uses the store, so its write-ahead log keeps old pages for now; "
+    "`told verify` finishes the erasure once it is done."
 )
 CHECKPOINT_TIMEOUT_MS: Final = 2000
 
@@ -288,7 +288,7 @@ def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> No
         run_query(db, "drop_empty_parts")
     elif "passages" in views and run_query(db, "misplaced_spaces").get:
         raise StoreCorrupt(
-            "A space is in the wrong partition.",
+            "A scope is in the wrong partition.",
             hint="Rebuild every view: `told rebuild`.",
         )
     if "passages" in views:

@@ -357,9 +357,7 @@ def import_entries(
     for entry in entries:
         if entry.seq <= account.seq:
             if run_query(db, "entry_hash", make_entry_id(account.id, entry.seq)).get != entry.hash:
-                raise Diverged(
-                    f"Entry {entry.seq} of the import is not the entry {entry.seq} of this account."
-                )
+                raise Diverged(f"Entry {entry.seq} of the import differs from that of this ledger.")
             continue
         _advance_head(account, entry)
         stored = (

@@ -317,7 +317,7 @@ class HttpClient:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
             message = f"{self.name} answered with {content_type} that is not JSON: {excerpt}"
-            raise self._build_error(message, hint="Is base_url right?", status=status) from error
+            raise self._build_error(message, hint="Check base_url.", status=status) from error
 
     def _hint_for_status(self, status: int) -> str:
         if status in (401, 403):

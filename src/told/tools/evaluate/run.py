@@ -347,7 +347,7 @@ def check_settings(pairs: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name in pairs:
         if name in FIXED_SETTINGS:
             raise ConfigError(
-                f"{where}: {name} is the same for every variant.", hint=FIXED_SETTINGS[name]
+                f"{where}: a variant cannot change {name}.", hint=FIXED_SETTINGS[name]
             )
     return {name: check_setting(name, value, where) for name, value in pairs.items()}
 
