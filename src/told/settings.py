@@ -367,10 +367,8 @@ def load_settings(
             else None
         )
         if variable is not None:
-            values[name], origin[name] = (
-                check_setting(name, environment[variable], variable),
-                variable,
-            )
+            values[name] = check_setting(name, environment[variable], variable)
+            origin[name] = variable
     given = {name: value for name, value in arguments.items() if value is not None}
     for name, value in flatten_settings(given, "argument").items():
         values[name], origin[name] = check_setting(name, value, "argument"), "argument"

@@ -86,10 +86,8 @@ class BaseMemory:
             account=validate_identifier(resolved.account, "account"),
             subscribes=_parse_subscriptions(subscribes),
         )
-        opened_reranker, guards = (
-            open_reranker(reranker),
-            () if guard is None else (_wrap_guard(guard),),
-        )
+        opened_reranker = open_reranker(reranker)
+        guards = () if guard is None else (_wrap_guard(guard),)
         meter, model = UsageMeter(), open_llm(resolved.llm if llm is None else llm, resolved)
         extraction = _build_extraction(
             model, meter, ontology, {} if prompts is None else prompts, resolved

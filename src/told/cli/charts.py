@@ -126,10 +126,8 @@ def sample_weights(weights: Sequence[float], width: int) -> list[float]:
 def draw_curve(weights: Sequence[float], threshold: float, blocks: str, dots: str) -> Iterator[str]:
     """Yield the lines of the chart from 1 down to 0, with a dotted threshold."""
     for row in reversed(range(CHART_HEIGHT)):
-        low, on_threshold = (
-            row / CHART_HEIGHT,
-            round(threshold * CHART_HEIGHT) == row and threshold > 0,
-        )
+        low = row / CHART_HEIGHT
+        on_threshold = round(threshold * CHART_HEIGHT) == row and threshold > 0
         label = (
             f"{(row + 1) / CHART_HEIGHT:.1f}"
             if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2)
@@ -167,10 +165,8 @@ def _render_kind(rows: Sequence[Mapping[str, Any]]) -> Table:
 def _render_remembered_row(row: Mapping[str, Any]) -> Text:
     times = f" ({row['said']} times)" if row["said"] > 1 else ""
     source = [f"source {row['source']}"] if "source" in row else []
-    parts, quoted = (
-        [f"said {row['said_at'][:10]}{times}", describe_fading(row), *source],
-        row["words"],
-    )
+    parts = [f"said {row['said_at'][:10]}{times}", describe_fading(row), *source]
+    quoted = row["words"]
     quote = (
         [dim_text("“") + safe_text(make_snippet(quoted, MAX_QUOTE_CHARS), "dim") + dim_text("”")]
         if quoted and quoted != row["memory"]

@@ -489,10 +489,8 @@ def _parse_object(
 
 def parse_triple(item: Mapping[str, Any], speaker: str) -> Claim | RejectedItem:
     """Parse a triple with a subject, a predicate and exactly one object."""
-    subject, predicate_name = (
-        to_line(get_first(item, *SUBJECT_KEYS)),
-        to_line(get_first(item, *PREDICATE_KEYS)),
-    )
+    subject = to_line(get_first(item, *SUBJECT_KEYS))
+    predicate_name = to_line(get_first(item, *PREDICATE_KEYS))
     iri, literal = get_first(item, "object_iri"), get_first(item, "object_lit")
     if subject is None or predicate_name is None:
         return RejectedItem()

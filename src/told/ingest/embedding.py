@@ -86,10 +86,8 @@ def embed_before_commit(
 def _embed_missing(
     store: Store, embedder: Embedder, texts: Mapping[bytes, str], lookup: VectorLookup
 ) -> Flow[Mapping[bytes, Vector]]:
-    cached, unchecked = (
-        lookup.cached,
-        [key for key, text in texts.items() if text not in lookup.hashes],
-    )
+    cached = lookup.cached
+    unchecked = [key for key, text in texts.items() if text not in lookup.hashes]
     if unchecked:
         # Vectors are shared by all accounts: any scope will do.
         existing = yield from call(store.lookup_existing, Scope(), (), (), None, unchecked)

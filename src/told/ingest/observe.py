@@ -165,10 +165,8 @@ class EvidencePlanner:
 
     def build_guards(self, existing: ExistingState) -> tuple[Guard, ...]:
         """Return guards against concurrent writes of the same evidence or texts."""
-        new_digests, new_texts = (
-            self.evidence_by_digest.keys() - existing.evidence,
-            (self.listed_threads.keys() | self.unlisted_threads) - existing.facts.keys(),
-        )
+        new_digests = self.evidence_by_digest.keys() - existing.evidence
+        new_texts = (self.listed_threads.keys() | self.unlisted_threads) - existing.facts.keys()
         return NoEvidence(self.scope, tuple(new_digests)), NoFact(self.scope, tuple(new_texts))
 
 

@@ -371,10 +371,8 @@ def _find_retracted_evidence(store: Store, account: str, existing: ExistingState
         has_retracted = has_listed = False
         for thread in (yield from load_threads_from_evidence(store, account, [evidence])):
             fact = yield from call(store.get_fact, account, thread)
-            has_retracted, has_listed = (
-                has_retracted or fact is None,
-                has_listed or (fact is not None and fact.kind not in UNLISTED_KINDS),
-            )
+            has_retracted = has_retracted or fact is None
+            has_listed = has_listed or (fact is not None and fact.kind not in UNLISTED_KINDS)
         if has_retracted and not has_listed:
             evidence_ids.add(evidence)
     return evidence_ids

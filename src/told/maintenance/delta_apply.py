@@ -186,10 +186,8 @@ def _load_state(
         if reason := find_objection(operation, facts, author):
             raise InvalidInput(f"{reason[0].upper()}{reason[1:]}.")
         if isinstance(operation, AssertClaim | AssertFrame):
-            scope, text = (
-                _resolve_scope(state, operation.sources),
-                _screen_claim_text(state, operation),
-            )
+            scope = _resolve_scope(state, operation.sources)
+            text = _screen_claim_text(state, operation)
             existing = yield from call(ctx.store.lookup_existing, scope, [md5_hex(text)], (), None)
             duplicate = existing.facts.get(md5_hex(text))
             if duplicate is not None:

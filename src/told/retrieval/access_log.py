@@ -364,11 +364,9 @@ class HotBuffers:
 
     def take_all(self) -> Mapping[str, AccessBatch]:
         """Remove and return everything pending, by account."""
-        counts, cooccurrence, records = (
-            self.take_counts(),
-            self.take_cooccurrence(),
-            self.access_buffer.take_records(),
-        )
+        counts = self.take_counts()
+        cooccurrence = self.take_cooccurrence()
+        records = self.access_buffer.take_records()
         return {
             account: replace(
                 self.access_buffer.build_batch(records.get(account, ())),

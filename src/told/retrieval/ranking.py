@@ -234,10 +234,8 @@ def rank_candidates(
     index_result: IndexResult, intent: QueryIntent, settings: Settings, spread: float
 ) -> Sequence[ScoredCandidate]:
     """Return all candidates, best first, newest first among equals."""
-    candidates, (dense, cover) = (
-        to_candidates(index_result.candidates),
-        compute_relevance(index_result, settings, spread),
-    )
+    candidates = to_candidates(index_result.candidates)
+    dense, cover = compute_relevance(index_result, settings, spread)
     scores, parts = list(map(add, dense, cover)), dict[str, ScoreColumn](dense=dense, cover=cover)
     if settings.fusion == FUSED_METHOD:
         return RankedCandidates(candidates, scores, parts)
@@ -250,10 +248,8 @@ def rank_candidates(
     for name, column in _iter_bonuses(
         candidates, index_result.named_speakers, intent, settings, sources.keys()
     ):
-        scores, parts[name] = (
-            [score + (part or 0.0) for score, part in zip(scores, column, strict=True)],
-            column,
-        )
+        scores = [score + (part or 0.0) for score, part in zip(scores, column, strict=True)]
+        parts[name] = column
     scored = RankedCandidates(candidates, scores, parts)
     if EXTERNAL_SOURCES.isdisjoint(sources.values()):
         return scored

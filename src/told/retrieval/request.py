@@ -204,10 +204,8 @@ def build_fact_query(
     show_expired: Any = False,
 ) -> FactQuery:
     """Build a fact query from checked and unchecked arguments."""
-    include_expired, skip = (
-        parse_flag(show_expired, "show_expired"),
-        parse_int(offset, "offset", 0, MAX_OFFSET),
-    )
+    include_expired = parse_flag(show_expired, "show_expired")
+    skip = parse_int(offset, "offset", 0, MAX_OFFSET)
     return FactQuery(scope, as_of, parse_filter(filters), include_expired, limit, skip)
 
 

@@ -278,10 +278,8 @@ class ChatSession:
         explanation = self.memory.why_not(
             query.text, row["id"], as_of=query.as_of, **limits, **self.ids
         )
-        asks_question, is_new = (
-            is_question(row["memory"]),
-            row["id"] in find_changed_ids(reply.learned),
-        )
+        asks_question = is_question(row["memory"])
+        is_new = row["id"] in find_changed_ids(reply.learned)
         if explanation["found"] and not used and (asks_question or is_new):
             reason = (
                 "a question answers nothing"

@@ -107,10 +107,8 @@ def _score_facts(query: str, facts: Sequence[Fact], vectors: TextVectors | None)
 
 def _score_words(query_words: set[str], fact: Fact) -> float:
     """Return the share of query words in a fact; words of its label and quote count half."""
-    value_words, context_words = (
-        set(extract_terms(fact.value)),
-        set(extract_terms(f"{fact.label} {fact.evidence}")),
-    )
+    value_words = set(extract_terms(fact.value))
+    context_words = set(extract_terms(f"{fact.label} {fact.evidence}"))
     shares = (
         1.0
         if term in value_words

@@ -332,10 +332,8 @@ class InMemoryAccount:
     def record_accesses(self, records: Sequence[AccessRecord], keep: int) -> None:
         """Log accesses and open a new access state for each."""
         for record in records:
-            past, states = (
-                self.accesses.get(record.thread, ()),
-                self.states.get(record.thread, ()),
-            )
+            past = self.accesses.get(record.thread, ())
+            states = self.states.get(record.thread, ())
             ordered = sorted((*past, record), key=lambda other: other.at)
             self.accesses[record.thread] = tuple(ordered[-keep:])
             if states:

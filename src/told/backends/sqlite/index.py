@@ -76,10 +76,8 @@ class PartitionCache:
 
     def update_size(self, partition: Partition) -> None:
         """Record a partition's size and evict the least recently used ones over budget."""
-        key, size = (
-            (partition.part, partition.model.id if partition.model else None),
-            partition.size,
-        )
+        key = (partition.part, partition.model.id if partition.model else None)
+        size = partition.size
         if self._sizes.get(key) == size:
             return
         with self._lock:

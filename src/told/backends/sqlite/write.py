@@ -102,11 +102,9 @@ def lookup_existing(
         matches = run_batched(db, "known", keys, count or 1, *scope_params)
     for row in matches:
         if head_seq is None:
-            head_seq, home_part, ticket = (
-                row[0],
-                row[1],
-                None if row[2] is None else IdempotencyRecord(*row[2:6]),
-            )
+            head_seq = row[0]
+            home_part = row[1]
+            ticket = None if row[2] is None else IdempotencyRecord(*row[2:6])
             model = None if row[6] is None else (row[6], row[7])
         if row[8] is not None:
             evidence[row[8]] = row[9]

@@ -503,10 +503,8 @@ class _RuleReading:
 
     def _is_former(self) -> bool:
         """Return True if a state is told in the past tense: "I lived in Paris"."""
-        features, is_state = (
-            self.verb.features,
-            "state" in self.rule.flags or self.verb.lemma == "be",
-        )
+        features = self.verb.features
+        is_state = "state" in self.rule.flags or self.verb.lemma == "be"
         if self.rule.predicate in _TIMELESS_PREDICATES:
             return False
         return (

@@ -280,10 +280,8 @@ def _draft_parts(
     for text, part in texts.items():
         if text in kept_texts:
             continue
-        thread, about = (
-            ctx.id_generator.new_id(),
-            {"title": incoming.document.title, "section": part.title},
-        )
+        thread = ctx.id_generator.new_id()
+        about = {"title": incoming.document.title, "section": part.title}
         claim = incoming.build_claim(text, evidence, about, (part.start, part.end))
         verbs: list[Verb] = [Asserted(thread, claim), Linked(thread, PART_OF, root)]
         if (previous := previous_by_section.pop(part.title, None)) is not None:
@@ -301,10 +299,8 @@ def _build_event(
     return Event(event, thread, text, previous_text, DOCUMENT, incoming.name)
 
 
-PDF, DOCX = (
-    "application/pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-)
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MEDIA_TYPES_BY_SUFFIX: Final[Mapping[str, str]] = {
     ".txt": "text/plain",
     ".text": "text/plain",

@@ -251,10 +251,8 @@ class CachingEmbedder:
         self.model = inner.model
         self.dim = inner.dim
         self.local = inner.local
-        self.usual, self.spread = (
-            getattr(inner, "usual", 0.0),
-            getattr(inner, "spread", DEFAULT_SPREAD),
-        )
+        self.usual = getattr(inner, "usual", 0.0)
+        self.spread = getattr(inner, "spread", DEFAULT_SPREAD)
         self.topics = getattr(inner, "topics", Thresholds())
         self.seconds = 0.0
 
@@ -382,10 +380,8 @@ class ToldTarget:
 
     def select_conversation(self, conversation: EvalConversation) -> None:
         """Ask about this conversation from now on."""
-        self.user, self.turn_ids_by_text = (
-            conversation.id,
-            group_turn_ids_by_text(conversation.turns),
-        )
+        self.user = conversation.id
+        self.turn_ids_by_text = group_turn_ids_by_text(conversation.turns)
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
         """Return the best hits as turn ids."""
@@ -627,11 +623,9 @@ def _measure_variant(
             )
             run.misses = explain_misses(target, conversations, run, misses)
             run.embedder = None if target.memory.embedder is None else target.memory.embedder.model
-        run.settings, run.warnings, run.store_bytes = (
-            variant.settings,
-            list(target.warnings),
-            _store_size(url, account),
-        )
+        run.settings = variant.settings
+        run.warnings = list(target.warnings)
+        run.store_bytes = _store_size(url, account)
     return run
 
 
