@@ -189,7 +189,7 @@ class BaseMemory:
             return True
 
     def _run_due_jobs(self, engine: Engine) -> Flow[bool]:
-        """Run deferred jobs once enough of them wait; return whether any failed."""
+        """Extract if enough evidence is pending, judge importance; return whether either failed."""
         failed = False
         if (yield from engine.is_extraction_due()):
             failed = (yield from engine.extract_pending()).failure is not None
@@ -284,7 +284,7 @@ def _check_prompts(prompts: Any) -> None:
 
 
 def _parse_subscriptions(subscribes: Any) -> tuple[str, ...]:
-    """Check the kinds subscribed to; a single name is allowed."""
+    """Return the checked names of the kinds subscribed to; a single name is allowed."""
     given = [subscribes] if isinstance(subscribes, str) else subscribes
     if not isinstance(given, list | tuple):
         hint = 'Such as ["profile", "event"]; leave it out for all.'

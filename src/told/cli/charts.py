@@ -32,7 +32,7 @@ CHART_LABEL_WIDTH: Final = 6
 UNICODE_BLOCKS, ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " ..::##"
 
 
-"""How full a cell is, for terminals that know blocks and for those that do not."""
+"""Characters for a cell by how full it is, with and without Unicode blocks."""
 
 
 MAX_QUOTE_CHARS: Final = 160

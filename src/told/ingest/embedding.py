@@ -1,4 +1,7 @@
-"""Embed new text, before the commit with a local embedder and after it with a remote one."""
+"""Embed new text, reindex a store, and find near-duplicates by vector.
+
+A local embedder runs before the commit, a remote one after it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parse the messages passed to `add` into verbatim evidence."""
+"""Parse the messages of `add` into evidence, segment turns by speaker, and recognise replies."""
 
 from __future__ import annotations
 

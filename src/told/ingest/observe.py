@@ -30,7 +30,7 @@ KEPT_METADATA_WARNING = (
 
 @dataclass(slots=True)
 class EvidencePlanner:
-    """Plans turns one by one, given the stored state and what was planned before."""
+    """Plans the entries of turns one by one, given the stored state and earlier turns."""
 
     ctx: WriteContext
     scope: Scope
@@ -41,8 +41,9 @@ class EvidencePlanner:
     evidence_by_digest: dict[bytes, str]
     preceding: PrecedingTurn | None
     listed_threads: dict[str, str] = field(default_factory=dict)
+    """Threads planned so far, by text MD5."""
     unlisted_threads: dict[str, str] = field(default_factory=dict)
-    """Threads planned so far by text hash: listed kinds, and kinds hidden from listings."""
+    """The same for kinds that listings leave out, such as turns."""
 
     def plan_turn(self, decision: GateDecision, kind: str | None, md5: str) -> None:
         """Plan the evidence of a turn, and a thread unless `kind` is None."""

@@ -255,6 +255,6 @@ def read_document(value: Any) -> Any:
 
 
 def copy_store(store: Store, path: Path) -> Flow[None]:
-    """Back up a store to a new file; run it as one effect, so that no cancel leaves half a file."""
+    """Back up a store to a new file, as one effect: a cancellation leaves no partial file."""
     with create_copy(path) as partial:
         yield from call(store.backup, partial)

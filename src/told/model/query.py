@@ -424,7 +424,7 @@ ACCESS_STRENGTH_GAIN = 0.1
 
 
 class ReviewReason(StrEnum):
-    """Why a memory is queued for reconsolidation."""
+    """The reason a memory is queued for reconsolidation."""
 
     RECALL = "recall"
     CONTRADICTION = "contradiction"

@@ -201,7 +201,7 @@ def validate_vectors(embedder: Embedder, vectors: Any, count: int) -> Sequence[V
 
 
 def _is_finite(vector: Any) -> bool:
-    """Tell whether all numbers of a vector are finite; infinities and NaN share an exponent."""
+    """Return whether all numbers of a vector are finite; infinities and NaN share an exponent."""
     if isinstance(vector, array) and vector.typecode == "f":
         exponents = vector.tobytes()[EXPONENT_BYTE::4]
         if 0x7F not in exponents and 0xFF not in exponents:

@@ -1,4 +1,4 @@
-"""Record accesses in process memory and flush them to the access log now and then.
+"""Buffer accesses in process memory, as hot buffers and until they are flushed to the store.
 
 Recording takes a few dictionary updates under a lock and no transaction. Only thread ids,
 positions, counts and times are kept, no content. A killed process loses the counts it had not

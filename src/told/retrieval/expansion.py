@@ -551,7 +551,7 @@ def _follow_edges(
     scores: Mapping[str, float],
     known: Sequence[ScoredCandidate],
 ) -> Flow[list[tuple[ScoredCandidate, str, ExpansionEdge]]]:
-    """Return the visible targets with scores blended from their own and their parent's."""
+    """Return the visible targets of edges, each scored by itself, its parent and its hotness."""
     account, as_of = index_query.query.scope.account, index_query.query.as_of
     facts = yield from _load_visible(
         ctx, index_query, list(edges), ctx.settings.ranking.expand_width

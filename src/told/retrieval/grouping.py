@@ -121,7 +121,7 @@ def _add_thread(
 # Stale turns
 
 RelevanceLookup: TypeAlias = Callable[[int], float | None]
-"""Return the relevance of the fact at a seq, or None if it is no candidate."""
+"""A function that returns the relevance of the fact at a seq, or None if it is no candidate."""
 
 RETRACTED_REASON: Final = "what was taken from it was given up"
 

@@ -1,4 +1,8 @@
-"""Run the read path: plan, gather, fuse, rank, expand, guard, select, assemble, trace."""
+"""Implement `search`, `explain`, `why_not` and `get_all`.
+
+A search plans, gathers candidates from the index, ranks and expands them, applies guards, resolves
+conflicts and duplicates, selects, and logs the access. `context` renders its result.
+"""
 
 from __future__ import annotations
 

@@ -174,7 +174,7 @@ class InMemoryAccount:
                     raise Conflict(guard=type(guard).__name__)
 
     def is_satisfied(self, guard: Guard) -> bool:
-        """Tell whether a guard still holds."""
+        """Return whether a guard still holds."""
         match guard:
             case ThreadAt(thread, seq):
                 latest = self.find_latest(thread)
@@ -442,7 +442,7 @@ class InMemoryAccount:
     # Maintenance
 
     def repair(self) -> None:
-        """Restore tombstones, drop invalid tickets and pull cursors back to the head."""
+        """Restore tombstones, drop invalid idempotency records, limit cursors to the head."""
         erased = {
             seq
             for entry in self.entries
@@ -455,14 +455,14 @@ class InMemoryAccount:
         self.cursors = {name: min(seq, self.head.seq) for name, seq in self.cursors.items()}
 
     def _is_valid_ticket(self, ticket: IdempotencyRecord) -> bool:
-        """Tell whether a ticket ends at a transaction and names only threads written by then."""
+        """Return whether a record ends at a transaction and names only threads written by then."""
         threads, upto = ticket.thread_ids(), ticket.seq or self.head.seq
         ends = {0, self.head.seq, *(a.seq for a, b in pairwise(self.entries) if a.tx != b.tx)}
         written = {entry.thread for entry in self.entries if entry.seq <= upto}
         return threads is not None and threads <= written and ticket.seq in ends
 
     def find_problems(self) -> Iterator[str]:
-        """Yield what does not fit together."""
+        """Yield the inconsistencies between the ledger, the views and the data beside them."""
         head = Head(0, 0, GENESIS)
         for entry in self.entries:
             if problem := find_chain_error(entry, head):

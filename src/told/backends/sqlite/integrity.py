@@ -120,7 +120,7 @@ def create_private_file(path: Path) -> None:
 
 
 def scrub_file(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
-    """Rewrite the file without free pages and truncate the log; owed until both are done."""
+    """Rewrite the file without free pages and truncate the log; stay due until both succeed."""
     try:
         if vacuum:
             db.execute("VACUUM")
@@ -410,7 +410,7 @@ def _format_rebuild_advice(db: apsw.Connection, *parts: int) -> str:
 
 
 def _check_blobs(db: apsw.Connection) -> Iterator[str]:
-    """Yield damaged blobs and a scrub that is still owed."""
+    """Yield damaged blobs, and a warning if a scrub is still due."""
     for name in erase.find_damaged(db):
         yield f"blobs: {name} does not match its hash; restore it from a backup"
     if run_query(db, "scrub_owed").get:

@@ -1,4 +1,4 @@
-"""Convert file rows to values and back."""
+"""Convert file rows to values and back, compute row ids, and look up scopes and view rows."""
 
 from __future__ import annotations
 

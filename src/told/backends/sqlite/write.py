@@ -1,4 +1,7 @@
-"""Operations inside a write transaction: commit, import, erase, reset, rebuild."""
+"""Operations inside a write transaction: commit, import, erase, reset, rebuild, switch models.
+
+Also the lookups that a writer makes before it decides.
+"""
 
 from __future__ import annotations
 
