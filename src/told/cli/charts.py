@@ -128,13 +128,10 @@ def draw_curve(weights: Sequence[float], threshold: float, blocks: str, dots: st
     for row in reversed(range(CHART_HEIGHT)):
         low = row / CHART_HEIGHT
         on_threshold = round(threshold * CHART_HEIGHT) == row and threshold > 0
-        label = (
-            f"{(row + 1) / CHART_HEIGHT:.1f}"
-            if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2)
-            else f"{threshold:.2f}"
-            if on_threshold
-            else ""
-        )
+        if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2):
+            label = f"{(row + 1) / CHART_HEIGHT:.1f}"
+        else:
+            label = f"{threshold:.2f}" if on_threshold else ""
         cells = (
             blocks[round(max(0.0, min((weight - low) * CHART_HEIGHT, 1.0)) * (len(blocks) - 1))]
             for weight in weights

@@ -92,9 +92,6 @@ def forget(
 TIERS_PANEL = "Look after it"
 
 
-"""Tail turns shown; --json shows all."""
-
-
 Force = Annotated[bool, option("--force", about="Archive everything now, regardless of age.")]
 
 

@@ -72,13 +72,9 @@ def parse_messages(
     for number, row in enumerate(rows):
         role = _parse_role(row, number)
         content, images = _parse_content(row, number, settings)
-        reason = (
-            "system message"
-            if role in SILENT_ROLES
-            else ""
-            if content.strip() or images
-            else "empty message"
-        )
+        reason = "" if content.strip() or images else "empty message"
+        if role in SILENT_ROLES:
+            reason = "system message"
         if reason:
             skipped.append({"index": number, "role": role, "reason": reason})
             continue

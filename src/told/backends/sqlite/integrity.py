@@ -185,13 +185,10 @@ ORPHAN_SORTS: Final = (
 def find_type_errors(db: apsw.Connection) -> Iterator[str]:
     """Yield the tables with values of a wrong type, which readers would fail on."""
     for table, counts, _ in _count_type_errors(db):
-        hint = (
-            RESTORE_HINT
-            if table in IRREPLACEABLE_TABLES
-            else REINDEX_HINT
-            if table in ("embedding", "model")
-            else REBUILD_HINT
-        )
+        if table in IRREPLACEABLE_TABLES:
+            hint = RESTORE_HINT
+        else:
+            hint = REINDEX_HINT if table in ("embedding", "model") else REBUILD_HINT
         yield (
             f"{table}: {sum(counts.values())} rows have values of a wrong type; "
             f"{format_advice(db, hint, counts)}"

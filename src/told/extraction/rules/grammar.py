@@ -595,13 +595,10 @@ class _VerbParser:
                 is_double_had = self.flags.get("had", False)
                 if lemma == "have" and not is_double_had:
                     self.flags.pop("perfect", None)
-                tense = (
-                    ING
-                    if self.auxiliary == "having"
-                    else PAST
-                    if self.is_past or is_double_had
-                    else PRESENT
-                )
+                if self.auxiliary == "having":
+                    tense = ING
+                else:
+                    tense = PAST if self.is_past or is_double_had else PRESENT
                 return ParsedVerb(
                     lemma, self._build_features(tense), self.auxiliary_start, position
                 )

@@ -413,19 +413,16 @@ def detect_media_type(data: bytes, name: str, media_type: str) -> str:
         )
     given_type = media_type.partition(";")[0].strip().lower()
     named_type = MEDIA_TYPES_BY_SUFFIX.get(PurePosixPath(name.lower()).suffix, "")
-    kind = (
-        given_type
-        if given_type in set(MEDIA_TYPES_BY_SUFFIX.values())
-        else "text/html"
-        if given_type == "application/xhtml+xml"
-        else named_type
-    )
-    if kind in (PDF, DOCX) or (
+    if given_type in MEDIA_TYPES_BY_SUFFIX.values():
+        detected = given_type
+    else:
+        detected = "text/html" if given_type == "application/xhtml+xml" else named_type
+    if detected in (PDF, DOCX) or (
         b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
     ):
         subject = f"{name} is" if name else "It is"
         raise Unsupported(f"{subject} not a supported document.", hint=SUPPORTED_HINT)
-    return kind or ("text/html" if _HTML_START.match(data[:4096]) else "text/plain")
+    return detected or ("text/html" if _HTML_START.match(data[:4096]) else "text/plain")
 
 
 def _list_readers(settings: Settings) -> Mapping[str, Callable[[bytes, int], ParsedDocument]]:
