@@ -297,6 +297,7 @@ def queue(shell: Shell, limit: Limit = None) -> None:
 
 
 def _render_queue(body: Mapping[str, Any]) -> Any:
+    """Render the review queue, most urgent first."""
     from rich.text import Text
 
     from told.cli import views

@@ -166,6 +166,7 @@ def _revive_expired(state: CurationState, decision: Decision) -> Decision:
 
 
 def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
+    """Decide about an asserted claim: a repeat, the past, a doubt, or a present statement."""
     now = state.now
     slot_facts = state.find_facts(claim.subject, get_sibling_predicates(claim.predicate or ""))
     is_past = is_ended(claim, now)

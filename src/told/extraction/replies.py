@@ -610,6 +610,7 @@ def _validate_proposal(
     proposal: ClaimProposal,
     options: GroundingOptions,
 ) -> ExtractedClaim | RejectedClaim:
+    """Ground one proposal; quarantine or mark it if it was said nowhere."""
     quote_location = grounding.locate_quote(proposal.quote) if proposal.quote else None
     location = _locate_proposal(grounding, proposal, quote_location)
     if location is None:

@@ -440,6 +440,7 @@ def upsert_value(
 def _plan_update(
     update: _ConceptUpdate, rules: ConceptRules, beliefs: Sequence[ConceptBelief]
 ) -> WritePlan:
+    """Plan the retraction of faded beliefs and the effect of a statement."""
     statement, evidence = update.statement, update.add_evidence()
     active = [belief.to_weighted_value() for belief in beliefs if not belief.strength.is_faded]
     for belief in beliefs:

@@ -62,6 +62,7 @@ def warn_new_kind(ctx: ReadContext, scope: Scope, now: AsOf, kind: str) -> Flow[
 def _build_warnings(
     ctx: ReadContext, scope: Scope, as_of: AsOf, names: Iterable[str], template: str
 ) -> Flow[tuple[str, ...]]:
+    """Return a warning for each name that is neither declared nor the kind of a visible fact."""
     undeclared = [name for name in dict.fromkeys(names) if name not in ctx.kinds]
     if not undeclared:
         return ()

@@ -290,6 +290,7 @@ class MergedRanking(NamedTuple):
 
 
 def _merge_rankings(rankings: Sequence[PartitionRanking], depth: int) -> MergedRanking:
+    """Merge the rankings of all partitions, best first, up to a depth."""
     if len(rankings) == 1:
         [only_ranking] = rankings
         ranked_list = RankedList(
@@ -345,6 +346,7 @@ def _select_fact_rows(
     params: Sequence[Any],
     tail: str = "",
 ) -> FactRows:
+    """Select the fact rows that a query can see, with a compiled filter."""
     as_of = query.as_of
     name = "facts_latest" if as_of.valid_at is None else "facts_valid"
     bounds = [

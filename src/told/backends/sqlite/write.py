@@ -301,6 +301,7 @@ def _is_any_guard_broken(
 def _is_guard_broken(
     db: apsw.Connection, read_cache: ReadCache, account: int, guard: Guard
 ) -> bool:
+    """Return whether a guard no longer holds, by one indexed lookup or a few."""
     match guard:
         case ThreadAt(thread=thread, seq=seq):
             lo, hi = get_id_range(account)

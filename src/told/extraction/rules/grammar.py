@@ -563,6 +563,7 @@ class _VerbParser:
         return True
 
     def _build_verb(self, word: str, position: int, end: int) -> ParsedVerb | None:
+        """Build the verb from a word and the auxiliary before it, or None if it is no verb."""
         lemma, tense = load_verb_forms().get(word, ("", ""))
         start = end - len(word)
         if self.auxiliary == "'s" and (

@@ -319,6 +319,7 @@ def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> It
 def _parse_note_values(
     ctx: TurnContext, heading: _Heading, start: int, end: int
 ) -> Iterator[RuleClaim]:
+    """Parse the values of a note by the type that its heading expects."""
     if get_pattern("note.none").match(ctx.text, start, end):
         return
     match heading.value_type:

@@ -109,6 +109,7 @@ def _parse_habit(
     verb: ParsedVerb,
     frequency: re.Match[str] | None,
 ) -> Iterator[RuleClaim]:
+    """Parse an activity with a frequency as a habit."""
     is_after_verb = frequency is not None and frequency.start() >= verb.complement_start
     stop = (
         frequency.end()
@@ -428,6 +429,7 @@ class _RuleReading:
     def _build_value_claims(
         self, main_slot: str, values: dict[str, ValueSpan], time: TimeMention | None
     ) -> Iterator[RuleClaim]:
+        """Build the claim of a value, and the denial of the one it replaces, if named."""
         referent, flags = self.referent, self.rule.flags
         predicate, polarity, phrase = self._resolve_polarity()
         if not polarity:

@@ -289,6 +289,7 @@ class HttpClient:
         return bytes(content)
 
     def _parse_response(self, response: httpx2.Response, content: bytes) -> Any:
+        """Return the JSON of a reply; raise `TransientError` if a retry may help."""
         status = response.status_code
         content_type = response.headers.get("content-type", "no content type")
         excerpt = self._quote_error(content)

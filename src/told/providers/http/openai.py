@@ -277,6 +277,7 @@ azure_embedder = HttpProvider(
 
 
 def _create_litellm(provider: HttpProvider, options: ModelOptions) -> OpenAILLM:
+    """Create a model that sends its requests through litellm."""
     if find_spec("litellm") is None:
         raise ConfigError("litellm is not installed.", hint="Run `pip install 'told[litellm]'`.")
     connection = {

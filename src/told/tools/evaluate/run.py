@@ -611,6 +611,7 @@ def _measure_variant(
     account: str | None,
     tick: EvalProgress,
 ) -> EvalRun:
+    """Measure one variant in its own store and explain some of its misses."""
     with TemporaryDirectory(prefix="told-eval-") as folder:
         url = store or f"sqlite:///{Path(folder) / 'eval.db'}"
         with _open_target(variant, embedders, url, account) as target:
@@ -678,6 +679,7 @@ def explain_misses(
 def _explain_miss(
     target: ToldTarget, conversation: EvalConversation, row: QuestionResult, budget: int
 ) -> dict[str, Any]:
+    """Describe a missed question with the trace of each missing turn."""
     target.select_conversation(conversation)
     turns = {turn.id: turn for turn in conversation.turns}
     missing = [
