@@ -21,7 +21,7 @@ ROLES = ("user", "assistant", "tool", "system", "developer", "document")
 METADATA_EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
 DOCUMENT = "document"
-"""Role and evidence sort of text from a document: nobody here said it or vouches for it."""
+"""Role and evidence sort of text from a document, which no participant said or vouches for."""
 
 TEXT_PARTS = ("text", "input_text", "output_text")
 NAME_LIMIT = 256

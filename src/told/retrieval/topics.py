@@ -27,7 +27,7 @@ from told.retrieval.grouping import group_by_evidence
 
 CONSUMER: Final = "topics"
 DEFAULT_AUTHOR: Final = "told"
-"""Author of topic names that nobody chose."""
+"""Author of topic names that told derived from turns."""
 
 PAGE_SIZE: Final = 256
 CooccurrenceLoader: TypeAlias = Callable[

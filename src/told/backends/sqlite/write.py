@@ -428,7 +428,7 @@ def erase_entries(
 
 
 def reset_account(db: apsw.Connection, id_generator: IdGenerator, name: str, draft: Draft) -> Entry:
-    """Start an account's chain anew."""
+    """Destroy an account's ledger and start a new chain."""
     account = get_or_create_account(db, name)
     erase.wipe_account(db, account.id)
     run_query(db, "owe_scrub")
@@ -439,7 +439,7 @@ def reset_account(db: apsw.Connection, id_generator: IdGenerator, name: str, dra
 def rebuild_views(
     db: apsw.Connection, name: str, views: Sequence[View], fold: Fold
 ) -> dict[str, int]:
-    """Drop views and fold them again page by page; also repair rows near the passages."""
+    """Drop views and fold them again page by page; also delete orphaned rows."""
     account = get_or_create_account(db, name)
     lo, hi = get_id_range(account.id)
     integrity.drop_orphans(db, account.id, views)
