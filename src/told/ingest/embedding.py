@@ -66,9 +66,9 @@ def embed_before_commit(
     """Embed drafts with a local embedder; return the vectors and warnings."""
     if embedder is None:
         store_model = yield from call(store.current_model)
-        return {}, (
-            f"Not embedded: the store's embedder {store_model[0]} is not available here.",
-        ) if store_model else ()
+        if store_model is None:
+            return {}, ()
+        return {}, (f"Not embedded: the store's embedder {store_model[0]} is not available here.",)
     if not embedder.local:
         return {}, ()
     texts = collect_texts(drafts, preceding_texts, lookup.hashes)
@@ -80,10 +80,10 @@ def embed_before_commit(
     vectors = yield from catch_failure(_embed_missing(store, embedder, missing, lookup))
     if isinstance(vectors, Failure):
         return {}, (f"Not embedded yet, found by words only: {vectors}",)
-    return {
-        **vectors,
-        **{key: vector for key, vector in known_vectors.items() if key in texts},
-    } if known_vectors else vectors, ()
+    if known_vectors:
+        reused = {key: vector for key, vector in known_vectors.items() if key in texts}
+        vectors = {**vectors, **reused}
+    return vectors, ()
 
 
 def _embed_missing(

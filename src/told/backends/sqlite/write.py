@@ -103,18 +103,17 @@ def lookup_existing(
     with suppress(UnicodeEncodeError):  # unencodable text cannot be stored
         keys = zip_longest(md5s, digests, text_hashes) if count else NO_KEYS
         matches = run_batched(db, "known", keys, count or 1, *scope_params)
-    for row in matches:
+    for seq, part, *record, model_name, dim, digest, evidence_id, vector_hash, fact_id in matches:
         if head_seq is None:
-            head_seq = row[0]
-            home_part = row[1]
-            ticket = None if row[2] is None else IdempotencyRecord(*row[2:6])
-            model = None if row[6] is None else (row[6], row[7])
-        if row[8] is not None:
-            evidence[row[8]] = row[9]
-        if row[10] is not None:
-            vectors.add(row[10])
-        if row[11] is not None:
-            fact_ids.append(row[11])
+            head_seq, home_part = seq, part
+            ticket = None if record[0] is None else IdempotencyRecord(*record)
+            model = None if model_name is None else (model_name, dim)
+        if digest is not None:
+            evidence[digest] = evidence_id
+        if vector_hash is not None:
+            vectors.add(vector_hash)
+        if fact_id is not None:
+            fact_ids.append(fact_id)
     rows = sorted(run_query(db, "versions", to_json_list(fact_ids))) if fact_ids else ()
     facts = {fact.md5: fact for fact in (parse_fact(row, scope) for row in rows)}
     last_turn = (
