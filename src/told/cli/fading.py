@@ -89,7 +89,7 @@ def forget(
     shell.show_result(result, render_forgotten)
 
 
-TIERS_PANEL = "Look after it"
+TIERS_PANEL = "Maintenance"
 
 
 Force = Annotated[bool, option("--force", about="Archive everything now, regardless of age.")]
