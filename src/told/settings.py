@@ -359,18 +359,12 @@ def load_settings(
         values[name], origin[name] = check_setting(name, value, str(path)), str(path)
     for name, setting in SETTING_FIELDS.items():
         own_variable, alias = ENV_PREFIX + name.upper(), setting.metadata["known_as"]
-        variable = (
-            own_variable
-            if own_variable in environment
-            else alias
-            if environment.get(alias, "").strip()
-            else None
-        )
+        variable = alias if environment.get(alias, "").strip() else None
+        if own_variable in environment:
+            variable = own_variable
         if variable is not None:
-            values[name], origin[name] = (
-                check_setting(name, environment[variable], variable),
-                variable,
-            )
+            values[name] = check_setting(name, environment[variable], variable)
+            origin[name] = variable
     given = {name: value for name, value in arguments.items() if value is not None}
     for name, value in flatten_settings(given, "argument").items():
         values[name], origin[name] = check_setting(name, value, "argument"), "argument"

@@ -271,7 +271,7 @@ def test_erase_takes_a_source_back(told, sdk, moved):
 
 def test_erase_never_takes_its_user_from_the_environment(told, sdk, moved, monkeypatch):
     monkeypatch.setenv("TOLD_USER", "alice")
-    assert "Say what to erase" in told("erase", "--yes", code=2).err
+    assert "Pass exactly one of" in told("erase", "--yes", code=2).err
     told("erase", moved, "--dry-run")
     assert sdk("get", moved) is not None
 

@@ -352,7 +352,7 @@ def test_the_newer_address_of_azure_needs_no_version():
 
 
 def test_azure_asks_what_it_cannot_know():
-    with pytest.raises(ConfigError, match="Which model of Azure OpenAI"):
+    with pytest.raises(ConfigError, match="No model of Azure OpenAI"):
         azure()
     with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT"):
         azure("mini", api_key="a-1")

@@ -187,9 +187,7 @@ def test_a_redirect_is_not_followed_with_the_key(world):
 def test_a_page_is_no_answer(world):
     with (
         serving(says("<html>Welcome to nginx!</html>", content_type="text/html")) as script,
-        pytest.raises(
-            LLMError, match=r"text/html that is not JSON: <html>Welcome.*Is base_url right"
-        ),
+        pytest.raises(LLMError, match=r"text/html that is not JSON: <html>Welcome.*Check base_url"),
     ):
         ask(wire(script, world))
 

@@ -244,7 +244,7 @@ def test_memory_can_be_queued_explicitly_for_each_reason(memory, reason):
 
 def test_invalid_enqueue_is_rejected(memory):
     tea = add_text(memory, "I like green tea")
-    with pytest.raises(InvalidInput, match="no reason 'whim'"):
+    with pytest.raises(InvalidInput, match="review reason 'whim'"):
         memory.enqueue(tea, reason="whim")
     with pytest.raises(InvalidInput):
         memory.enqueue(tea, priority=2)

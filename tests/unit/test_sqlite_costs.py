@@ -144,7 +144,6 @@ def test_only_passages_without_a_vector_are_pending(memory: Memory, tmp_path: Pa
 BY_THREAD = {"thread": "t", "base": 0, "pos": 9, "seq": 9, "valid": 9}
 ASKED: dict[str, Any] = {
     "close_passages": (9, 1),
-    "derived": (0, 9, '["e"]'),
     "drop_ticks": ("[1]",),
     "evidence_by_source": ("s", 0, 9),
     "evidence_by_space": ("[1]",),
@@ -162,7 +161,6 @@ ASKED: dict[str, Any] = {
     "stirred": ("t", 0, 9),
     "taken": (0, 9, '["e"]'),
     "tellings": (0, 9, '["t"]'),
-    "texts": ("[1]",),
     "thread": ("t", 0, 9),
     "turn": ("t", 1),
     "turns": (1, 0, 9, 0, 9),

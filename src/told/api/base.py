@@ -37,7 +37,7 @@ from told.text.echo import EchoFilter
 from told.text.tokens import format_value, validate_label
 
 VAULT_GROUP = "told.vaults"
-GUARD_HINT = "A guard takes a memory and answers True to show it, False or a reason not to."
+GUARD_HINT = "A guard takes a memory and returns True to show it, or False or a reason to hide it."
 
 ScopeTuple: TypeAlias = tuple[()] | tuple[str | None, str | None, str | None]
 TYPE_ERRORS: Final = (TypeError, AttributeError)
@@ -86,10 +86,8 @@ class BaseMemory:
             account=validate_identifier(resolved.account, "account"),
             subscribes=_parse_subscriptions(subscribes),
         )
-        opened_reranker, guards = (
-            open_reranker(reranker),
-            () if guard is None else (_wrap_guard(guard),),
-        )
+        opened_reranker = open_reranker(reranker)
+        guards = () if guard is None else (_wrap_guard(guard),)
         meter, model = UsageMeter(), open_llm(resolved.llm if llm is None else llm, resolved)
         extraction = _build_extraction(
             model, meter, ontology, {} if prompts is None else prompts, resolved
@@ -191,7 +189,7 @@ class BaseMemory:
             return True
 
     def _run_due_jobs(self, engine: Engine) -> Flow[bool]:
-        """Run deferred jobs once enough of them wait; return whether any failed."""
+        """Extract if enough evidence is pending, judge importance; return whether either failed."""
         failed = False
         if (yield from engine.is_extraction_due()):
             failed = (yield from engine.extract_pending()).failure is not None
@@ -286,7 +284,7 @@ def _check_prompts(prompts: Any) -> None:
 
 
 def _parse_subscriptions(subscribes: Any) -> tuple[str, ...]:
-    """Check the kinds subscribed to; a single name is allowed."""
+    """Return the checked names of the kinds subscribed to; a single name is allowed."""
     given = [subscribes] if isinstance(subscribes, str) else subscribes
     if not isinstance(given, list | tuple):
         hint = 'Such as ["profile", "event"]; leave it out for all.'
@@ -307,7 +305,7 @@ def _wrap_guard(guard: Callable[[dict[str, Any]], bool | str]) -> Guard:
             return None
         if decision is False or (isinstance(decision, str) and decision):
             return decision or "denied"
-        raise InvalidInput(f"The guard answered {format_value(decision)}.", hint=GUARD_HINT)
+        raise InvalidInput(f"The guard returned {format_value(decision)}.", hint=GUARD_HINT)
 
     return deny
 

@@ -57,6 +57,7 @@ def resolve_ontology(given: Any, settings: Settings) -> tuple[Ontology, Ontology
 
 
 def _load_given(given: Any, settings: Settings) -> Ontology:
+    """Load the ontology that the caller gave, or else the files of the setting `kinds`."""
     if isinstance(given, Ontology):
         return given
     if given is None or given == "auto":

@@ -75,7 +75,7 @@ VERB_PATTERN, ARGUMENT_PATTERN = (
     lazy_regex(r"\b([a-z_]+)\(\)"),
     lazy_regex(r"Memory\((\w+)=\.\.\.\)"),
 )
-"""A verb of the SDK, and what a memory is opened with, where a hint names them."""
+"""A verb of the SDK, and an argument of `Memory`, as hints name them."""
 
 UsageError: TypeAlias = typer.BadParameter
 _USAGE_ERRORS = cast(

@@ -32,7 +32,7 @@ CHART_LABEL_WIDTH: Final = 6
 UNICODE_BLOCKS, ASCII_BLOCKS = " ▁▂▃▄▅▆▇█", " ..::##"
 
 
-"""How full a cell is, for terminals that know blocks and for those that do not."""
+"""Characters for a cell by how full it is, with and without Unicode blocks."""
 
 
 MAX_QUOTE_CHARS: Final = 160
@@ -126,17 +126,12 @@ def sample_weights(weights: Sequence[float], width: int) -> list[float]:
 def draw_curve(weights: Sequence[float], threshold: float, blocks: str, dots: str) -> Iterator[str]:
     """Yield the lines of the chart from 1 down to 0, with a dotted threshold."""
     for row in reversed(range(CHART_HEIGHT)):
-        low, on_threshold = (
-            row / CHART_HEIGHT,
-            round(threshold * CHART_HEIGHT) == row and threshold > 0,
-        )
-        label = (
-            f"{(row + 1) / CHART_HEIGHT:.1f}"
-            if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2)
-            else f"{threshold:.2f}"
-            if on_threshold
-            else ""
-        )
+        low = row / CHART_HEIGHT
+        on_threshold = round(threshold * CHART_HEIGHT) == row and threshold > 0
+        if row + 1 in (CHART_HEIGHT, CHART_HEIGHT // 2):
+            label = f"{(row + 1) / CHART_HEIGHT:.1f}"
+        else:
+            label = f"{threshold:.2f}" if on_threshold else ""
         cells = (
             blocks[round(max(0.0, min((weight - low) * CHART_HEIGHT, 1.0)) * (len(blocks) - 1))]
             for weight in weights
@@ -167,10 +162,8 @@ def _render_kind(rows: Sequence[Mapping[str, Any]]) -> Table:
 def _render_remembered_row(row: Mapping[str, Any]) -> Text:
     times = f" ({row['said']} times)" if row["said"] > 1 else ""
     source = [f"source {row['source']}"] if "source" in row else []
-    parts, quoted = (
-        [f"said {row['said_at'][:10]}{times}", describe_fading(row), *source],
-        row["words"],
-    )
+    parts = [f"said {row['said_at'][:10]}{times}", describe_fading(row), *source]
+    quoted = row["words"]
     quote = (
         [dim_text("“") + safe_text(make_snippet(quoted, MAX_QUOTE_CHARS), "dim") + dim_text("”")]
         if quoted and quoted != row["memory"]

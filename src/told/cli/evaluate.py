@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from told.tools.evaluate.data import EvalConversation
     from told.tools.evaluate.run import EmbedderPool, EvalRun, Variant
 
-PANEL = "Look after it"
+PANEL = "Maintenance"
 
 
 app = typer.Typer()

@@ -174,7 +174,7 @@ def _format_draft(row: Mapping[str, Any]) -> str:
     return f"# {row['claims']} {'claim' if row['claims'] == 1 else 'claims'}\n{row['yaml']}"
 
 
-PANEL = "Understand"
+PANEL = "Extraction"
 faults = typer.Typer()
 quarantine = typer.Typer()
 FaultNumbers = Annotated[list[int] | None, argument("Fault numbers; default: all.", "[NUMBER]...")]

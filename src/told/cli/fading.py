@@ -89,10 +89,7 @@ def forget(
     shell.show_result(result, render_forgotten)
 
 
-TIERS_PANEL = "Look after it"
-
-
-"""Tail turns shown; --json shows all."""
+TIERS_PANEL = "Maintenance"
 
 
 Force = Annotated[bool, option("--force", about="Archive everything now, regardless of age.")]

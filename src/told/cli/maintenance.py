@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from told.api.memory import Memory
     from told.ports import Embedder, Purpose, Vector, View
 
-PANEL = "Look after it"
+PANEL = "Maintenance"
 app = typer.Typer()
 topics_app = typer.Typer()
 ExportTarget = Annotated[Path, argument("File to write; - or none for standard output.", "[PATH]")]
@@ -225,7 +225,7 @@ def backup(shell: Shell, target: Annotated[Path, argument("The file to write.", 
 group = typer.Typer()
 
 
-@command(app, rich_help_panel="Understand")
+@command(app, rich_help_panel="Extraction")
 def recalls(
     shell: Shell, memory_id: MemoryId, user: User = None, agent: Agent = None, run: Run = None
 ) -> None:
@@ -297,6 +297,7 @@ def queue(shell: Shell, limit: Limit = None) -> None:
 
 
 def _render_queue(body: Mapping[str, Any]) -> Any:
+    """Render the review queue, most urgent first."""
     from rich.text import Text
 
     from told.cli import views

@@ -14,9 +14,9 @@ from told.api import verb
 from told.cli.shell import read_stdin
 from told.errors import InvalidInput
 
-SCOPE_PANEL = "Whose memory"
-TIME_PANEL = "When"
-FILTER_PANEL = "Which and how many"
+SCOPE_PANEL = "Scope"
+TIME_PANEL = "Time"
+FILTER_PANEL = "Filters and limits"
 
 
 def parse_json_object(text: str) -> dict[str, Any]:

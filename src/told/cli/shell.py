@@ -109,7 +109,7 @@ def decode_input(data: bytes) -> str:
 P = ParamSpec("P")
 TickCallback: TypeAlias = Callable[[int], None]
 EXIT_OK, EXIT_FAILED, EXIT_USAGE, EXIT_UNSOUND, EXIT_INTERRUPTED = 0, 1, 2, 3, 130
-"""What an exit code says: done, told could not, bad usage or input, verification failed, Ctrl-C."""
+"""The exit codes: done, failed, bad usage or input, verification failed, interrupted."""
 
 PANEL = "Global options"
 PIPED_WIDTH = 120

@@ -541,10 +541,8 @@ class KeptTable:
         yield table
 
     def _build_cells(self, row: Mapping[str, Any], wide: bool) -> list[Text]:
-        text, source_text = (
-            safe_text(make_snippet(row["memory"], SNIPPET_CHARS)),
-            render_sources(row),
-        )
+        text = safe_text(make_snippet(row["memory"], SNIPPET_CHARS))
+        source_text = render_sources(row)
         score_bar = render_score_bar(row, self.max_total)
         if wide:
             return [

@@ -82,6 +82,7 @@ def plan_claims(
 def _apply_decision(
     plan: ClaimPlan, ctx: PlanContext, decision: Decision, evidence_id: str | None, *, is_new: bool
 ) -> None:
+    """Add the drafts, guards and event of one decision to the plan."""
     aliases = plan.threads_by_alias
     fact = (
         None

@@ -224,14 +224,12 @@ MIN_WEIGHT: Final = min(lens.same for lens in LENSES.values())
 _LEGAL_SUFFIXES: Final = frozenset(
     "inc incorporated corp corporation ltd limited llc gmbh ag sa plc co company bv the".split()
 )
-(
-    _EXACT_WEIGHT,
-    _PART_WEIGHT,
-    _INITIAL_WEIGHT,
-    _FIRST_NAME_WEIGHT,
-    _ACRONYM_WEIGHT,
-    _SPELLING_WEIGHT,
-) = 0.99, 0.90, 0.75, 0.65, 0.70, 0.88
+_EXACT_WEIGHT = 0.99
+_PART_WEIGHT = 0.90
+_INITIAL_WEIGHT = 0.75
+_FIRST_NAME_WEIGHT = 0.65
+_ACRONYM_WEIGHT = 0.70
+_SPELLING_WEIGHT = 0.88
 _MIN_SPELLING_LIKENESS: Final = 0.85
 _MIN_NAME_LENGTH: Final = 5
 _MIN_COSINE: Final = 0.8

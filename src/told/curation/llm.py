@@ -292,6 +292,7 @@ def _parse_decisions(
     rows: Sequence[ClaimRow],
     memories: Sequence[Fact],
 ) -> None:
+    """Add the decisions of a reply, with warnings for unknown numbers and undecided facts."""
     ignored = 0
     for item in _iter_items(payload):
         number = _parse_number(item.get("fact", 1 if len(rows) == 1 else None))

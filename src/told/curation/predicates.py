@@ -99,11 +99,9 @@ def merge_facets(slot: str, claim: Claim, fact: Fact) -> tuple[WordingRelation, 
 
 def remove_facets(slot: str, claim: Claim, fact: Fact) -> Claim | None:
     """Return the claim left after removing the denied facets, or None if nothing may be kept."""
-    template, denied, old = (
-        SLOT_TEMPLATES[slot],
-        parse_facets(slot, claim),
-        parse_facets(slot, fact),
-    )
+    template = SLOT_TEMPLATES[slot]
+    denied = parse_facets(slot, claim)
+    old = parse_facets(slot, fact)
     kept = {
         name
         for name in old

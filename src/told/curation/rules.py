@@ -61,12 +61,10 @@ from told.text.similarity import (
     is_same_text,
 )
 
-SAME, MORE, LESS, OTHER = (
-    WordingRelation.SAME,
-    WordingRelation.MORE,
-    WordingRelation.LESS,
-    WordingRelation.OTHER,
-)
+SAME = WordingRelation.SAME
+MORE = WordingRelation.MORE
+LESS = WordingRelation.LESS
+OTHER = WordingRelation.OTHER
 AGREEING: Final = (SAME, LESS)
 
 
@@ -168,10 +166,9 @@ def _revive_expired(state: CurationState, decision: Decision) -> Decision:
 
 
 def _decide_asserted(state: CurationState, claim: Claim) -> list[Decision]:
-    now, slot_facts = (
-        state.now,
-        state.find_facts(claim.subject, get_sibling_predicates(claim.predicate or "")),
-    )
+    """Decide about an asserted claim: a repeat, the past, a doubt, or a present statement."""
+    now = state.now
+    slot_facts = state.find_facts(claim.subject, get_sibling_predicates(claim.predicate or ""))
     is_past = is_ended(claim, now)
     same_period = [
         fact

@@ -110,14 +110,14 @@ def _parse_kind(kind: Any, memory_type: Any) -> str | None:
         return implied
     if implied not in (None, kind):
         raise InvalidInput(
-            f"memory_type says {implied!r} and kind {format_value(kind)}; give one of them."
+            f"memory_type means kind {implied!r}, not {format_value(kind)}; pass one of them."
         )
     return validate_label(kind, "kind", limit=MAX_KIND_LENGTH)
 
 
 def _warn_unused(arguments: Mapping[str, Any]) -> tuple[str, ...]:
     return tuple(
-        f"{name} had no effect: nothing that was asked for reads it."
+        f"{name} had no effect: this call does not use it."
         for name, value in arguments.items()
         if value is not None and value is not False
     )
@@ -169,7 +169,7 @@ def parse_update(
         )
     if new_text is not None:
         if not isinstance(new_text, str) or not new_text.strip():
-            raise InvalidInput("The new text is empty.", hint="To forget a memory use delete().")
+            raise InvalidInput("The new text is empty.", hint="Use delete() to delete a memory.")
         checked = validate_text(new_text, limit=settings.text_limit)
         new_text, warnings = gate.screen_text(checked, settings)
     update = MemoryUpdate(
@@ -318,8 +318,8 @@ def parse_fault_ids(selection: Any) -> list[int]:
     numbers = [] if selection is None else [selection] if isinstance(selection, int) else selection
     if not isinstance(numbers, list | tuple) or not all(type(item) is int for item in numbers):
         raise InvalidInput(
-            f"Faults are named by their numbers, not {format_value(selection)}.",
-            hint="See faults().",
+            f"Fault ids must be whole numbers, not {format_value(selection)}.",
+            hint="List them with faults().",
         )
     return list(numbers)
 
@@ -346,7 +346,7 @@ def parse_review_reason(value: Any) -> ReviewReason:
     """Check the reason for queuing a memory."""
     if not isinstance(value, str) or value not in list(ReviewReason):
         raise InvalidInput(
-            f"There is no reason {format_value(value)}.",
+            f"Unknown review reason {format_value(value)}.",
             hint=f"Use one of {', '.join(ReviewReason)}.",
         )
     return ReviewReason(value)

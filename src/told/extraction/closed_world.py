@@ -279,6 +279,7 @@ class ClosedExtractor:
     def _run_pass(
         self, llm: LLM, inputs: ExtractionInput, grounding: GroundingIndex, *, replies: bool
     ) -> Flow[ExtractionResult]:
+        """Ask the model to fill in the form once, for user turns or for replies."""
         concepts = list_concepts(inputs.ontology)
         if not concepts or not any(is_fact_source(turn) is not replies for turn in inputs.turns):
             return ExtractionResult()

@@ -125,6 +125,7 @@ def _extract_values(
     *,
     second_person: bool,
 ) -> Iterator[ExampleMatch]:
+    """Yield the values of a match: the example's own words, or the items in its placeholder."""
     is_negated = match["no"] is not None
     if not example_pattern.has_placeholder:
         plain = " ".join(match["value"].split())

@@ -425,13 +425,11 @@ class GroundingIndex:
                         turn, (self._sentences[begin].start, self._sentences[end - 1].end)
                     )
                     best_match = (score, begin - end, location)
-        return (
-            best_match[2]
-            if best_match
-            else self._find_scattered(search_tokens, sentence_sets, tier)
-            if is_fact_source(self.turns[tier[0]])
-            else None
-        )
+        if best_match:
+            return best_match[2]
+        if is_fact_source(self.turns[tier[0]]):
+            return self._find_scattered(search_tokens, sentence_sets, tier)
+        return None
 
     def _find_scattered(
         self, search_tokens: list[SearchToken], sentence_sets: list[set[int]], tier: Sequence[int]

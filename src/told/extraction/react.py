@@ -460,6 +460,7 @@ class ReactExtractor:
     def _run_rounds(
         self, session: _ToolSession, tools: list[Tool]
     ) -> Flow[tuple[Usage, ParsedReply]]:
+        """Let the model call tools until it is done or its rounds are used up."""
         inputs, usage = session.inputs, Usage()
         known = fence_as_data("held", format_memories(inputs.nearby_facts))
         question = f"{render_conversation(inputs)}\n\nAlready held:\n{known}"

@@ -489,10 +489,8 @@ def _parse_object(
 
 def parse_triple(item: Mapping[str, Any], speaker: str) -> Claim | RejectedItem:
     """Parse a triple with a subject, a predicate and exactly one object."""
-    subject, predicate_name = (
-        to_line(get_first(item, *SUBJECT_KEYS)),
-        to_line(get_first(item, *PREDICATE_KEYS)),
-    )
+    subject = to_line(get_first(item, *SUBJECT_KEYS))
+    predicate_name = to_line(get_first(item, *PREDICATE_KEYS))
     iri, literal = get_first(item, "object_iri"), get_first(item, "object_lit")
     if subject is None or predicate_name is None:
         return RejectedItem()
@@ -612,6 +610,7 @@ def _validate_proposal(
     proposal: ClaimProposal,
     options: GroundingOptions,
 ) -> ExtractedClaim | RejectedClaim:
+    """Ground one proposal; quarantine or mark it if it was said nowhere."""
     quote_location = grounding.locate_quote(proposal.quote) if proposal.quote else None
     location = _locate_proposal(grounding, proposal, quote_location)
     if location is None:

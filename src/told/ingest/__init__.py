@@ -1,1 +1,1 @@
-"""The write path: observe → gate → extract → curate → commit."""
+"""The write path: parse → gate → extract → curate → commit → embed."""

@@ -1,4 +1,7 @@
-"""Curate extracted claims and plan the resulting entries, including graph links."""
+"""Curate extracted claims, run extraction jobs, and upsert the values of concepts.
+
+Each plans the resulting entries, graph links included, and commits them in one batch.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +82,10 @@ def curate_claims(
     expires: int | None,
     head_seq: int,
 ) -> Flow[Usage]:
-    """Add the outcome of extracted claims to a plan; `segments` maps inputs to its turns."""
+    """Decide about extracted claims and add the entries to a plan; return the model usage.
+
+    `segments` maps the turns of `inputs` to those of the plan.
+    """
     from told.extraction.replies import DUPLICATE
 
     claims = _collect_claims(inputs, result, extractor, segments, expires)
@@ -434,6 +440,7 @@ def upsert_value(
 def _plan_update(
     update: _ConceptUpdate, rules: ConceptRules, beliefs: Sequence[ConceptBelief]
 ) -> WritePlan:
+    """Plan the retraction of faded beliefs and the effect of a statement."""
     statement, evidence = update.statement, update.add_evidence()
     active = [belief.to_weighted_value() for belief in beliefs if not belief.strength.is_faded]
     for belief in beliefs:

@@ -1,4 +1,7 @@
-"""Embed new text, before the commit with a local embedder and after it with a remote one."""
+"""Embed new text, reindex a store, and find near-duplicates by vector.
+
+A local embedder runs before the commit, a remote one after it.
+"""
 
 from __future__ import annotations
 
@@ -63,9 +66,9 @@ def embed_before_commit(
     """Embed drafts with a local embedder; return the vectors and warnings."""
     if embedder is None:
         store_model = yield from call(store.current_model)
-        return {}, (
-            f"Not embedded: the store's embedder {store_model[0]} is not available here.",
-        ) if store_model else ()
+        if store_model is None:
+            return {}, ()
+        return {}, (f"Not embedded: the store's embedder {store_model[0]} is not available here.",)
     if not embedder.local:
         return {}, ()
     texts = collect_texts(drafts, preceding_texts, lookup.hashes)
@@ -77,19 +80,17 @@ def embed_before_commit(
     vectors = yield from catch_failure(_embed_missing(store, embedder, missing, lookup))
     if isinstance(vectors, Failure):
         return {}, (f"Not embedded yet, found by words only: {vectors}",)
-    return {
-        **vectors,
-        **{key: vector for key, vector in known_vectors.items() if key in texts},
-    } if known_vectors else vectors, ()
+    if known_vectors:
+        reused = {key: vector for key, vector in known_vectors.items() if key in texts}
+        vectors = {**vectors, **reused}
+    return vectors, ()
 
 
 def _embed_missing(
     store: Store, embedder: Embedder, texts: Mapping[bytes, str], lookup: VectorLookup
 ) -> Flow[Mapping[bytes, Vector]]:
-    cached, unchecked = (
-        lookup.cached,
-        [key for key, text in texts.items() if text not in lookup.hashes],
-    )
+    cached = lookup.cached
+    unchecked = [key for key, text in texts.items() if text not in lookup.hashes]
     if unchecked:
         # Vectors are shared by all accounts: any scope will do.
         existing = yield from call(store.lookup_existing, Scope(), (), (), None, unchecked)

@@ -1,4 +1,4 @@
-"""Parse the messages passed to `add` into verbatim evidence."""
+"""Parse the messages of `add` into evidence, segment turns by speaker, and recognise replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROLES = ("user", "assistant", "tool", "system", "developer", "document")
 METADATA_EXAMPLE = 'Such as {"topic": "travel"}.'
 SILENT_ROLES = frozenset({"system", "developer"})
 DOCUMENT = "document"
-"""Role and evidence sort of text from a document: nobody here said it or vouches for it."""
+"""Role and evidence sort of text from a document, which no participant said or vouches for."""
 
 TEXT_PARTS = ("text", "input_text", "output_text")
 NAME_LIMIT = 256
@@ -72,13 +72,9 @@ def parse_messages(
     for number, row in enumerate(rows):
         role = _parse_role(row, number)
         content, images = _parse_content(row, number, settings)
-        reason = (
-            "system message"
-            if role in SILENT_ROLES
-            else ""
-            if content.strip() or images
-            else "empty message"
-        )
+        reason = "" if content.strip() or images else "empty message"
+        if role in SILENT_ROLES:
+            reason = "system message"
         if reason:
             skipped.append({"index": number, "role": role, "reason": reason})
             continue

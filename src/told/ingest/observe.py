@@ -23,14 +23,14 @@ from told.text.echo import OwnText, has_image_text
 
 REPEAT_META = {"said": "again"}
 KEPT_METADATA_WARNING = (
-    "A text that is already held keeps the metadata and expiration it has; "
-    "use update() to change them."
+    "The text is already stored; its metadata and expiration were not changed. "
+    "Use update() to change them."
 )
 
 
 @dataclass(slots=True)
 class EvidencePlanner:
-    """Plans turns one by one, given the stored state and what was planned before."""
+    """Plans the entries of turns one by one, given the stored state and earlier turns."""
 
     ctx: WriteContext
     scope: Scope
@@ -41,8 +41,9 @@ class EvidencePlanner:
     evidence_by_digest: dict[bytes, str]
     preceding: PrecedingTurn | None
     listed_threads: dict[str, str] = field(default_factory=dict)
+    """Threads planned so far, by text MD5."""
     unlisted_threads: dict[str, str] = field(default_factory=dict)
-    """Threads planned so far by text hash: listed kinds, and kinds hidden from listings."""
+    """The same for kinds that listings leave out, such as turns."""
 
     def plan_turn(self, decision: GateDecision, kind: str | None, md5: str) -> None:
         """Plan the evidence of a turn, and a thread unless `kind` is None."""
@@ -165,10 +166,8 @@ class EvidencePlanner:
 
     def build_guards(self, existing: ExistingState) -> tuple[Guard, ...]:
         """Return guards against concurrent writes of the same evidence or texts."""
-        new_digests, new_texts = (
-            self.evidence_by_digest.keys() - existing.evidence,
-            (self.listed_threads.keys() | self.unlisted_threads) - existing.facts.keys(),
-        )
+        new_digests = self.evidence_by_digest.keys() - existing.evidence
+        new_texts = (self.listed_threads.keys() | self.unlisted_threads) - existing.facts.keys()
         return NoEvidence(self.scope, tuple(new_digests)), NoFact(self.scope, tuple(new_texts))
 
 

@@ -1,7 +1,8 @@
-"""Implement `add`: observe, gate, extract, curate and commit.
+"""Implement `add`: gate, extract by rules, curate, commit, embed, extract by a model.
 
 Evidence is committed before a model is asked. Claims found by rules commit together with it; those
-of a model follow, immediately or through the extraction queue.
+of a model follow, immediately or through the extraction queue. A repeated idempotency key returns
+the first receipt, rebuilt from the ledger.
 """
 
 from __future__ import annotations
@@ -53,6 +54,17 @@ from told.model.scope import Scope
 from told.ports import ExistingState, IdempotencyRecord, Store, Vector
 from told.text.tokens import md5_hex, normalise_text
 
+PLAIN_KIND = "memory"
+"""The kind of a memory that was given no other kind."""
+
+PENDING, FAILED, DONE = "pending", "failed", "done"
+"""The states of model extraction in a receipt."""
+
+NO_RESULT = ExtractionResult()
+
+
+# Idempotent replay
+
 
 def replay_receipt(
     store: Store, account: str, key: IdempotencyKey, record: IdempotencyRecord
@@ -101,9 +113,7 @@ def _get_asserted_text(entry: Entry) -> str | None:
     return entry.verb.claim.text if isinstance(entry.verb, Asserted) else None
 
 
-PLAIN_KIND = "memory"
-PENDING, FAILED, DONE = "pending", "failed", "done"
-NO_RESULT = ExtractionResult()
+# Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +142,8 @@ def build_request(
 ) -> WriteRequest:
     """Apply the gate and build a write request.
 
-    Refused turns are dropped; skipped ones stay as evidence unless verbatim.
+    Refused turns are dropped; skipped ones are stored as evidence only. Verbatim turns are never
+    skipped.
     """
     verbatim = options.extractor == VERBATIM or kind != PLAIN_KIND
     extraction = ctx.extraction
@@ -171,17 +182,19 @@ def _check_kind_fields(kind_rules: Kind, decisions: Sequence[GateDecision]) -> l
 def write_memories(
     ctx: WriteContext, request: WriteRequest, key: IdempotencyKey | None
 ) -> Flow[Receipt]:
-    """Store turns and the claims extracted from them."""
+    """Store turns and the claims extracted from them.
+
+    A local extractor runs before the commit: the chosen one, or rules ahead of a deferred model.
+    """
     options = request.options
     extractor = _choose_extractor(ctx, request)
     asks_model = extractor is not None and not extractor.local
-    first_extractor = (
-        ctx.create_extractor(LOCAL)
-        if asks_model and options.deferred
-        else None
-        if asks_model
-        else extractor
-    )
+    if not asks_model:
+        first_extractor = extractor
+    elif options.deferred:
+        first_extractor = ctx.create_extractor(LOCAL)
+    else:
+        first_extractor = None
     segments = (
         []
         if extractor is None
@@ -371,17 +384,15 @@ def _find_retracted_evidence(store: Store, account: str, existing: ExistingState
         has_retracted = has_listed = False
         for thread in (yield from load_threads_from_evidence(store, account, [evidence])):
             fact = yield from call(store.get_fact, account, thread)
-            has_retracted, has_listed = (
-                has_retracted or fact is None,
-                has_listed or (fact is not None and fact.kind not in UNLISTED_KINDS),
-            )
+            has_retracted = has_retracted or fact is None
+            has_listed = has_listed or (fact is not None and fact.kind not in UNLISTED_KINDS)
         if has_retracted and not has_listed:
             evidence_ids.add(evidence)
     return evidence_ids
 
 
 def _promote_uncovered_turns(plan: WritePlan, kinds: Sequence[str | None], kind: str) -> None:
-    """Turn the turns without stored claims into memories."""
+    """Give the turns without stored claims the requested kind, so that they become memories."""
     uncovered = {
         plan.evidence_ids[index]
         for index, turn_kind in enumerate(kinds)
@@ -442,7 +453,10 @@ def _choose_kinds(
     *,
     asks_model: bool,
 ) -> list[str | None]:
-    """Return the kind of each turn: a memory, a turn behind its claims, or None (evidence only)."""
+    """Return the kind of each turn: the requested one, TURN behind its claims, or None.
+
+    A turn of no kind is stored as evidence only: it was skipped, or a claim has the same text.
+    """
     verbatim = request.options.extractor == VERBATIM
     texts: dict[int, list[str]] = {}
     for extracted in result.claims:

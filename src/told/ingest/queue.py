@@ -127,7 +127,10 @@ def _load_batch(store: Store, account: str) -> Flow[JobBatch[ExtractionJob]]:
 def _load_next_job(
     store: Store, account: str, after: int
 ) -> Flow[tuple[ExtractionJob | None, int]]:
-    """Return the next job after a position and the cursor behind it; resolve withdrawn faults."""
+    """Return the next job after a position, and the cursor after it.
+
+    Skip evidence that was withdrawn and resolve its faults.
+    """
     while entries := (yield from call(store.scan_entries, account, after, PAGE)):
         pending = list(filter(is_pending, entries))
         while pending:

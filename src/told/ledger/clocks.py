@@ -96,10 +96,8 @@ def load_mentions(
 ) -> Flow[Mapping[int, Sequence[FactMention]]]:
     """Return where each fact was stated up to a position, by the fact's own position."""
     links = yield from call(store.find_links, account, [fact.id for fact in facts], upto)
-    repetitions, versions = (
-        group_repetitions(links),
-        (yield from load_versions(store, account, facts)),
-    )
+    repetitions = group_repetitions(links)
+    versions = yield from load_versions(store, account, facts)
     return {
         fact.seq: list_mentions(fact, repetitions.get(fact.id, ()), versions.get(fact.id, ()))
         for fact in facts
@@ -217,10 +215,8 @@ def _build_belief(
 ) -> ConceptBelief:
     """Build one belief from a fact and its mentions."""
     kind, last = rules.ontology[fact.kind], mentions[-1]
-    fact_strength, curve = (
-        compute_strength(fact, kind, clock_readings, mentions),
-        rules.build_curve(kind.name, kind.tier),
-    )
+    fact_strength = compute_strength(fact, kind, clock_readings, mentions)
+    curve = rules.build_curve(kind.name, kind.tier)
     first_turn, last_turn = (
         round(clock_readings.reading_at(DecayClock.TURNS, mention.seq, 0) * turn_events)
         for mention in (mentions[0], last)

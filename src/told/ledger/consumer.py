@@ -203,6 +203,7 @@ def drain(
 def _process_batches(
     store: Store, account: str, consumer: Consumer[Payload, Result]
 ) -> Flow[ConsumerRun[Payload, Result]]:
+    """Process batches in order; load again whenever a job or its cursor changed meanwhile."""
     run = ConsumerRun[Payload, Result]()
     conflicts = 0
     while (batch := (yield from consumer.load_batch())) is not None:

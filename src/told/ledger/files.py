@@ -17,9 +17,7 @@ from told.text.tokens import format_value, make_snippet
 
 SQLITE_HEADER = b"SQLite format 3\0"
 OWNER_ONLY = 0o600
-OVERWRITE_HINT = (
-    "Choose another name, or write into it as it stands, such as `told export - > FILE`."
-)
+OVERWRITE_HINT = "Choose another name, or write to the file in place: `told export - > FILE`."
 BINARY_FILE_HINT = 'Open a file with open(path, "rb") or open(path, "wb"), or give its path.'
 CREATE_FLAGS = os.O_CREAT | os.O_EXCL | os.O_WRONLY
 
@@ -38,7 +36,7 @@ def to_path(value: Any, name: str) -> Path:
             return Path(value)
     except UnicodeEncodeError:
         pass
-    raise InvalidInput(f"No file can be called {format_value(value)}.", hint=hint)
+    raise InvalidInput(f"{format_value(value)} is not a valid file name.", hint=hint)
 
 
 def open_for_reading(path: Path) -> BinaryIO:
@@ -68,7 +66,7 @@ def replace_file(path: Path) -> Iterator[BinaryIO]:
         with target as file:
             yield file
     except OSError as error:
-        hint = "What was there before is as it was." if path.is_file() else "Check the disk."
+        hint = "The existing file is unchanged." if path.is_file() else "Check the disk."
         raise StoreError(
             f"{_shorten_path(path)} cannot be written: {error.strerror or error}.", hint=hint
         ) from error
@@ -108,7 +106,7 @@ def _move_into_place(temp_path: Path, real_path: Path, shown_path: Path) -> None
         temp_path.replace(real_path)
     except OSError as error:
         message = f"{_shorten_path(shown_path)} cannot be replaced: {error.strerror or error}."
-        raise StoreError(message, hint=f"It is as it was. {OVERWRITE_HINT}") from error
+        raise StoreError(message, hint=f"It is unchanged. {OVERWRITE_HINT}") from error
 
 
 @contextmanager
@@ -219,7 +217,8 @@ def _make_writer(target: Any) -> Callable[[bytes], Any]:
             return write(data)
         except (TypeError, ValueError) as error:
             raise InvalidInput(
-                f"The target takes no bytes: {str(error).rstrip('.')}.", hint=BINARY_FILE_HINT
+                f"The target does not accept bytes: {str(error).rstrip('.')}.",
+                hint=BINARY_FILE_HINT,
             ) from error
         except OSError as error:
             raise StoreError(f"The export cannot be written: {error.strerror or error}.") from error
@@ -248,7 +247,7 @@ def read_document(value: Any) -> Any:
     if callable(read := getattr(value, "read", None)) and not isinstance(value, type):
         data = read()
         if not isinstance(data, bytes):
-            raise InvalidInput("The file gives no bytes.", hint=BINARY_FILE_HINT)
+            raise InvalidInput("The file is not open in binary mode.", hint=BINARY_FILE_HINT)
         return data
     if isinstance(value, str) and value.lower().startswith(("http://", "https://")):
         return value
@@ -256,6 +255,6 @@ def read_document(value: Any) -> Any:
 
 
 def copy_store(store: Store, path: Path) -> Flow[None]:
-    """Back up a store to a new file; run it as one effect, so that no cancel leaves half a file."""
+    """Back up a store to a new file, as one effect: a cancellation leaves no partial file."""
     with create_copy(path) as partial:
         yield from call(store.backup, partial)

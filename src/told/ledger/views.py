@@ -183,10 +183,8 @@ def fold_ticks(entry: Entry) -> Sequence[RowOp]:
         return ()
     evidence = draft.verb.evidence
     if evidence.sort == TICK_SORT:
-        turns, token_count = (
-            _read_count(evidence.meta, TURNS_KEY, 1),
-            _read_count(evidence.meta, TOKENS_KEY, 0),
-        )
+        turns = _read_count(evidence.meta, TURNS_KEY, 1)
+        token_count = _read_count(evidence.meta, TOKENS_KEY, 0)
         return (Tick(entry.seq, draft.scope, entry.at, turns, token_count),)
     if evidence.sort == "turn" and evidence.role == "user":
         return (Tick(entry.seq, draft.scope, entry.at, 1, estimate_tokens(evidence.content)),)

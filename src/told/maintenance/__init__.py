@@ -1,1 +1,1 @@
-"""Tending: what is done with memories while nobody waits for it."""
+"""Maintenance in the background or on request: tiers, topics, forgetting, reconsolidation."""

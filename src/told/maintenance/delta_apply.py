@@ -38,7 +38,6 @@ from told.maintenance.deltas import (
     list_memory_ids,
 )
 from told.model.beliefs import (
-    DISTINCT_REFERENT,
     SAME_AS,
     SUPERSEDES,
     TRUST_KEY,
@@ -186,10 +185,8 @@ def _load_state(
         if reason := find_objection(operation, facts, author):
             raise InvalidInput(f"{reason[0].upper()}{reason[1:]}.")
         if isinstance(operation, AssertClaim | AssertFrame):
-            scope, text = (
-                _resolve_scope(state, operation.sources),
-                _screen_claim_text(state, operation),
-            )
+            scope = _resolve_scope(state, operation.sources)
+            text = _screen_claim_text(state, operation)
             existing = yield from call(ctx.store.lookup_existing, scope, [md5_hex(text)], (), None)
             duplicate = existing.facts.get(md5_hex(text))
             if duplicate is not None:
@@ -367,13 +364,7 @@ def _add_identity_edge(state: _ApplyState, operation: AddIdentityEdge) -> None:
     """Add an identity edge, which identity lenses read; nothing is merged."""
     first, second = state.get_fact(operation.one), state.get_fact(operation.other)
     is_same = operation.relation in ("same_referent", "possibly_same_referent")
-    rel = (
-        SAME_AS
-        if is_same
-        else DISTINCT_REFERENT
-        if operation.relation == DISTINCT_REFERENT
-        else operation.relation
-    )
+    rel = SAME_AS if is_same else operation.relation
     if not {(first.id, rel, second.id), (second.id, rel, first.id)} & state.existing_links:
         meta = {"method": operation.method, "relation": operation.relation}
         state.add_link(Linked(second.id, rel, first.id, operation.confidence, meta), first.scope)

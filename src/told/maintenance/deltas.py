@@ -216,13 +216,9 @@ def operation_to_json(operation: Operation) -> dict[str, Any]:
 def _field_to_json(name: str, value: Any) -> Any:
     if name in _TIME_FIELDS:
         return format_iso(value)
-    return (
-        dict(value)
-        if isinstance(value, Mapping)
-        else list(value)
-        if isinstance(value, tuple)
-        else value
-    )
+    if isinstance(value, Mapping):
+        return dict(value)
+    return list(value) if isinstance(value, tuple) else value
 
 
 # Parsing

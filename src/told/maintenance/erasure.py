@@ -26,9 +26,7 @@ def collect_closure(
     """Collect the entries to erase for exactly one of a memory, a scope and a source."""
     has_scope = any(value is not None for value in ids.values())
     if (thread is not None) + has_scope + (source is not None) != 1:
-        raise InvalidInput(
-            "Say what to erase: a memory id, a scope or a source, and only one of them."
-        )
+        raise InvalidInput("Pass exactly one of a memory id, a scope and a source to erase.")
     if thread is not None:
         closure = yield from erase.collect_thread_closure(store, account, thread)
     elif source is not None:
@@ -38,7 +36,7 @@ def collect_closure(
         scope = Scope.create(**ids, account=account)
         closure = yield from erase.collect_scope_closure(store, scope)
     if not closure.seqs:
-        hint = "See whose memories there are with users()." if has_scope else ""
+        hint = "List users, agents and runs with users()." if has_scope else ""
         raise NotFoundError("There is nothing to erase there.", hint=hint)
     return closure
 
@@ -61,5 +59,5 @@ def erase_closure(
     repair = topics.repair_after_erasure(ctx, account, damage, closure.threads)
     outcome = yield from catch_failure(repair)
     if isinstance(outcome, Failure):
-        warnings = (*warnings, f"Topics wait to be made anew: {outcome}")
+        warnings = (*warnings, f"Topics were not repaired yet: {outcome}")
     return replace(certificate, warnings=(*certificate.warnings, *warnings))

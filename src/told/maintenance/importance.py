@@ -7,7 +7,7 @@ erased.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Final
@@ -292,20 +292,15 @@ def parse_scores(reply: str, count: int) -> dict[int, float]:
         return {}
     if isinstance(data, Mapping):
         items = next((data[name] for name in LIST_KEYS if isinstance(data.get(name), list)), None)
-        data = (
-            [data]
-            if items is None and any(name in data for name in SCORE_KEYS)
-            else data
-            if items is None
-            else items
-        )
-    pairs = (
-        data.items()
-        if isinstance(data, Mapping)
-        else enumerate(data, 1)
-        if isinstance(data, list)
-        else ()
-    )
+        if items is not None:
+            data = items
+        elif any(name in data for name in SCORE_KEYS):
+            data = [data]
+    pairs: Iterable[tuple[Any, Any]] = ()
+    if isinstance(data, Mapping):
+        pairs = data.items()
+    elif isinstance(data, list):
+        pairs = enumerate(data, 1)
     scores = (_parse_score(position, item) for position, item in pairs)
     return {number: score for number, score in filter(None, scores) if 0 < number <= count}
 

@@ -393,6 +393,7 @@ def _find_suspect_pairs(
 
 
 def _are_incompatible(left: Fact, right: Fact) -> bool:
+    """Return whether two facts of one subject cannot both hold."""
     if left.predicate is None or right.predicate is None or left.subject != right.subject:
         return False
     is_same = (

@@ -292,11 +292,9 @@ def _file_oldest(
     ctx: WriteContext, scope: Scope, end: int, excess: int, max_importance: float
 ) -> Flow[int]:
     """File the oldest exchanges below an importance until `excess` turns are out of the index."""
-    store, account, page_size = (
-        ctx.store,
-        scope.account,
-        max(ctx.settings.maintenance.consumer_batch, 2),
-    )
+    store = ctx.store
+    account = scope.account
+    page_size = max(ctx.settings.maintenance.consumer_batch, 2)
     after, total = (yield from call(store.get_cursor, account, get_cursor_name(STAGE, scope))), 0
     while excess > 0 and (
         turns := (yield from call(store.list_turns, scope, after, end, page_size))

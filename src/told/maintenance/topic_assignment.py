@@ -342,12 +342,10 @@ def assign_exchanges(changes: TopicChanges, exchanges: Sequence[TopicMember]) ->
             continue
         topic = find_topic_to_join(code, changes.topic_index, changes.ctx.thresholds.join)
         if topic is None:
-            topic, mean = (
-                changes.create_topic(
-                    (yield from find_naming_turn(changes.ctx, changes.scope, [member]))
-                ),
-                VectorMean(),
+            topic = changes.create_topic(
+                (yield from find_naming_turn(changes.ctx, changes.scope, [member]))
             )
+            mean = VectorMean()
         else:
             mean = yield from _load_mean(changes, topic)
         changes.add_members(topic, [member])

@@ -604,10 +604,8 @@ def _load_groups(changes: TopicChanges) -> Flow[tuple[list[_SupertopicGroup], li
     groups: list[_SupertopicGroup] = []
     for topic_ids in cluster_codes(centres, ctx.thresholds.group):
         if len(topic_ids) > 1:
-            supertopic, parts = (
-                existing.pop(frozenset(topic_ids), None),
-                [visible[topic_id] for topic_id in topic_ids],
-            )
+            supertopic = existing.pop(frozenset(topic_ids), None)
+            parts = [visible[topic_id] for topic_id in topic_ids]
             is_named = supertopic is not None and is_name_current(
                 supertopic, (topics[topic_id] for topic_id in topic_ids), parts
             )

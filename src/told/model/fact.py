@@ -1,4 +1,4 @@
-"""Facts, links and evidence as the views hold them.
+"""Facts, links, evidence, ticks and passages: the rows of the views.
 
 A fact is one version of a thread. It is current from its own entry until the entry that closed it,
 and gone once the thread was retracted; both are ledger positions, so reading a past state compares

@@ -298,13 +298,10 @@ class Kind:
             self.directory
             or f"ctx://{{{{account_id}}}}/{{{{owner_space}}}}/memories/{slugify(self.name)}"
         )
-        default_filename = (
-            f"{{{{{self.key}}}}}"
-            if self.is_keyed
-            else "current"
-            if self.write is WriteMode.MERGE
-            else "{{id}}"
-        )
+        if self.is_keyed:
+            default_filename = f"{{{{{self.key}}}}}"
+        else:
+            default_filename = "current" if self.write is WriteMode.MERGE else "{{id}}"
         return f"{directory.rstrip('/')}/{self.filename or default_filename}"
 
     def build_uri(self, scope: Scope, values: Mapping[str, object]) -> Uri:

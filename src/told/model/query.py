@@ -112,9 +112,10 @@ class Candidate(NamedTuple):
     """A candidate passage and its scores, from any retriever.
 
     `talk` is the position of the first turn of its conversation, or its own. `dense` is its
-    similarity above the scope's average over the windows that contain it; `cover` is the share of
-    the query covered by its words and those of its neighbours. `near` and `words` are its ranks in
-    the two lists.
+    similarity above the scope's average over the windows that contain it; `hub` is its mean cosine
+    with the scope; `cover` is the share of the query covered by its words and those of its
+    neighbours. `near` and `words` are its ranks by vector and by words; `code` is its quantised
+    vector.
     """
 
     seq: int
@@ -208,12 +209,12 @@ class RankedList(LazySequence[tuple[int, float]]):
 
 @dataclass(frozen=True, slots=True)
 class IndexResult:
-    """The ranked lists of each retriever and the candidates, as pairs of ledger position and score.
+    """The ranked list of each retriever and the candidates of both.
 
-    Candidates of a fact are ordered by slot. `named_speakers` are the speakers the query names;
-    `total_weight` is the sum of the query's term weights; `centroid_length` is the length of the
-    scope's mean vector; `passage_count` is the number of visible passages; `has_links` tells
-    whether the account has any links.
+    A list holds pairs of ledger position and score. Candidates of a fact are ordered by slot.
+    `named_speakers` are the speakers the query names; `total_weight` is the sum of the query's term
+    weights; `centroid_length` is the length of the scope's mean vector; `passage_count` is the
+    number of visible passages; `has_links` tells whether the account has any links.
     """
 
     by_vector: Sequence[tuple[int, float]] = ()
@@ -424,7 +425,7 @@ ACCESS_STRENGTH_GAIN = 0.1
 
 
 class ReviewReason(StrEnum):
-    """Why a memory is queued for reconsolidation."""
+    """The reason a memory is queued for reconsolidation."""
 
     RECALL = "recall"
     CONTRADICTION = "contradiction"

@@ -19,12 +19,10 @@ from told.model.scoring import fixed_point_weight, norm, quantise
 from told.runtime import lazy_regex
 from told.text.tokens import extract_terms
 
-IN_EXCHANGE, IN_TOPIC, ABSTRACTED_FROM, DERIVED_FROM = (
-    "in_exchange",
-    "in_topic",
-    "abstracted_from",
-    "derived_from",
-)
+IN_EXCHANGE = "in_exchange"
+IN_TOPIC = "in_topic"
+ABSTRACTED_FROM = "abstracted_from"
+DERIVED_FROM = "derived_from"
 EXCHANGE, SUPER = "exchange", "super"
 """Metadata keys: the exchange of a link into a topic, and the mark of a super-topic."""
 

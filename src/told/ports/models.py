@@ -194,14 +194,14 @@ def validate_vectors(embedder: Embedder, vectors: Any, count: int) -> Sequence[V
         ):
             return cast(Sequence[Vector], vectors)
     except TypeError as error:
-        raise EmbeddingError(f"{embedder.model} did not answer with vectors: {error}.") from error
+        raise EmbeddingError(f"{embedder.model} did not return vectors: {error}.") from error
     raise EmbeddingError(
-        f"{embedder.model} did not answer with {count} vectors of {embedder.dim} finite numbers."
+        f"{embedder.model} did not return {count} vectors of {embedder.dim} finite numbers."
     )
 
 
 def _is_finite(vector: Any) -> bool:
-    """Tell whether all numbers of a vector are finite; infinities and NaN share an exponent."""
+    """Return whether all numbers of a vector are finite; infinities and NaN share an exponent."""
     if isinstance(vector, array) and vector.typecode == "f":
         exponents = vector.tobytes()[EXPONENT_BYTE::4]
         if 0x7F not in exponents and 0xFF not in exponents:

@@ -16,7 +16,7 @@ from told.ports.queue import Queue
 
 
 class Maintenance(Protocol):
-    """Care of the whole store."""
+    """Scrub, check, measure, back up and close a store."""
 
     def scrub(self) -> Sequence[str]:
         """Remove traces of destroyed content from free space and logs; return warnings."""

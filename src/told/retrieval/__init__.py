@@ -1,1 +1,1 @@
-"""The read path: plan → gather → fuse → guard → rank → assemble → trace."""
+"""The read path: plan → gather → rank → expand → guard → resolve → select → assemble."""

@@ -1,4 +1,4 @@
-"""Record accesses in process memory and flush them to the access log now and then.
+"""Buffer accesses in process memory, as hot buffers and until they are flushed to the store.
 
 Recording takes a few dictionary updates under a lock and no transaction. Only thread ids,
 positions, counts and times are kept, no content. A killed process loses the counts it had not
@@ -364,11 +364,9 @@ class HotBuffers:
 
     def take_all(self) -> Mapping[str, AccessBatch]:
         """Remove and return everything pending, by account."""
-        counts, cooccurrence, records = (
-            self.take_counts(),
-            self.take_cooccurrence(),
-            self.access_buffer.take_records(),
-        )
+        counts = self.take_counts()
+        cooccurrence = self.take_cooccurrence()
+        records = self.access_buffer.take_records()
         return {
             account: replace(
                 self.access_buffer.build_batch(records.get(account, ())),

@@ -1,4 +1,4 @@
-"""Query the index and look up links of the best candidates."""
+"""The dependencies of a read, its guards, its index query, and the links of candidates."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from told.text.lexicon import COMMON_WORDS
 from told.text.tokens import extract_query_terms
 
 Guard: TypeAlias = Callable[[Fact], str | None]
-"""Return the reason a fact may not be shown, or None."""
+"""A function that returns the reason a fact may not be shown, or None."""
 
 
 def allow_kinds(prefixes: Sequence[str]) -> Guard:

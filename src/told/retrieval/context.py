@@ -143,10 +143,8 @@ def _build_answer_items(
 
     Stop once several times the budget is on offer; texts too long for the budget do not count.
     """
-    room, scale = (
-        context_request.budget * CHARS_PER_TOKEN * OVERFETCH,
-        ranking.build_calibration(state.index_result, ctx.settings),
-    )
+    room = context_request.budget * CHARS_PER_TOKEN * OVERFETCH
+    scale = ranking.build_calibration(state.index_result, ctx.settings)
     complete_seqs: set[int] = set()
     included_seqs: set[int] = set()
     items: list[ContextItem] = []
@@ -158,10 +156,8 @@ def _build_answer_items(
         included_seqs.add(fact.seq)
         if slot in LEVEL_SLOTS:
             complete_seqs.add(fact.seq)
-        hit, variants = (
-            pipeline.build_hit(scored_item, state, scale(scored_item.score)),
-            _build_variants(fact, slot),
-        )
+        hit = pipeline.build_hit(scored_item, state, scale(scored_item.score))
+        variants = _build_variants(fact, slot)
         if hit.superseded:
             variants = tuple([f"{variant}{CHANGED_SUFFIX}" for variant in variants])
         items.append(

@@ -371,12 +371,10 @@ def expand_candidates(
     scores = {facts[item.candidate.seq].id: item.score for item in seeds}
     expansion_labels: dict[int, str] = {}
     reached: set[str] = set()
-    current, frontier, unchanged, expansion = (
-        list(scored),
-        list(scores),
-        0,
-        ExpansionState(link_cache),
-    )
+    current = list(scored)
+    frontier = list(scores)
+    unchanged = 0
+    expansion = ExpansionState(link_cache)
     for _ in range(ctx.settings.ranking.expand_rounds):
         expansion.scored = current
         edges = yield from _find_edges(ctx, index_query, frontier, scores, lens, expansion)
@@ -451,10 +449,8 @@ def _find_edges(
     """
     links = yield from load_links(ctx, index_query.query, threads, expansion.link_cache)
     edges: ExpansionEdges = {}
-    own_threads, sources = (
-        set(threads) - _find_hubs(links, ctx.settings.ranking.expand_width),
-        ctx.sources,
-    )
+    own_threads = set(threads) - _find_hubs(links, ctx.settings.ranking.expand_width)
+    sources = ctx.sources
     aliases = None if lens is None else resolve_identities(lens, links)
     for link in links:
         if link.rel == PART_OF:
@@ -555,7 +551,7 @@ def _follow_edges(
     scores: Mapping[str, float],
     known: Sequence[ScoredCandidate],
 ) -> Flow[list[tuple[ScoredCandidate, str, ExpansionEdge]]]:
-    """Return the visible targets with scores blended from their own and their parent's."""
+    """Return the visible targets of edges, each scored by itself, its parent and its hotness."""
     account, as_of = index_query.query.scope.account, index_query.query.as_of
     facts = yield from _load_visible(
         ctx, index_query, list(edges), ctx.settings.ranking.expand_width

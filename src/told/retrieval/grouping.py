@@ -121,7 +121,7 @@ def _add_thread(
 # Stale turns
 
 RelevanceLookup: TypeAlias = Callable[[int], float | None]
-"""Return the relevance of the fact at a seq, or None if it is no candidate."""
+"""A function that returns the relevance of the fact at a seq, or None if it is no candidate."""
 
 RETRACTED_REASON: Final = "what was taken from it was given up"
 
@@ -143,7 +143,7 @@ class StaleTurn:
 def detect_stale_turn(
     group: EvidenceGroup, relevance: RelevanceLookup, query_terms: frozenset[str]
 ) -> StaleTurn | None:
-    """Return a StaleTurn if what the query asks of a turn no longer holds."""
+    """Return a StaleTurn if the part of a turn that the query asks about no longer holds."""
     if group.turn is None or not group.ended_claims:
         return None
     replacements = [

@@ -211,7 +211,7 @@ def _measure(
     *,
     with_pace: bool = False,
 ) -> Flow[Mapping[int, Strength]]:
-    """Return the strength of facts given their mentions."""
+    """Return the strength of facts, given their mentions and clocks."""
     clocks_by_home: Mapping[str, ClockReadings] = yield from read_fact_clocks(
         ctx.store, facts, mentions_by_seq, ctx.kinds, query.as_of, ctx.settings, with_pace=with_pace
     )

@@ -1,4 +1,8 @@
-"""Run the read path: plan, gather, fuse, rank, expand, guard, select, assemble, trace."""
+"""Implement `search`, `explain`, `why_not` and `get_all`.
+
+A search plans, gathers candidates from the index, ranks and expands them, applies guards, resolves
+conflicts and duplicates, selects, and logs the access. `context` renders its result.
+"""
 
 from __future__ import annotations
 
@@ -61,10 +65,8 @@ GATHER_NOTE: Final = "{} by vector, {} by words, the rest beside them"
 def search(ctx: ReadContext, request: SearchRequest) -> Flow[SearchResult]:
     """Return the facts that best answer a query."""
     state = yield from retrieve(ctx, request)
-    hits, confidence = (
-        _build_hits(state, ctx.settings),
-        ranking.estimate_confidence(state.all_scored, state.index_result, ctx.settings),
-    )
+    hits = _build_hits(state, ctx.settings)
+    confidence = ranking.estimate_confidence(state.all_scored, state.index_result, ctx.settings)
     warnings = yield from record_access(ctx, request.fact_query, hits, state)
     return SearchResult(hits, (*state.warnings, *warnings), confidence)
 
@@ -298,10 +300,8 @@ def _count_to_fetch(state: SearchState, settings: Settings) -> int:
 
 def _filter_by_score(state: SearchState, settings: Settings) -> list[ScoredCandidate]:
     """Return the passages that reach the minimum score."""
-    min_score, scale = (
-        state.request.min_score,
-        ranking.build_calibration(state.index_result, settings),
-    )
+    min_score = state.request.min_score
+    scale = ranking.build_calibration(state.index_result, settings)
     return [item for item in state.scored if scale(item.score) >= min_score]
 
 

@@ -337,13 +337,9 @@ def _resolve_nth(sentence: QuerySentence, fit: DateMatch, period: QueryTime) -> 
     nth, thing = date_lexicon.ORDINAL_WORDS[fit.slots["nth"]], fit.slots.get("thing")
     if thing is None:
         middle = first + (end - first) / 2
-        return (
-            sentence.build_day_span(first, middle)
-            if nth == 1
-            else sentence.build_day_span(middle, end)
-            if nth in (2, -1)
-            else None
-        )
+        if nth == 1:
+            return sentence.build_day_span(first, middle)
+        return sentence.build_day_span(middle, end) if nth in (2, -1) else None
     if name := date_lexicon.CALENDAR_NAMES.get(thing):
         if name.unit not in date_lexicon.UNIT_DAYS:
             return None

@@ -115,6 +115,12 @@ DIVERSITY_DEPTH = 50
 TALK_TOP_TURNS = 3
 """Number of a conversation's best turns that raise the score of the others."""
 
+SPAN_SCORES = ((40, 1.0), (100, 0.5), (400, 0.2))
+"""Score of a time inside a span of at most this many days."""
+
+DISTANCE_SCORES = ((7, 0.5), (31, 0.2))
+"""Score of a time at most this many days before or after a short span."""
+
 MAX_TIME_WORDS = 2
 """Number of time words at which their bonus saturates."""
 
@@ -234,10 +240,8 @@ def rank_candidates(
     index_result: IndexResult, intent: QueryIntent, settings: Settings, spread: float
 ) -> Sequence[ScoredCandidate]:
     """Return all candidates, best first, newest first among equals."""
-    candidates, (dense, cover) = (
-        to_candidates(index_result.candidates),
-        compute_relevance(index_result, settings, spread),
-    )
+    candidates = to_candidates(index_result.candidates)
+    dense, cover = compute_relevance(index_result, settings, spread)
     scores, parts = list(map(add, dense, cover)), dict[str, ScoreColumn](dense=dense, cover=cover)
     if settings.fusion == FUSED_METHOD:
         return RankedCandidates(candidates, scores, parts)
@@ -250,10 +254,8 @@ def rank_candidates(
     for name, column in _iter_bonuses(
         candidates, index_result.named_speakers, intent, settings, sources.keys()
     ):
-        scores, parts[name] = (
-            [score + (part or 0.0) for score, part in zip(scores, column, strict=True)],
-            column,
-        )
+        scores = [score + (part or 0.0) for score, part in zip(scores, column, strict=True)]
+        parts[name] = column
     scored = RankedCandidates(candidates, scores, parts)
     if EXTERNAL_SOURCES.isdisjoint(sources.values()):
         return scored
@@ -389,19 +391,11 @@ def score_time_fit(said_at: int, start: int, end: int) -> float:
     """
     length = end - start
     if start <= said_at < end:
-        return (
-            1.0
-            if length <= 40 * DAY_US
-            else 0.5
-            if length <= 100 * DAY_US
-            else 0.2
-            if length <= 400 * DAY_US
-            else 0.0
-        )
+        return next((score for days, score in SPAN_SCORES if length <= days * DAY_US), 0.0)
     if length > 2 * DAY_US:
         return 0.0
     distance = max(start - said_at, said_at - end)
-    return 0.5 if distance <= 7 * DAY_US else 0.2 if distance <= 31 * DAY_US else 0.0
+    return next((score for days, score in DISTANCE_SCORES if distance <= days * DAY_US), 0.0)
 
 
 # Facts

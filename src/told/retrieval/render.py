@@ -364,6 +364,7 @@ def assemble(
 def _build_draft(
     index: int, item: ContextItem, style: RenderStyle, zone: str | tzinfo | None
 ) -> _ContextDraft:
+    """Build the draft of an item: its position, year, and one line per variant."""
     if item.section not in SECTIONS:
         raise InvalidInput(
             f"Unknown section {item.section!r}.", hint=f"Use one of {', '.join(SECTIONS)}."

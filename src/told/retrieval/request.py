@@ -62,6 +62,7 @@ def warn_new_kind(ctx: ReadContext, scope: Scope, now: AsOf, kind: str) -> Flow[
 def _build_warnings(
     ctx: ReadContext, scope: Scope, as_of: AsOf, names: Iterable[str], template: str
 ) -> Flow[tuple[str, ...]]:
+    """Return a warning for each name that is neither declared nor the kind of a visible fact."""
     undeclared = [name for name in dict.fromkeys(names) if name not in ctx.kinds]
     if not undeclared:
         return ()
@@ -204,10 +205,8 @@ def build_fact_query(
     show_expired: Any = False,
 ) -> FactQuery:
     """Build a fact query from checked and unchecked arguments."""
-    include_expired, skip = (
-        parse_flag(show_expired, "show_expired"),
-        parse_int(offset, "offset", 0, MAX_OFFSET),
-    )
+    include_expired = parse_flag(show_expired, "show_expired")
+    skip = parse_int(offset, "offset", 0, MAX_OFFSET)
     return FactQuery(scope, as_of, parse_filter(filters), include_expired, limit, skip)
 
 

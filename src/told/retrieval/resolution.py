@@ -79,7 +79,7 @@ def _load_conflicts(ctx: ReadContext, state: SearchState) -> Flow[None]:
 def _add_evidence_groups(
     ctx: ReadContext, state: SearchState, evidence_ids: Sequence[str], versions: Sequence[Fact]
 ) -> None:
-    """Add groups for complete evidence, restricted to what this read may see."""
+    """Group all versions of some evidence into a turn and its claims, as far as visible."""
     fact_query = state.request.fact_query
     denied = find_denials(versions, ctx.guards)
     visible = [
@@ -147,7 +147,7 @@ def _dedupe_texts(state: SearchState) -> list[ScoredCandidate]:
 
 
 def _resolve_conflicts(state: SearchState) -> None:
-    """Replace the loser of a contradiction by its winner, if that was found too; else mark it."""
+    """Replace losers of contradictions by their winners; mark those whose winner was not found."""
     threads = {fact.id: fact for fact in state.facts.values()}
     best = {item.candidate.seq: item for item in keep_best_per_fact(state.scored)}
     reasons: dict[int, str] = {}

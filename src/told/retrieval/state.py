@@ -234,12 +234,10 @@ class SearchState:
 
     def restart(self, scored: Sequence[ScoredCandidate]) -> None:
         """Reset the outcomes after more candidates were fetched."""
-        self.scored, self.outcome_log, self.merged_threads, self.added_utterances = (
-            scored,
-            OutcomeLog(),
-            {},
-            [],
-        )
+        self.scored = scored
+        self.outcome_log = OutcomeLog()
+        self.merged_threads = {}
+        self.added_utterances = []
 
     def keep_only(self, kept: Sequence[ScoredCandidate], stage: str, reason: str) -> None:
         """Keep these candidates and drop the others for one reason."""

@@ -27,7 +27,7 @@ from told.retrieval.grouping import group_by_evidence
 
 CONSUMER: Final = "topics"
 DEFAULT_AUTHOR: Final = "told"
-"""Author of topic names that nobody chose."""
+"""Author of topic names that told derived from turns."""
 
 PAGE_SIZE: Final = 256
 CooccurrenceLoader: TypeAlias = Callable[
@@ -244,10 +244,8 @@ def _name_super_topics(
         if part in topics_by_id:
             parts.setdefault(super_topic, []).append(part)
     for super_topic, topics in parts.items():
-        fact, remaining = (
-            topics_by_id[super_topic],
-            [facts[topic] for topic in topics if topic in facts],
-        )
+        fact = topics_by_id[super_topic]
+        remaining = [facts[topic] for topic in topics if topic in facts]
         if remaining and not is_name_current(
             fact, (topics_by_id[topic] for topic in topics), remaining
         ):

@@ -1,9 +1,9 @@
-"""Detection of injected context, so that told never stores its own output as user input.
+"""Detection of injected context, image text and quotations: what a speaker did not say.
 
-A context is recognised by its frame, in any format and from any process: the block is removed and
-the surrounding words stay. Lines rendered by this process are also recognised by fingerprint,
-including their date and speaker, so a user who says the same thing in their own words is still
-heard.
+told never stores its own output as user input. A context is recognised by its frame, in any format
+and from any process: the block is removed and the surrounding words stay. Lines rendered by this
+process are also recognised by fingerprint, including their date and speaker, so the same statement
+in a user's own words is kept.
 """
 
 from __future__ import annotations

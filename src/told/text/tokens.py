@@ -1,4 +1,4 @@
-"""Text utilities: index terms, normal forms, sentences, validation and lenient JSON."""
+"""Text utilities: tokens, index terms, sentences, validation, lenient JSON and language."""
 
 from __future__ import annotations
 

@@ -278,10 +278,8 @@ class ChatSession:
         explanation = self.memory.why_not(
             query.text, row["id"], as_of=query.as_of, **limits, **self.ids
         )
-        asks_question, is_new = (
-            is_question(row["memory"]),
-            row["id"] in find_changed_ids(reply.learned),
-        )
+        asks_question = is_question(row["memory"])
+        is_new = row["id"] in find_changed_ids(reply.learned)
         if explanation["found"] and not used and (asks_question or is_new):
             reason = (
                 "a question answers nothing"
@@ -307,7 +305,7 @@ class ChatSession:
         needle = " ".join(id_or_words.split())
         if not needle:
             raise InvalidInput(
-                "Say which memory.", hint="By its id, or by some words of it; /memory lists them."
+                "No memory is named.", hint="Give its id or some of its words; /memory lists them."
             )
         rows = self.memory.get_all(limit=MAX_LIMIT, as_of=self.as_of, **self.ids)["results"]
         matches = [
@@ -322,7 +320,7 @@ class ChatSession:
             needle, limit=1, min_score=MIN_ANSWER_SCORE, as_of=self.as_of, **self.ids
         )["results"]
         if not hits:
-            raise NotFoundError(f"No memory has {needle!r}.", hint="/memory lists what is held.")
+            raise NotFoundError(f"No memory matches {needle!r}.", hint="/memory lists them all.")
         return dict(hits[0])
 
     def forget(self, memory_id: str) -> dict[str, Any]:

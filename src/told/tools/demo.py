@@ -160,7 +160,7 @@ def _show_extraction(runner: DemoRunner, ids: Mapping[str, str]) -> Iterator[Dem
     )
     yield runner.run_call(
         "",
-        "She never said that anything was to be updated; the new home took the place of the old.",
+        "Nobody asked for an update: the new home replaced the old one by itself.",
         "history",
         ids["home"],
     )
@@ -181,7 +181,7 @@ def _show_search(runner: DemoRunner) -> Iterator[DemoAct]:
     )
     yield runner.run_call(
         "",
-        "Another user asks the same: no word of hers can reach him.",
+        "Another user asks the same question and gets none of her memories.",
         "search",
         question,
         user_id="jonas",

@@ -474,6 +474,7 @@ def _check_no_embedder(choice: str, bound: tuple[str, int] | None) -> DoctorChec
 
 
 def _check_embedder_output(embedder: Embedder, bound: tuple[str, int] | None) -> DoctorCheck:
+    """Check that the embedder returns vectors that match the store."""
     name = "embedder works"
     try:
         width = len(run(call(embedder.embed, ["told"], "query"))[0])

@@ -177,7 +177,7 @@ def _open_model(model: Any) -> LLM | None:
     if llm is None and model is not None:
         raise ConfigError(
             "extract_facts needs a language model.",
-            hint=f'{LLM_HINT} Or "local", which is none: rules.',
+            hint=f'{LLM_HINT} Or "local", to use rules.',
         )
     if llm is None:
         warnings.warn(NO_MODEL_WARNING, UserWarning, stacklevel=3)

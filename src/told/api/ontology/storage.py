@@ -253,11 +253,9 @@ class InProcessFacts:
 
     def _reinforce(self, id: str, evidence: str) -> Fact:
         fact = self.facts.peek(id)
-        fact.evidence, fact.last_turn, fact.last_at = (
-            evidence,
-            self.turn,
-            format_iso(self.id_generator.now()),
-        )
+        fact.evidence = evidence
+        fact.last_turn = self.turn
+        fact.last_at = format_iso(self.id_generator.now())
         fact.reinforcements += 1
         fact.salience = reinforce(
             self._get_curve(fact.concept, fact.persistence_class), fact.salience
@@ -357,10 +355,8 @@ class InProcessFacts:
         """
         anchor = self._anchors[fact.id]
         if fact.salience != anchor.last_salience:
-            anchor.weight, anchor.reading = (
-                fact.salience,
-                self.clock.read(self.rules.decay_clock(fact.concept)),
-            )
+            anchor.weight = fact.salience
+            anchor.reading = self.clock.read(self.rules.decay_clock(fact.concept))
         if not self._apply_decay(fact, anchor).is_faded(fact.salience):
             return True
         self._remove_fact(fact.id)
@@ -371,10 +367,8 @@ class InProcessFacts:
 
     def _apply_decay(self, fact: Fact, anchor: SalienceAnchor) -> DecayCurve:
         """Compute a fact's salience along its curve."""
-        curve, now = (
-            self._get_curve(fact.concept, fact.persistence_class),
-            self.clock.read(self.rules.decay_clock(fact.concept)),
-        )
+        curve = self._get_curve(fact.concept, fact.persistence_class)
+        now = self.clock.read(self.rules.decay_clock(fact.concept))
         start = DecayCurve(anchor.weight, curve.decay, curve.is_permanent, curve.floor)
         fact.salience = anchor.last_salience = compute_salience(
             start, (anchor.reading,), max(now, anchor.reading)

@@ -107,10 +107,8 @@ def _score_facts(query: str, facts: Sequence[Fact], vectors: TextVectors | None)
 
 def _score_words(query_words: set[str], fact: Fact) -> float:
     """Return the share of query words in a fact; words of its label and quote count half."""
-    value_words, context_words = (
-        set(extract_terms(fact.value)),
-        set(extract_terms(f"{fact.label} {fact.evidence}")),
-    )
+    value_words = set(extract_terms(fact.value))
+    context_words = set(extract_terms(f"{fact.label} {fact.evidence}"))
     shares = (
         1.0
         if term in value_words
@@ -360,7 +358,7 @@ def _open_backend(
     if memory is None:
         if given_ids := [name for name, value in ids.items() if value is not None]:
             raise ConfigError(
-                f"{given_ids[0]} needs a memory.",
+                f"{given_ids[0]} can only be set with a memory.",
                 hint="Such as MemoryStore(ontology, memory=Memory(), …).",
             )
         instant = now or wall_clock_us
@@ -374,7 +372,8 @@ def _open_backend(
         )
     if now is not None:
         raise ConfigError(
-            "A memory has its own clock.", hint="Open it with Memory(mint=Mint(clock))."
+            "now cannot be set with a memory, which has its own clock.",
+            hint="Open it with Memory(mint=told.ids.IdGenerator(clock)).",
         )
     from told.api.memory import Memory
 

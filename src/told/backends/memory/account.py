@@ -140,7 +140,7 @@ class InMemoryAccount:
         draft = decode_envelope(entry.sort, self.name, entry.envelope)
         if verb_thread(draft.verb) != entry.thread:
             raise StoreCorrupt(
-                f"Entry {entry.seq} is not of the thread it names.", hint="", seq=entry.seq
+                f"Entry {entry.seq} does not belong to the thread it names.", hint="", seq=entry.seq
             )
         return replace(entry, draft=draft)
 
@@ -150,7 +150,8 @@ class InMemoryAccount:
             if 0 < entry.seq <= self.head.seq:
                 if self.entries[entry.seq - 1].hash != entry.hash:
                     raise Diverged(
-                        f"Entry {entry.seq} is not the one in this ledger.", seq=entry.seq
+                        f"Entry {entry.seq} of the import differs from that of this ledger.",
+                        seq=entry.seq,
                     )
                 continue
             if problem := find_chain_error(entry, self.head):
@@ -173,7 +174,7 @@ class InMemoryAccount:
                     raise Conflict(guard=type(guard).__name__)
 
     def is_satisfied(self, guard: Guard) -> bool:
-        """Tell whether a guard still holds."""
+        """Return whether a guard still holds."""
         match guard:
             case ThreadAt(thread, seq):
                 latest = self.find_latest(thread)
@@ -331,10 +332,8 @@ class InMemoryAccount:
     def record_accesses(self, records: Sequence[AccessRecord], keep: int) -> None:
         """Log accesses and open a new access state for each."""
         for record in records:
-            past, states = (
-                self.accesses.get(record.thread, ()),
-                self.states.get(record.thread, ()),
-            )
+            past = self.accesses.get(record.thread, ())
+            states = self.states.get(record.thread, ())
             ordered = sorted((*past, record), key=lambda other: other.at)
             self.accesses[record.thread] = tuple(ordered[-keep:])
             if states:
@@ -443,7 +442,7 @@ class InMemoryAccount:
     # Maintenance
 
     def repair(self) -> None:
-        """Restore tombstones, drop invalid tickets and pull cursors back to the head."""
+        """Restore tombstones, drop invalid idempotency records, limit cursors to the head."""
         erased = {
             seq
             for entry in self.entries
@@ -456,14 +455,14 @@ class InMemoryAccount:
         self.cursors = {name: min(seq, self.head.seq) for name, seq in self.cursors.items()}
 
     def _is_valid_ticket(self, ticket: IdempotencyRecord) -> bool:
-        """Tell whether a ticket ends at a transaction and names only threads written by then."""
+        """Return whether a record ends at a transaction and names only threads written by then."""
         threads, upto = ticket.thread_ids(), ticket.seq or self.head.seq
         ends = {0, self.head.seq, *(a.seq for a, b in pairwise(self.entries) if a.tx != b.tx)}
         written = {entry.thread for entry in self.entries if entry.seq <= upto}
         return threads is not None and threads <= written and ticket.seq in ends
 
     def find_problems(self) -> Iterator[str]:
-        """Yield what does not fit together."""
+        """Yield the inconsistencies between the ledger, the views and the data beside them."""
         head = Head(0, 0, GENESIS)
         for entry in self.entries:
             if problem := find_chain_error(entry, head):

@@ -587,7 +587,7 @@ class InMemoryStore:
         return ()
 
     def check_integrity(self, *, types_only: bool = False) -> Sequence[str]:
-        """Return what does not fit together, account by account."""
+        """Return the inconsistencies of every account."""
         accounts = () if types_only else sorted(self._accounts.items())
         return [
             f"{name}: {problem}" for name, state in accounts for problem in state.find_problems()
@@ -616,7 +616,7 @@ class InMemoryStore:
 
 
 def _copy(row: Row) -> Row:
-    """Return a row with metadata of its own."""
+    """Return a row with a copy of its metadata."""
     return replace(row, meta=deepcopy(row.meta))
 
 

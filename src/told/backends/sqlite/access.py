@@ -120,11 +120,9 @@ def _advance_states(
         to_json_list(list(dict.fromkeys(r.thread for r in records))),
     ).fetchall()
     latest = {thread: AccessState(thread, *rest) for _, thread, *rest in rows}
-    open_ids, new_states, closed = (
-        {thread: id_ for id_, thread, *_ in rows},
-        list[AccessState](),
-        list[tuple[int, int]](),
-    )
+    open_ids = {thread: id_ for id_, thread, *_ in rows}
+    new_states = list[AccessState]()
+    closed = list[tuple[int, int]]()
     for record in records:
         thread, previous = record.thread, latest.get(record.thread)
         next_state = (
@@ -192,10 +190,8 @@ def _enqueue_known(
             queue.append(_QueuedTask(task.priority, task.due))
             new.append((task, queue[-1]))
         elif task.priority > mergeable.priority or task.due < mergeable.due:
-            mergeable.priority, mergeable.due = (
-                max(mergeable.priority, task.priority),
-                min(mergeable.due, task.due),
-            )
+            mergeable.priority = max(mergeable.priority, task.priority)
+            mergeable.due = min(mergeable.due, task.due)
             updated[mergeable.id] = mergeable
     updated.pop(NEVER, None)
     run_many(

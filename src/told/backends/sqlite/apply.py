@@ -39,8 +39,9 @@ MAX_INT64: Final = 2**63 - 1
 FIRST_PASSAGE_COLUMN: Final = -2
 """Index of a fact row's first-passage column; the last-passage column follows it."""
 HASH_COLUMN: Final = 8
+"""Index of a passage row's column with the hash of the embedded text."""
 READY_COLUMN: Final = 10
-"""Index of a passage row's ready column; the embedded text's hash precedes it."""
+"""Index of a passage row's ready column."""
 
 IndexedTurn: TypeAlias = tuple[int, str]
 """A passage that others may follow: its ordinal and text."""
@@ -56,7 +57,10 @@ _pack_posting: Final = Struct("<I").pack
 class ViewWriter:
     """Buffers one account's view and index rows during a transaction and writes them together.
 
-    It tracks the scopes, text hashes and evidence digests that may be in the buffer.
+    `row_starts` and `row_counts` are the passage counts of each partition before and after;
+    `ended_threads` maps threads to the position that ends their version; `passage_bounds` maps
+    facts to their first and last passage. `written_scopes` and `written_digests` (of texts and
+    evidence) tell which guards buffered rows may break.
     """
 
     db: apsw.Connection

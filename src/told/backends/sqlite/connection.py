@@ -188,14 +188,10 @@ def translate_errors() -> ErrorTranslator:
 
 def build_path_error(path: Path, error: OSError) -> StoreError:
     """Return the store error for an operating-system error on a path."""
-    error_class = (
-        StoreReadOnly
-        if error.errno in READ_ONLY_ERRNOS
-        else StoreFull
-        if error.errno in NO_SPACE_ERRNOS
-        else StoreError
-    )
-    return error_class(f"{path} cannot be used: {error.strerror}.")
+    message = f"{path} cannot be used: {error.strerror}."
+    if error.errno in READ_ONLY_ERRNOS:
+        return StoreReadOnly(message)
+    return StoreFull(message) if error.errno in NO_SPACE_ERRNOS else StoreError(message)
 
 
 class Database:

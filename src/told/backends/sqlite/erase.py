@@ -1,4 +1,4 @@
-"""Destroy content for good: rows, postings, vectors, idempotency records, blobs and free pages."""
+"""Destroy content for good: rows, postings, vectors and idempotency records; store blobs."""
 
 from __future__ import annotations
 

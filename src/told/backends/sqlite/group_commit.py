@@ -47,8 +47,8 @@ class AccountHead:
 class ReadCache:
     """Cached heads, spaces, partition sizes, model and facts, valid for one file version.
 
-    The version is unknown during a transaction and set again by a commit only, so notes of a
-    failed transaction are never used.
+    The version is unknown during a transaction and set again by a commit only, so values cached
+    in a failed transaction are never used.
     """
 
     version: int = UNKNOWN_VERSION
@@ -89,7 +89,7 @@ class ReadCache:
     def cache_facts(
         self, account: str, facts: Iterable[Fact], rows: Iterable[tuple[Any, ...]]
     ) -> None:
-        """Cache facts with their rows, evicting older ones when full."""
+        """Cache facts unless their rows are long; clear the cache first when it is full."""
         if len(self.facts) >= MAX_CACHED:
             self.facts.clear()
         for fact, row in zip(facts, rows, strict=True):
@@ -187,7 +187,7 @@ class WriteJob(Generic[T]):
 
 @dataclass(slots=True)
 class GroupCommitWriter:
-    """The only access to the file's write lock."""
+    """Runs write jobs under the file's write lock; nothing else takes it."""
 
     database: Database
     limit: int
@@ -203,8 +203,8 @@ class GroupCommitWriter:
     def __call__(self, work: Work[T], *, keeps_cache: bool = False, uses_buffer: bool = False) -> T:
         """Run work in a transaction and return once it is durable.
 
-        `keeps_cache`: the work keeps the read cache valid. `uses_buffer`: it buffers its
-        rows.
+        `keeps_cache` says that the work keeps the read cache valid, `uses_buffer` that it buffers
+        its rows.
         """
         job, acquired = WriteJob(work, keeps_cache, uses_buffer), [False]
         try:

@@ -76,10 +76,8 @@ class PartitionCache:
 
     def update_size(self, partition: Partition) -> None:
         """Record a partition's size and evict the least recently used ones over budget."""
-        key, size = (
-            (partition.part, partition.model.id if partition.model else None),
-            partition.size,
-        )
+        key = (partition.part, partition.model.id if partition.model else None)
+        size = partition.size
         if self._sizes.get(key) == size:
             return
         with self._lock:
@@ -136,7 +134,7 @@ class SqliteIndex:
         index_query: IndexQuery,
         max_rows: int,
     ) -> VisiblePartitions | None:
-        """Load what a read can see; None if the snapshot is stale or too many rows are new."""
+        """Load what a read can see; None if the cache is newer or too many rows must be read."""
         with snapshot as db:
             row = run_query(db, "searched", index_query.query.scope.account).fetchone()
             if row is None:
@@ -155,7 +153,7 @@ class SqliteIndex:
         model: vectors.StoredModel | None,
         max_rows: int,
     ) -> list[PartitionView] | None:
-        """Load the view of each partition."""
+        """Load the view of each partition of the scope; None as `_load_visible`."""
         query = index_query.query
         spaces = find_visible_spaces(db, account, query.scope)
         parts: dict[int, set[int]] = {}
@@ -177,9 +175,9 @@ class SqliteIndex:
             partition = self.cache.get_partition(part, model)
             acquired = [False]
             try:
-                acquired[:] = map(
-                    partition.lock.acquire, (max_rows == NEVER,)
-                )  # a read on the writer blocks writers, so it never waits
+                # A read on the writer blocks writers, so it never waits for the lock. `map` takes
+                # it and records that without a gap for interrupts.
+                acquired[:] = map(partition.lock.acquire, (max_rows == NEVER,))
                 if not acquired[0] or not partition.refresh(db, max_rows):
                     return None
                 views.append(partition.select_visible(db, visibility, terms))
@@ -292,6 +290,7 @@ class MergedRanking(NamedTuple):
 
 
 def _merge_rankings(rankings: Sequence[PartitionRanking], depth: int) -> MergedRanking:
+    """Merge the rankings of all partitions, best first, up to a depth."""
     if len(rankings) == 1:
         [only_ranking] = rankings
         ranked_list = RankedList(
@@ -347,6 +346,7 @@ def _select_fact_rows(
     params: Sequence[Any],
     tail: str = "",
 ) -> FactRows:
+    """Select the fact rows that a query can see, with a compiled filter."""
     as_of = query.as_of
     name = "facts_latest" if as_of.valid_at is None else "facts_valid"
     bounds = [

@@ -40,8 +40,8 @@ from told.ports import VIEWS, IdempotencyRecord, View
 from told.text.tokens import extract_terms
 
 ACTIVE_READERS_WARNING: Final = (
-    "Somebody is still reading the store, so its write-ahead log keeps old pages for now; "
-    "`told verify` finishes the erasure once they are done."
+    "A reader still uses the store, so its write-ahead log keeps old pages for now; "
+    "`told verify` finishes the erasure once it is done."
 )
 CHECKPOINT_TIMEOUT_MS: Final = 2000
 
@@ -120,7 +120,7 @@ def create_private_file(path: Path) -> None:
 
 
 def scrub_file(db: apsw.Connection, *, vacuum: bool) -> tuple[str, ...]:
-    """Rewrite the file without free pages and truncate the log; owed until both are done."""
+    """Rewrite the file without free pages and truncate the log; stay due until both succeed."""
     try:
         if vacuum:
             db.execute("VACUUM")
@@ -185,13 +185,10 @@ ORPHAN_SORTS: Final = (
 def find_type_errors(db: apsw.Connection) -> Iterator[str]:
     """Yield the tables with values of a wrong type, which readers would fail on."""
     for table, counts, _ in _count_type_errors(db):
-        hint = (
-            RESTORE_HINT
-            if table in IRREPLACEABLE_TABLES
-            else REINDEX_HINT
-            if table in ("embedding", "model")
-            else REBUILD_HINT
-        )
+        if table in IRREPLACEABLE_TABLES:
+            hint = RESTORE_HINT
+        else:
+            hint = REINDEX_HINT if table in ("embedding", "model") else REBUILD_HINT
         yield (
             f"{table}: {sum(counts.values())} rows have values of a wrong type; "
             f"{format_advice(db, hint, counts)}"
@@ -288,7 +285,7 @@ def drop_orphans(db: apsw.Connection, account: int, views: Sequence[View]) -> No
         run_query(db, "drop_empty_parts")
     elif "passages" in views and run_query(db, "misplaced_spaces").get:
         raise StoreCorrupt(
-            "A space is in the wrong partition.",
+            "A scope is in the wrong partition.",
             hint="Rebuild every view: `told rebuild`.",
         )
     if "passages" in views:
@@ -410,7 +407,7 @@ def _format_rebuild_advice(db: apsw.Connection, *parts: int) -> str:
 
 
 def _check_blobs(db: apsw.Connection) -> Iterator[str]:
-    """Yield damaged blobs and a scrub that is still owed."""
+    """Yield damaged blobs, and a warning if a scrub is still due."""
     for name in erase.find_damaged(db):
         yield f"blobs: {name} does not match its hash; restore it from a backup"
     if run_query(db, "scrub_owed").get:

@@ -90,6 +90,7 @@ class NumpyPartition(Partition):
         return cached
 
     def _compute_visible_rows(self, visibility: Visibility) -> VisibleRows:
+        """Compute the masks of visible and counted rows, and until when they hold."""
         n = self.row_count
         table = PassageColumns(*self.table[:, :n])
         visible_mask = (

@@ -1,5 +1,6 @@
--- What one commit writes stays in memory until it is written, up to 32 MB: a page written early and changed again costs a
--- second look at all that was written after it. Where a checkpoint decides what a power failure takes, it comes twice as often.
+-- cache_spill keeps up to 32 MB of dirty pages of a commit in memory: if a page is spilled and then
+-- changed again, SQLite has to redo the checksums of all log frames after it. With synchronous = NORMAL
+-- a power failure loses everything since the last checkpoint, so checkpoints run twice as often.
 -- name: pragmas_full
 PRAGMA synchronous = FULL; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA wal_autocheckpoint = 8000;
 PRAGMA cache_size = -16384; PRAGMA cache_spill = 8192; PRAGMA trusted_schema = OFF

@@ -1,4 +1,4 @@
-"""Convert file rows to values and back."""
+"""Convert file rows to values and back, compute row ids, and look up scopes and view rows."""
 
 from __future__ import annotations
 
@@ -172,16 +172,11 @@ class ScopeLookup:
 
 def find_visible_spaces(db: apsw.Connection, account: int, scope: Scope) -> dict[int, int]:
     """Return the spaces that a scope can read, with their partitions."""
-    name = (
-        "spaces_by_user"
-        if scope.user_id is not None
-        else "spaces_by_agent"
-        if scope.agent_id is not None
-        else ""
-    )
-    rows = run_query(
-        db, name or "spaces_by_run", account, scope.user_id, scope.agent_id, scope.run_id
-    )
+    if scope.user_id is not None:
+        name = "spaces_by_user"
+    else:
+        name = "spaces_by_run" if scope.agent_id is None else "spaces_by_agent"
+    rows = run_query(db, name, account, scope.user_id, scope.agent_id, scope.run_id)
     return dict(rows.fetchall())
 
 

@@ -1,6 +1,6 @@
--- Schema 3: blobs ------------------------------------------------------------------------------------------------------
--- Bytes under the hash of their content, once in an account. A holding is one piece of evidence that names a blob, by the
--- id of its evidence row: it is folded from the ledger like the row itself, and a blob goes with its last holding.
+-- Schema 3: blobs ---------------------------------------------------------------------------------
+-- A blob is stored once per account under its content hash. A holding is a reference from an evidence
+-- row (by row id) to a blob, folded from the ledger; a blob is deleted with its last holding.
 
 CREATE TABLE blob (
     account INTEGER NOT NULL,
@@ -17,7 +17,7 @@ CREATE TABLE holding (
 ) WITHOUT ROWID;
 CREATE INDEX holding_hash ON holding (hash);
 
--- What was taken from one piece of evidence; what is said of whom, for whoever decides about a claim; and what a model answered where it could not be read ---------
+-- Indexes of facts by evidence and, for curation, by subject and predicate; the raw reply of a fault
 
 CREATE INDEX fact_evidence ON fact (evidence) WHERE evidence IS NOT NULL;
 CREATE INDEX fact_claim ON fact (space, subject, predicate) WHERE subject IS NOT NULL;

@@ -1,6 +1,6 @@
--- Schema 4: the clock of a conversation, and what is kept beside the ledger -------------------------------------------
--- A tick is folded from the ledger, from an entry that is evidence too: it keeps no space alive of its own. What has been
--- counted in its part up to it stands beside it, so that a clock is read at any position without adding up.
+-- Schema 4: conversation clocks, and data kept beside the ledger ----------------------------------
+-- A tick is folded from an entry that is also evidence, so a tick alone keeps no space alive. It stores
+-- the running totals of its partition, so that a clock is read at any position without a sum.
 
 CREATE TABLE tick (
     id INTEGER PRIMARY KEY,
@@ -14,7 +14,7 @@ CREATE TABLE tick (
 );
 CREATE INDEX tick_part ON tick (part);
 
--- Views that a ledger was never folded into, as it is older than they are; a rebuild catches up -------------------------
+-- Stale views: those newer than an account's ledger, until a rebuild folds them -------------------
 
 CREATE TABLE behind (
     account INTEGER NOT NULL,
@@ -23,8 +23,8 @@ CREATE TABLE behind (
 ) WITHOUT ROWID;
 INSERT INTO behind (account, view) SELECT id, 'ticks' FROM account WHERE seq > 0;
 
--- Like `access`, all that follows is no view: nothing in it comes from the ledger, and nothing of the ledger comes from it.
--- Topics that came up together, the lesser id first ----------------------------------------------------------------------
+-- Like `access`, the following tables are kept beside the ledger: not folded from it, not exported.
+-- Co-occurrence counts of topics, the lesser id first ---------------------------------------------
 
 CREATE TABLE met (
     account INTEGER NOT NULL,
@@ -36,7 +36,7 @@ CREATE TABLE met (
 ) WITHOUT ROWID;
 CREATE INDEX met_other ON met (account, other);
 
--- Recalls one by one, and the states they made of a thread; the open state has no end yet --------------------------------
+-- The access log, and the access states of each thread; the open state has no end yet -------------
 
 CREATE TABLE recall (
     id INTEGER PRIMARY KEY,
@@ -61,7 +61,7 @@ CREATE TABLE recall_state (
 );
 CREATE INDEX recall_state_thread ON recall_state (account, thread, since);
 
--- What is to be thought over; what is done is not here -------------------------------------------------------------------
+-- The reconsolidation queue; completed tasks are deleted ------------------------------------------
 
 CREATE TABLE task (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -76,7 +76,7 @@ CREATE TABLE task (
 CREATE INDEX task_thread ON task (account, thread, reason, due);
 CREATE INDEX task_urgency ON task (account, priority DESC, due, id, claimed);
 
--- What consumers note for themselves; a note under the id of a thread goes with the thread --------------------------------
+-- Notes of consumers; a note whose key is a thread id is deleted when the thread is erased --------
 
 CREATE TABLE note (
     account INTEGER NOT NULL,
@@ -87,11 +87,11 @@ CREATE TABLE note (
 ) WITHOUT ROWID;
 CREATE INDEX note_key ON note (account, key);
 
--- What was said in one exact scope, in the order of the ledger: an index row ends with the position -----------------------
+-- Turns and links of one exact scope in ledger order: an index row ends with the rowid ------------
 
 CREATE INDEX fact_said ON fact (space) WHERE evidence IS NOT NULL;
 CREATE INDEX link_space ON link (space);
 
--- Evidence by its id, so that the words behind a memory are found without looking through all that was ever said ----------
+-- Evidence by its id, to find the source of a memory without a scan -------------------------------
 
 CREATE INDEX evidence_name ON evidence (name);

@@ -1,9 +1,9 @@
--- Schema 5: fewer trees, so that a commit writes fewer pages -----------------------------------------------------------
--- A fact has the id of its entry, so the versions of a thread are found by the threads of entries.
+-- Schema 5: fewer B-trees, so that a commit writes fewer pages ------------------------------------
+-- A fact has the id of its entry, so the index on entry.thread also finds the versions of a thread.
 
 DROP INDEX fact_thread;
 
--- The passages of a fact stand together: the fact says where ---------------------------------------------------------------
+-- The passages of a fact are contiguous: the fact stores the first and the last id ----------------
 
 ALTER TABLE fact ADD COLUMN first INTEGER;
 ALTER TABLE fact ADD COLUMN last INTEGER;
@@ -11,7 +11,7 @@ UPDATE fact SET first = p.first, last = p.last
 FROM (SELECT fact, min(id) AS first, max(id) AS last FROM passage GROUP BY fact) p WHERE fact.id = p.fact;
 DROP INDEX passage_fact;
 
--- How far a partition's passages and postings go follows from its last passage; its version moves with each of them -----
+-- A partition's passage count, folded count and version follow from its last passage --------------
 
 ALTER TABLE part DROP COLUMN rows;
 ALTER TABLE part DROP COLUMN folded;
@@ -21,7 +21,7 @@ SELECT id, account, epoch, rows, rows - rows % 64 AS folded, version + rows AS v
 FROM (SELECT id, account, epoch, version, ifnull((SELECT max(p.id) - (part.id << 32) + 1 FROM passage p
     WHERE p.id >= part.id << 32 AND p.id < (part.id + 1) << 32), 0) AS rows FROM part);
 
--- The ticks of a partition stand together ---------------------------------------------------------------------------------
+-- Ticks are clustered by partition ----------------------------------------------------------------
 
 ALTER TABLE tick RENAME TO scattered;
 CREATE TABLE tick (
@@ -39,7 +39,7 @@ INSERT INTO tick (part, id, space, at, turns, tokens, turns_so_far, tokens_so_fa
 SELECT part, id, space, at, turns, tokens, turns_so_far, tokens_so_far FROM scattered ORDER BY part, id;
 DROP TABLE scattered;
 
--- Vectors are appended, and only their hashes are sorted: rows as wide as these, put in between, would split page by page --
+-- Vectors are appended and only their hashes are sorted: inserting wide rows in order splits pages ----
 
 ALTER TABLE embedding RENAME TO scattered;
 CREATE TABLE embedding (

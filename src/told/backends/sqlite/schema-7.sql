@@ -1,6 +1,6 @@
--- Schema 7: nothing stands in the order of hashes but vectors, so that a commit to a large file writes fewer pages ---------
--- Late vectors look for the passages that wait for them; most come with their passage, which then says that it is ready.
--- One that says nothing may be waiting: so it is with whatever a process of an older told goes on to write.
+-- Schema 7: only vectors are ordered by hash, so that a commit to a large file writes fewer pages
+-- A passage with a vector is `ready`. A late vector looks for passages whose `ready` is NULL; these
+-- include the rows that a process of an older version still writes, whether or not they have a vector.
 
 DROP INDEX passage_hash;
 ALTER TABLE passage ADD COLUMN ready INTEGER;

@@ -1,5 +1,5 @@
--- The ledger ----------------------------------------------------------------------------------------------------------
--- Ids of entries, facts, links and evidence are account << 40 | seq: every account is one range of every table.
+-- The ledger --------------------------------------------------------------------------------------
+-- Ids of entries, facts, links and evidence are account << 40 | seq, so an account is one id range.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
 
@@ -44,7 +44,7 @@ CREATE TABLE ticket (
     PRIMARY KEY (account, key)
 ) WITHOUT ROWID;
 
--- Scopes: a space is one exact scope, a part is the partition its passages are indexed in --------------------------------
+-- Scopes: a space is one exact scope, a part is the partition that its passages are indexed in ----
 
 CREATE TABLE part (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
@@ -70,7 +70,7 @@ CREATE INDEX space_part ON space (part);
 CREATE INDEX space_agent ON space (account, agent_id) WHERE agent_id IS NOT NULL;
 CREATE INDEX space_run ON space (account, run_id) WHERE run_id IS NOT NULL;
 
--- Views ---------------------------------------------------------------------------------------------------------------
+-- Views -------------------------------------------------------------------------------------------
 
 CREATE TABLE evidence (
     id INTEGER PRIMARY KEY,
@@ -130,9 +130,9 @@ CREATE TABLE link (
 CREATE INDEX link_src ON link (src);
 CREATE INDEX link_dst ON link (dst);
 
--- A passage's id is part << 32 | ordinal; its text is kept only where it is not what the fact's speaker and text make, its
--- terms only until they are folded into postings, a stretch of passages at a time. `before` is the ordinal of the turn it was said after; the hash
--- is that of what is embedded, which is both turns together.
+-- A passage's id is part << 32 | ordinal. Its text is stored only if it differs from that of the view
+-- `spoken`, and its terms only until a full block of passages is folded into postings. `before` is the
+-- ordinal of the previous turn; `hash` is the hash of the embedded text, which joins both turns.
 
 CREATE TABLE passage (
     id INTEGER PRIMARY KEY,
@@ -159,7 +159,7 @@ SELECT p.id, p.fact, p.slot, p.before, p.hash, ifnull(p.text, f.text) AS text, i
 FROM passage p JOIN spoken f ON f.id = p.fact
     LEFT JOIN passage q ON q.id = (p.id >> 32 << 32) + p.before LEFT JOIN spoken g ON g.id = q.fact;
 
--- The index -----------------------------------------------------------------------------------------------------------
+-- The index ---------------------------------------------------------------------------------------
 -- docs is a run of little-endian u32: ordinal << 4 | term frequency.
 
 CREATE TABLE posting (
@@ -195,7 +195,7 @@ CREATE TABLE block (
     PRIMARY KEY (part, model, number)
 );
 
--- Recalls: an overlay, not a view; nothing in it comes from the ledger, and nothing of the ledger comes from it ----------
+-- Access counts: kept beside the ledger, neither folded from it nor exported with it --------------
 
 CREATE TABLE access (
     account INTEGER NOT NULL,
@@ -205,7 +205,7 @@ CREATE TABLE access (
     PRIMARY KEY (account, thread)
 ) WITHOUT ROWID;
 
--- Consumers -----------------------------------------------------------------------------------------------------------
+-- Consumers ---------------------------------------------------------------------------------------
 
 CREATE TABLE cursor (
     account INTEGER NOT NULL,

@@ -505,11 +505,9 @@ class SqliteStore(SqliteSideData):
                 rows = run_query(db, "evidence_by_source", source, *get_id_range(account_id))
             else:
                 rows = run_query(db, "evidence_named", *get_id_range(account_id), to_json_list(ids))
-            scopes, wanted_ids, is_filtered = (
-                ScopeLookup(db, account),
-                set(ids),
-                scope is not None or source is not None,
-            )
+            scopes = ScopeLookup(db, account)
+            wanted_ids = set(ids)
+            is_filtered = scope is not None or source is not None
             return [
                 EvidenceRow(
                     name,

@@ -1,4 +1,7 @@
-"""Operations inside a write transaction: commit, import, erase, reset, rebuild."""
+"""Operations inside a write transaction: commit, import, erase, reset, rebuild, switch models.
+
+Also the lookups that a writer makes before it decides.
+"""
 
 from __future__ import annotations
 
@@ -100,20 +103,17 @@ def lookup_existing(
     with suppress(UnicodeEncodeError):  # unencodable text cannot be stored
         keys = zip_longest(md5s, digests, text_hashes) if count else NO_KEYS
         matches = run_batched(db, "known", keys, count or 1, *scope_params)
-    for row in matches:
+    for seq, part, *record, model_name, dim, digest, evidence_id, vector_hash, fact_id in matches:
         if head_seq is None:
-            head_seq, home_part, ticket = (
-                row[0],
-                row[1],
-                None if row[2] is None else IdempotencyRecord(*row[2:6]),
-            )
-            model = None if row[6] is None else (row[6], row[7])
-        if row[8] is not None:
-            evidence[row[8]] = row[9]
-        if row[10] is not None:
-            vectors.add(row[10])
-        if row[11] is not None:
-            fact_ids.append(row[11])
+            head_seq, home_part = seq, part
+            ticket = None if record[0] is None else IdempotencyRecord(*record)
+            model = None if model_name is None else (model_name, dim)
+        if digest is not None:
+            evidence[digest] = evidence_id
+        if vector_hash is not None:
+            vectors.add(vector_hash)
+        if fact_id is not None:
+            fact_ids.append(fact_id)
     rows = sorted(run_query(db, "versions", to_json_list(fact_ids))) if fact_ids else ()
     facts = {fact.md5: fact for fact in (parse_fact(row, scope) for row in rows)}
     last_turn = (
@@ -300,6 +300,7 @@ def _is_any_guard_broken(
 def _is_guard_broken(
     db: apsw.Connection, read_cache: ReadCache, account: int, guard: Guard
 ) -> bool:
+    """Return whether a guard no longer holds, by one indexed lookup or a few."""
     match guard:
         case ThreadAt(thread=thread, seq=seq):
             lo, hi = get_id_range(account)
@@ -357,9 +358,7 @@ def import_entries(
     for entry in entries:
         if entry.seq <= account.seq:
             if run_query(db, "entry_hash", make_entry_id(account.id, entry.seq)).get != entry.hash:
-                raise Diverged(
-                    f"Entry {entry.seq} of the import is not the entry {entry.seq} of this account."
-                )
+                raise Diverged(f"Entry {entry.seq} of the import differs from that of this ledger.")
             continue
         _advance_head(account, entry)
         stored = (
@@ -428,7 +427,7 @@ def erase_entries(
 
 
 def reset_account(db: apsw.Connection, id_generator: IdGenerator, name: str, draft: Draft) -> Entry:
-    """Start an account's chain anew."""
+    """Destroy an account's ledger and start a new chain."""
     account = get_or_create_account(db, name)
     erase.wipe_account(db, account.id)
     run_query(db, "owe_scrub")
@@ -439,7 +438,7 @@ def reset_account(db: apsw.Connection, id_generator: IdGenerator, name: str, dra
 def rebuild_views(
     db: apsw.Connection, name: str, views: Sequence[View], fold: Fold
 ) -> dict[str, int]:
-    """Drop views and fold them again page by page; also repair rows near the passages."""
+    """Drop views and fold them again page by page; also delete orphaned rows."""
     account = get_or_create_account(db, name)
     lo, hi = get_id_range(account.id)
     integrity.drop_orphans(db, account.id, views)

@@ -330,6 +330,7 @@ def _parse_own_favourite(ctx: TurnContext, question: str) -> Iterator[RuleClaim]
 
 
 def _parse_answer_values(ctx: TurnContext, head: str, topic: str) -> Iterator[RuleClaim]:
+    """Parse a short answer to a question; full sentences are left to other rules."""
     predicate, value_type, phrase = head.split(" | ")
     filler = get_pattern("answers.filler").match(ctx.text)
     start = filler.end() if filler else 0

@@ -73,6 +73,7 @@ def find_time(
 def _resolve_expression(
     expression: str, speech_time: SpeechTime, is_future: bool
 ) -> Interval | None:
+    """Resolve a time expression; in a plan, a bare day or month is the next one."""
     bare = re.sub(r"^(?:in|on)\s+", "", expression, flags=re.IGNORECASE)
     if match := get_pattern("dates.ordinal").fullmatch(bare):
         return _resolve_day_of_month(int(match["day"]), speech_time, is_future)

@@ -228,6 +228,7 @@ def _find_subject_name(ctx: TurnContext, match: re.Match[str], language: str) ->
 def _build_claims(
     foreign_pattern: _ForeignPattern, subject: str, match: re.Match[str], offset: int
 ) -> Iterator[RuleClaim]:
+    """Build the claims of a match, one per value."""
     if foreign_pattern.predicate == "lives_in" and get_pattern("foreign.temporary").search(
         match.string, match.start()
     ):
@@ -263,6 +264,7 @@ def _build_claims(
 
 
 def _parse_match_values(match: re.Match[str]) -> list[ValueSpan]:
+    """Return the values of a match by the kind of its group."""
     group = next(name for name in ("name", "n", "w", "v", "l") if match.groupdict().get(name))
     text, (start, end) = match.string, match.span(group)
     if group in ("n", "w") or (

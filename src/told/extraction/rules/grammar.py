@@ -563,6 +563,7 @@ class _VerbParser:
         return True
 
     def _build_verb(self, word: str, position: int, end: int) -> ParsedVerb | None:
+        """Build the verb from a word and the auxiliary before it, or None if it is no verb."""
         lemma, tense = load_verb_forms().get(word, ("", ""))
         start = end - len(word)
         if self.auxiliary == "'s" and (
@@ -595,13 +596,10 @@ class _VerbParser:
                 is_double_had = self.flags.get("had", False)
                 if lemma == "have" and not is_double_had:
                     self.flags.pop("perfect", None)
-                tense = (
-                    ING
-                    if self.auxiliary == "having"
-                    else PAST
-                    if self.is_past or is_double_had
-                    else PRESENT
-                )
+                if self.auxiliary == "having":
+                    tense = ING
+                else:
+                    tense = PAST if self.is_past or is_double_had else PRESENT
                 return ParsedVerb(
                     lemma, self._build_features(tense), self.auxiliary_start, position
                 )

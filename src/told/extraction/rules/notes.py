@@ -300,10 +300,8 @@ def _find_note_end(text: str, start: int, limit: int) -> int:
 
 
 def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> Iterator[RuleClaim]:
-    value_start, note_start = (
-        match.end(),
-        match.start() + len(match[0]) - len(match[0].lstrip(" \t\n.;|,\u2022-*")),
-    )
+    value_start = match.end()
+    note_start = match.start() + len(match[0]) - len(match[0].lstrip(" \t\n.;|,\u2022-*"))
     if match["topic"]:
         values = list(_split_note_items(ctx.text, value_start, end))
         yield from (
@@ -321,6 +319,7 @@ def _parse_labelled_note(ctx: TurnContext, match: re.Match[str], end: int) -> It
 def _parse_note_values(
     ctx: TurnContext, heading: _Heading, start: int, end: int
 ) -> Iterator[RuleClaim]:
+    """Parse the values of a note by the type that its heading expects."""
     if get_pattern("note.none").match(ctx.text, start, end):
         return
     match heading.value_type:
@@ -413,10 +412,8 @@ def _parse_person(
     ctx: TurnContext, heading: _Heading, item: ValueSpan, match: re.Match[str], relation: str
 ) -> Iterator[RuleClaim]:
     """Parse a named person or a count: "Tom (5)", "a cat named Luna", "two brothers"."""
-    name, noun = (
-        match["named"] or match["name"] or "",
-        (match["noun"] or match["sort"] or "").lower(),
-    )
+    name = match["named"] or match["name"] or ""
+    noun = (match["noun"] or match["sort"] or "").lower()
     if heading.predicate == "any":
         heading = replace(heading, predicate=get_relation_predicate(relation))
         relation = _singularise(relation)

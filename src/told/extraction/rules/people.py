@@ -86,6 +86,7 @@ def parse_household(
 def _parse_named_members(
     match: re.Match[str], referent: Referent, clause: Clause
 ) -> Iterator[RuleClaim]:
+    """Parse people or pets with their names, one claim each."""
     group = "names" if match["names"] else "beside"
     names = list(
         _NAME_PATTERN.finditer(
@@ -112,6 +113,7 @@ def _parse_named_members(
 def _parse_unnamed_members(
     ctx: TurnContext, match: re.Match[str], referent: Referent, clause: Clause, denial: str
 ) -> Iterator[RuleClaim]:
+    """Parse people or pets by number only, or the denial of one."""
     noun, count = match["noun"], match["count"].lower()
     predicate = get_relation_predicate(noun)
     is_single = bool(denial) or count in _SINGULAR_COUNTS

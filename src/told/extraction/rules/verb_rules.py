@@ -109,6 +109,7 @@ def _parse_habit(
     verb: ParsedVerb,
     frequency: re.Match[str] | None,
 ) -> Iterator[RuleClaim]:
+    """Parse an activity with a frequency as a habit."""
     is_after_verb = frequency is not None and frequency.start() >= verb.complement_start
     stop = (
         frequency.end()
@@ -428,6 +429,7 @@ class _RuleReading:
     def _build_value_claims(
         self, main_slot: str, values: dict[str, ValueSpan], time: TimeMention | None
     ) -> Iterator[RuleClaim]:
+        """Build the claim of a value, and the denial of the one it replaces, if named."""
         referent, flags = self.referent, self.rule.flags
         predicate, polarity, phrase = self._resolve_polarity()
         if not polarity:
@@ -503,10 +505,8 @@ class _RuleReading:
 
     def _is_former(self) -> bool:
         """Return True if a state is told in the past tense: "I lived in Paris"."""
-        features, is_state = (
-            self.verb.features,
-            "state" in self.rule.flags or self.verb.lemma == "be",
-        )
+        features = self.verb.features
+        is_state = "state" in self.rule.flags or self.verb.lemma == "be"
         if self.rule.predicate in _TIMELESS_PREDICATES:
             return False
         return (

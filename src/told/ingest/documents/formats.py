@@ -549,6 +549,13 @@ class _TitleParser(_XmlParser):
         self._title += data if self._in_title else ""
 
 
+def _get_heading_prefix(style: str) -> str:
+    """Return the Markdown prefix of a heading style, or an empty string."""
+    if level := _HEADING_STYLE.search(style):
+        return "#" * int(level[1]) + " "
+    return "# " if style.lower() == "title" else ""
+
+
 class _BodyParser(_XmlParser):
     """Collects the paragraphs of a document; cells of a table row share a line."""
 
@@ -579,14 +586,7 @@ class _BodyParser(_XmlParser):
             case "br" | "cr":
                 self._runs.append("\n")
             case "pStyle":
-                level = _HEADING_STYLE.search(value)
-                self._prefix = (
-                    "#" * int(level[1]) + " "
-                    if level
-                    else "# "
-                    if value.lower() == "title"
-                    else self._prefix
-                )
+                self._prefix = _get_heading_prefix(value) or self._prefix
             case "outlineLvl" if not self._prefix and value.isdigit() and int(value) < 6:
                 self._prefix = "#" * (int(value) + 1) + " "
             case "numPr" if not self._prefix:

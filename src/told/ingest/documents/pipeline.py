@@ -280,10 +280,8 @@ def _draft_parts(
     for text, part in texts.items():
         if text in kept_texts:
             continue
-        thread, about = (
-            ctx.id_generator.new_id(),
-            {"title": incoming.document.title, "section": part.title},
-        )
+        thread = ctx.id_generator.new_id()
+        about = {"title": incoming.document.title, "section": part.title}
         claim = incoming.build_claim(text, evidence, about, (part.start, part.end))
         verbs: list[Verb] = [Asserted(thread, claim), Linked(thread, PART_OF, root)]
         if (previous := previous_by_section.pop(part.title, None)) is not None:
@@ -301,10 +299,8 @@ def _build_event(
     return Event(event, thread, text, previous_text, DOCUMENT, incoming.name)
 
 
-PDF, DOCX = (
-    "application/pdf",
-    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
-)
+PDF = "application/pdf"
+DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
 MEDIA_TYPES_BY_SUFFIX: Final[Mapping[str, str]] = {
     ".txt": "text/plain",
     ".text": "text/plain",
@@ -417,19 +413,16 @@ def detect_media_type(data: bytes, name: str, media_type: str) -> str:
         )
     given_type = media_type.partition(";")[0].strip().lower()
     named_type = MEDIA_TYPES_BY_SUFFIX.get(PurePosixPath(name.lower()).suffix, "")
-    kind = (
-        given_type
-        if given_type in set(MEDIA_TYPES_BY_SUFFIX.values())
-        else "text/html"
-        if given_type == "application/xhtml+xml"
-        else named_type
-    )
-    if kind in (PDF, DOCX) or (
+    if given_type in MEDIA_TYPES_BY_SUFFIX.values():
+        detected = given_type
+    else:
+        detected = "text/html" if given_type == "application/xhtml+xml" else named_type
+    if detected in (PDF, DOCX) or (
         b"\0" in data and not data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
     ):
         subject = f"{name} is" if name else "It is"
         raise Unsupported(f"{subject} not a supported document.", hint=SUPPORTED_HINT)
-    return kind or ("text/html" if _HTML_START.match(data[:4096]) else "text/plain")
+    return detected or ("text/html" if _HTML_START.match(data[:4096]) else "text/plain")
 
 
 def _list_readers(settings: Settings) -> Mapping[str, Callable[[bytes, int], ParsedDocument]]:

@@ -185,12 +185,10 @@ class TransientError(Exception):
         hint: str = "",
     ) -> None:
         super().__init__(message)
-        self.status, self.retry_after, self.can_retry, self.hint = (
-            status,
-            retry_after,
-            can_retry,
-            hint,
-        )
+        self.status = status
+        self.retry_after = retry_after
+        self.can_retry = can_retry
+        self.hint = hint
 
 
 class HttpClient:
@@ -208,11 +206,9 @@ class HttpClient:
         limits: ClientLimits | None = None,
         timing: ClientTiming | None = None,
     ) -> None:
-        self.name, self.base_url, self.error_type = (
-            name,
-            validate_base_url(base_url, name),
-            error_type,
-        )
+        self.name = name
+        self.base_url = validate_base_url(base_url, name)
+        self.error_type = error_type
         self.limits, self.timing = limits or ClientLimits(), timing or ClientTiming()
         self._headers, self._secrets, self._hint = dict(headers), (secret,) if secret else (), hint
         self._connection: tuple[LoopThread, httpx2.AsyncClient, asyncio.Semaphore] | None = None
@@ -293,10 +289,9 @@ class HttpClient:
         return bytes(content)
 
     def _parse_response(self, response: httpx2.Response, content: bytes) -> Any:
-        status, content_type = (
-            response.status_code,
-            response.headers.get("content-type", "no content type"),
-        )
+        """Return the JSON of a reply; raise `TransientError` if a retry may help."""
+        status = response.status_code
+        content_type = response.headers.get("content-type", "no content type")
         excerpt = self._quote_error(content)
         is_permanent = (
             any(word in excerpt for word in QUOTA_ERRORS)
@@ -317,7 +312,7 @@ class HttpClient:
             return json.loads(content)
         except (ValueError, RecursionError) as error:
             message = f"{self.name} answered with {content_type} that is not JSON: {excerpt}"
-            raise self._build_error(message, hint="Is base_url right?", status=status) from error
+            raise self._build_error(message, hint="Check base_url.", status=status) from error
 
     def _hint_for_status(self, status: int) -> str:
         if status in (401, 403):

@@ -104,10 +104,8 @@ def _build_message(line: ChatLine, lines: Sequence[ChatLine]) -> dict[str, Any]:
 
 
 def _parse_call(tool_call: dict[str, Any], number: int) -> ToolCall:
-    name, raw_arguments = (
-        get_path(tool_call, "function", "name"),
-        get_path(tool_call, "function", "arguments"),
-    )
+    name = get_path(tool_call, "function", "name")
+    raw_arguments = get_path(tool_call, "function", "arguments")
     return ToolCall(
         str(tool_call.get("id") or f"call-{number}"),
         str(name or ""),
@@ -174,11 +172,9 @@ def _create_embedder(provider: HttpProvider, options: ModelOptions) -> OllamaEmb
     )
 
 
-KEY_VARIABLES, HOST_VARIABLES, BASE_URL = (
-    ("OLLAMA_API_KEY",),
-    ("OLLAMA_HOST",),
-    f"http://127.0.0.1:{DEFAULT_PORT}",
-)
+KEY_VARIABLES = ("OLLAMA_API_KEY",)
+HOST_VARIABLES = ("OLLAMA_HOST",)
+BASE_URL = f"http://127.0.0.1:{DEFAULT_PORT}"
 
 ollama = HttpProvider(
     "ollama",

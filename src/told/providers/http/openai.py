@@ -202,15 +202,11 @@ def _create_azure_sender(provider: HttpProvider, options: ModelOptions) -> SendR
     return send
 
 
-OPENAI_KEY_VARIABLES, OPENAI_HOST_VARIABLES = (
-    ("OPENAI_API_KEY",),
-    ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-)
+OPENAI_KEY_VARIABLES = ("OPENAI_API_KEY",)
+OPENAI_HOST_VARIABLES = ("OPENAI_BASE_URL", "OPENAI_API_BASE")
 OPENAI_URL = "https://api.openai.com/v1"
-AZURE_KEY_VARIABLES, AZURE_HOST_VARIABLES = (
-    ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY"),
-    ("AZURE_OPENAI_ENDPOINT",),
-)
+AZURE_KEY_VARIABLES = ("AZURE_OPENAI_API_KEY", "AZURE_API_KEY")
+AZURE_HOST_VARIABLES = ("AZURE_OPENAI_ENDPOINT",)
 
 openai = HttpProvider(
     "openai",
@@ -281,6 +277,7 @@ azure_embedder = HttpProvider(
 
 
 def _create_litellm(provider: HttpProvider, options: ModelOptions) -> OpenAILLM:
+    """Create a model that sends its requests through litellm."""
     if find_spec("litellm") is None:
         raise ConfigError("litellm is not installed.", hint="Run `pip install 'told[litellm]'`.")
     connection = {

@@ -165,7 +165,7 @@ class HttpProvider:
         options.pop("model", None)
         if not isinstance(chosen, str) or not chosen:
             raise ConfigError(
-                f"Which model of {self.title}?", hint=f"Write it as {self.name}:MODEL."
+                f"No model of {self.title} is named.", hint=f"Write it as {self.name}:MODEL."
             )
         allowed = [name for name in ModelOptions.__dataclass_fields__ if name != "model"]
         if unknown := [name for name in options if name not in allowed]:
@@ -194,7 +194,8 @@ class HttpProvider:
         url = options.base_url or client.read_environment(self.host_variables) or self.base_url
         if not url:
             raise ConfigError(
-                f"Where is {self.title}?", hint=f"Set {self.host_variables[0]}, or give base_url."
+                f"The URL of {self.title} is not set.",
+                hint=f"Set {self.host_variables[0]}, or give base_url.",
             )
         raw_key = options.api_key or (
             None if options.base_url else client.read_environment(self.key_variables)
@@ -282,7 +283,7 @@ class HttpLLM:
             message = f"{self._title} returned no text within {self._options.max_tokens} tokens."
             return LLMError(
                 message,
-                hint="Raise llm_max_tokens: the model spent all it had on thinking.",
+                hint="Raise llm_max_tokens: the model used all of them for reasoning.",
                 raw=raw,
             )
         reason = f" ({finish_reason})" if isinstance(finish_reason, str) and finish_reason else ""

@@ -186,11 +186,9 @@ class OnnxEmbedder:
             )
         if not texts:
             return []
-        prefix, network, tokenizer = (
-            self._get_prefix(purpose),
-            self._get_network(),
-            get_bundled_tokenizer(),
-        )
+        prefix = self._get_prefix(purpose)
+        network = self._get_network()
+        tokenizer = get_bundled_tokenizer()
         tokens = [tokenizer.encode(prefix + text, self._spec.max_tokens) for text in texts]
         vectors = np.empty((len(tokens), self.dim), dtype=np.float32)
         for indices in group_by_length([len(ids) for ids in tokens], network.batch):

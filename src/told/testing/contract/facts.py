@@ -213,7 +213,7 @@ def build_interval(first: int | None, last: int | None) -> Interval:
 class ReadContract(ContractBase):
     """A query sees what its scope had at its point in time, and nothing else."""
 
-    # The axis of the ledger
+    # Transaction time
 
     def test_a_read_sees_the_latest_version_of_each_thread(self, harness: AccountHarness) -> None:
         harness.assert_claim("lives in Rome", "home")
@@ -278,7 +278,7 @@ class ReadContract(ContractBase):
         assert harness.list_texts() == ["two"]
         assert harness.list_texts(seq=1) == ["one"]
 
-    # The axis of the world
+    # Valid time
 
     def test_valid_at_selects_the_version_valid_then(self, harness: AccountHarness) -> None:
         harness.assert_claim("lives in Rome", "home", valid=build_interval(100, 200))
@@ -496,7 +496,7 @@ class ReadContract(ContractBase):
             ALICE, where={"OR": [{"user_id": "bob"}, {"user_id": "alice"}]}
         ) == ["hers"]
 
-    # One thing at a time
+    # Single lookups
 
     def test_a_thread_has_one_latest_version_at_each_position(
         self, harness: AccountHarness
@@ -684,7 +684,7 @@ class ReadContract(ContractBase):
         assert list(harness.store.evidence_rows(ACCOUNT)) == []
         assert list(harness.store.evidence_rows(ACCOUNT, ids=[])) == []
 
-    # What is handed out
+    # Returned values
 
     def test_returned_metadata_is_a_copy(self, harness: AccountHarness) -> None:
         link = Linked("t", "supports", "t", meta={"n": [1]})

@@ -460,7 +460,7 @@ class CommitContract(ContractBase):
             return work(worker)
 
         switch_interval = sys.getswitchinterval()
-        sys.setswitchinterval(1e-6)  # let them get into each other's way
+        sys.setswitchinterval(1e-6)  # force the threads to interleave
         try:
             with ThreadPoolExecutor(WRITER_COUNT) as pool:
                 return list(pool.map(begin, range(WRITER_COUNT)))

@@ -68,7 +68,7 @@ def write_random_history(harness: AccountHarness, seed: int, steps: int = 40) ->
 class ImportContract(ContractBase):
     """An imported ledger equals its source, and a view equals its fold."""
 
-    # Adopting
+    # Importing
 
     def test_an_imported_ledger_equals_its_source(
         self, open_harness: Callable[[], AccountHarness]
@@ -270,7 +270,7 @@ class ImportContract(ContractBase):
             import_entries(target, [replace(entry, thread="t2", hash=forged_hash)])
         assert target.head_seq == 0
 
-    # Beginning anew
+    # Resetting
 
     def test_a_reset_account_starts_a_new_chain(self, harness: AccountHarness) -> None:
         harness.store.bind_model("m", 2)
@@ -329,7 +329,7 @@ class ImportContract(ContractBase):
         assert other.list_entries()[0].envelope is None
         assert_chained(other.list_entries())
 
-    # Building views again
+    # Rebuilding
 
     @pytest.mark.parametrize("seed", range(4))
     def test_a_rebuild_changes_no_view(self, harness: AccountHarness, seed: int) -> None:

@@ -196,6 +196,7 @@ def _parse_question(
     turn_positions: Mapping[str, int],
     zone: str | None,
 ) -> EvalQuestion:
+    """Parse one question; its evidence must name turns of the conversation."""
     ids = list_parser(_turn_id_reader(turn_positions))
     readers: dict[str, ValueParser] = {
         "text": _read_nonempty_text,

@@ -251,10 +251,8 @@ class CachingEmbedder:
         self.model = inner.model
         self.dim = inner.dim
         self.local = inner.local
-        self.usual, self.spread = (
-            getattr(inner, "usual", 0.0),
-            getattr(inner, "spread", DEFAULT_SPREAD),
-        )
+        self.usual = getattr(inner, "usual", 0.0)
+        self.spread = getattr(inner, "spread", DEFAULT_SPREAD)
         self.topics = getattr(inner, "topics", Thresholds())
         self.seconds = 0.0
 
@@ -347,7 +345,7 @@ def check_settings(pairs: Mapping[str, Any], where: str) -> dict[str, Any]:
     for name in pairs:
         if name in FIXED_SETTINGS:
             raise ConfigError(
-                f"{where}: {name} is the same for every variant.", hint=FIXED_SETTINGS[name]
+                f"{where}: a variant cannot change {name}.", hint=FIXED_SETTINGS[name]
             )
     return {name: check_setting(name, value, where) for name, value in pairs.items()}
 
@@ -382,10 +380,8 @@ class ToldTarget:
 
     def select_conversation(self, conversation: EvalConversation) -> None:
         """Ask about this conversation from now on."""
-        self.user, self.turn_ids_by_text = (
-            conversation.id,
-            group_turn_ids_by_text(conversation.turns),
-        )
+        self.user = conversation.id
+        self.turn_ids_by_text = group_turn_ids_by_text(conversation.turns)
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
         """Return the best hits as turn ids."""
@@ -615,6 +611,7 @@ def _measure_variant(
     account: str | None,
     tick: EvalProgress,
 ) -> EvalRun:
+    """Measure one variant in its own store and explain some of its misses."""
     with TemporaryDirectory(prefix="told-eval-") as folder:
         url = store or f"sqlite:///{Path(folder) / 'eval.db'}"
         with _open_target(variant, embedders, url, account) as target:
@@ -627,11 +624,9 @@ def _measure_variant(
             )
             run.misses = explain_misses(target, conversations, run, misses)
             run.embedder = None if target.memory.embedder is None else target.memory.embedder.model
-        run.settings, run.warnings, run.store_bytes = (
-            variant.settings,
-            list(target.warnings),
-            _store_size(url, account),
-        )
+        run.settings = variant.settings
+        run.warnings = list(target.warnings)
+        run.store_bytes = _store_size(url, account)
     return run
 
 
@@ -684,6 +679,7 @@ def explain_misses(
 def _explain_miss(
     target: ToldTarget, conversation: EvalConversation, row: QuestionResult, budget: int
 ) -> dict[str, Any]:
+    """Describe a missed question with the trace of each missing turn."""
     target.select_conversation(conversation)
     turns = {turn.id: turn for turn in conversation.turns}
     missing = [
