@@ -27,10 +27,10 @@ class Environment(dict[str, str]):
 
 
 OUTSIDE = Environment(os.environ, PYTHONPATH=os.pathsep.join(FOUND_PATHS))
-"""The environment as it was before this suite touched it."""
+"""The environment before this suite changed it."""
 
 KNOBS = {"TOLD_EVAL_DATA", "TOLD_KILLS"}
-"""Variables that steer the suite, not the product."""
+"""Variables that control the suite, not the product."""
 
 FOREIGN = (
     "TOLD_",
@@ -43,7 +43,7 @@ FOREIGN = (
     "XDG_",
     "HF_",
 )
-"""Settings of the machine that would change what told does."""
+"""Prefixes of machine settings that would change told's behaviour."""
 
 # Properties have no deadline: a busy machine may be slow.
 settings.register_profile(

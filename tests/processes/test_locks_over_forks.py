@@ -26,7 +26,7 @@ from told.testing import ScriptedLLM, hashing_embedder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 LEAST = 5.0
-"""Seconds that a lock is waited for which nobody has; far more than it takes."""
+"""Seconds to wait for a free lock; far more than needed."""
 LIKES = {"description": "What they like.", "persistence_class": "long_term", "salience_weight": 0.8}
 KINDS = {"concepts": {"likes": LIKES}}
 

@@ -16,7 +16,7 @@ from told.errors import ToldError
 from told.testing import hashing_embedder
 
 PATIENCE = 20
-"""How many times as long a reader waits for the first write of a busy machine."""
+"""Factor by which a reader waits longer for the first write on a busy machine."""
 
 
 def open_memory(path: str) -> Memory:
