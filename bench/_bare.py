@@ -26,7 +26,7 @@ RANKED = f"{MATCH} ORDER BY rank LIMIT {ROWS}"
 FETCH = f"SELECT id, at, text FROM memory WHERE id IN ({', '.join('?' * ROWS)})"
 
 CHECKPOINTS = {"full": 8000, "normal": 4000}
-"""After how many pages of the log, as told has it."""
+"""Checkpoint interval in log pages, as in told."""
 
 
 class Bare:

@@ -23,9 +23,7 @@ FIXED_USERS = 5
 FIXED_ROWS = 100
 CLUSTERS = 200
 SPREAD = 0.8
-"""How far members lie from the centre of their cluster: two of one cluster have a cosine of about
-0.6.
-"""
+"""Spread within a cluster: two members have a cosine of about 0.6."""
 
 ENGLISH = """the a to of and in is it on for with that was my we at she he they you this have new from said not but went
 likes work home about had last week her his our every after day moved house friend coffee morning dinner trip project

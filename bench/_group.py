@@ -23,7 +23,7 @@ from bench._told import Precomputed, Told
 CROWD = 64
 ROUNDS = 3
 A_SECOND = 40_000
-"""More texts than all rounds together use up in a second of each."""
+"""Texts per second of a round; more than all rounds use."""
 
 
 def measured(folder: Path, seconds: float) -> dict[str, Any]:

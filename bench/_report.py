@@ -17,7 +17,7 @@ def quantile(values: Sequence[float], percent: int) -> float:
 
 
 Rounds: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
-"""What each contender measured in each round."""
+"""Measurements of each contender by round."""
 
 
 def ratio(rounds: Rounds, what: str, above: str, below: str) -> float | None:

@@ -17,7 +17,7 @@ from told.ports import Purpose, Vector
 MODEL = "e5-small"
 ROWS = 10
 SPEAKER = "user: "
-"""What stands before a text when it is embedded as a passage."""
+"""Prefix of a text embedded as a passage."""
 
 
 class Contender(Protocol):

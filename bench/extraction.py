@@ -30,9 +30,7 @@ from told.ingest.types import Extractor
 LOCAL = "told.extraction.rules:LocalExtractor"
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 REPORTED = (*labels.SPLITS, "hard", "everyday", "fresh")
-"""The two halves; hard ones, long and idiomatic, and everyday ones, both learnt from like dev;
-fresh ones, never.
-"""
+"""Splits that are reported. `hard` and `everyday` are used for tuning like `dev`; `fresh` is not."""
 
 HEAD = ("", "utterances", "wanted", "precision", "recall", "F1", "wrong", "forbidden")
 

@@ -41,9 +41,7 @@ USER = "visitor"
 SIZES: Final = (1_000, 10_000, 100_000)
 QUICK: Final = (1_000, 10_000)
 ROUNDS, CALLS, TICKS = 7, 40, 3
-"""How many rounds, how many turns of told in each, and how many of the naive stores, which take
-long enough.
-"""
+"""Rounds, turns of told in each, and turns of the slower naive stores."""
 MICRO = 1e3
 KIND: Final = {
     "name": "style",

@@ -36,7 +36,7 @@ PEER = HERE / ".venv-peer"
 PEER_PACKAGE = "mem0ai"
 OURS = ("bare-full", "rows-full", "told-full", "bare-normal", "rows-normal", "told-normal")
 COPIES = {"bare-normal": ("bare-full",), "told-normal": ("told-full", "rows-normal", "rows-full")}
-"""What is filled, and who gets a copy of its file."""
+"""The stores that are filled, and the contenders that get a copy of the file."""
 
 
 @dataclass(frozen=True, slots=True)

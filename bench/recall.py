@@ -52,7 +52,7 @@ WORK = _table.RESULTS / "work-recall"
 MISUSED = 2
 
 Found = tuple[list[EvalRun], list[EvalRun]]
-"""The contenders of a data set, and the variants of told beside them."""
+"""The contenders of a data set and the variants of told."""
 
 
 def raced(

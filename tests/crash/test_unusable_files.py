@@ -143,7 +143,7 @@ UNDONE = {
     3: "DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim; DROP INDEX fact_evidence;"
     "ALTER TABLE fault DROP COLUMN raw",
 }
-"""What takes a file from each schema back to the one before it."""
+"""SQL that downgrades a file from each schema to the previous one."""
 EARLIER = [number for number in SCHEMA_FILES if number < SCHEMA_VERSION]
 
 

@@ -85,9 +85,7 @@ scopes: st.SearchStrategy[Scope] = st.fixed_dictionaries(
         "run_id": st.sampled_from(ONE),
     },
 ).filter(bool)
-"""Scopes whose ids are the same few words in different places, so that a leak has somewhere to leak
-to.
-"""
+"""Scopes with the same few ids in different places, so that leaks show."""
 
 texts = st.sampled_from(TEXTS)
 values = st.sampled_from(
@@ -276,7 +274,7 @@ erasures = st.one_of(
     ),
 )
 kept = st.one_of(adds, adds, adds, updates, updates, deletes, retracts, links, clears, ticks, ticks)
-"""Steps that only ever add to the ledger."""
+"""Steps that only append to the ledger."""
 any_step = st.one_of(kept, kept, erasures)
 
 

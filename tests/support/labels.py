@@ -36,11 +36,11 @@ from told.text.tokens import stem_word
 
 SPLITS = ("dev", "test")
 NOW = "2026-06-15T12:00:00Z"
-"""When an utterance that does not say so was said."""
+"""Default time of an utterance."""
 COVERED, SWALLOWED = 0.6, 0.3
-"""How much of the words wanted a value must hold, and how much of its words must be wanted."""
+"""Share of wanted words a value must hold, and share of its words that must be wanted."""
 LIKE, LIKE_FROM = 0.84, 5
-"""How alike two words are that differ by a slip, and from what length."""
+"""Similarity of words that differ by a typo, and their minimum length."""
 SCOPE = Scope(user_id="labels")
 
 
@@ -53,7 +53,7 @@ class Triple:
 
     subjects: tuple[str, ...]
     predicates: tuple[tuple[str, str], ...]
-    """Each fair predicate with the polarity it is fair in."""
+    """Each accepted predicate with its accepted polarity."""
     objects: tuple[str, ...]
     optional: bool = False
     on: str = ""
@@ -142,7 +142,7 @@ _SMALL = frozenset(
     "mein meine im und il lo gli uno i di da per e o os um uma meu minha em user users".split()
 )
 _NEGATED = frozenset("no not never without cannot neither nor none t".split())
-"""Words that turn a value into its opposite; the last is what is left of "don't"."""
+"""Words that negate a value; the last is the rest of "don't"."""
 _SAME = {
     "one": "1",
     "two": "2",
@@ -334,7 +334,7 @@ class Score:
     found: int = 0
     forbidden: int = 0
     dated: int = 0
-    """Required triples found whose date was to be read."""
+    """Required triples found that have a date."""
     well_dated: int = 0
 
     def __add__(self, other: Score) -> Score:

@@ -33,7 +33,7 @@ SPOKEN = (
     ("Pablo Picasso", "Anything by Pablo Picasso, really."),
     ("photographs", "These vintage photographs are amazing."),
 )
-"""What an extractor found in five turns: the value, and the sentence it was said in."""
+"""Values extracted in five turns, each with its sentence."""
 
 
 def concept(

@@ -22,11 +22,11 @@ ROLES = {
     "image": "user",
     "assistant": "assistant",
 }
-"""The role of a message on each channel; what an image says is part of a message of the user."""
+"""The message role of each channel; an image is part of a user message."""
 SPOKEN = frozenset({"user", "image"})
-"""Channels on which the user speaks too, so that not every new memory is the payload's doing."""
+"""Channels where the user speaks too, so that some new memories are not the payload's."""
 GUARDED = ("profile", "preference", "skill", "tool")
-"""Kinds that say who the user is and how an agent behaves."""
+"""Kinds that describe the user and control the agent."""
 SOURCE = "poison"
 
 
