@@ -30,7 +30,7 @@ from told.ingest.types import Extractor
 LOCAL = "told.extraction.rules:LocalExtractor"
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 REPORTED = (*labels.SPLITS, "hard", "everyday", "fresh")
-"""Splits that are reported. `hard` and `everyday` are used for tuning like `dev`; `fresh` is not."""
+"""Reported splits; `hard` and `everyday` are used for tuning like `dev`, `fresh` is not."""
 
 HEAD = ("", "utterances", "wanted", "precision", "recall", "F1", "wrong", "forbidden")
 

@@ -490,7 +490,7 @@ def test_url_of_an_unfetched_image_is_kept(memory):
 
 
 @pytest.mark.parametrize("content", [[IMAGE], IMAGE])
-def test_url_of_an_undescribed_image_is_kept(memory, content):
+def test_url_of_an_image_is_kept_when_fetching_is_disabled(memory, content):
     done = memory.add({"role": "user", "content": content}, user_id="u")
     assert [row["memory"] for row in done["results"]] == ["[image #1: https://example.org/cat.png]"]
     assert "fetching URLs is disabled" in done["warnings"][0]

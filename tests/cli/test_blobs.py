@@ -14,7 +14,7 @@ NOTE = "# Notes\n\nThe spare key is under the blue pot.\n"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Create a folder with two documents and a file that is not one."""
+    """Create a folder with two documents, a hidden file and a program."""
     home = tmp_path / "papers"
     (home / "deep").mkdir(parents=True)
     (home / "notes.md").write_text(NOTE, "utf-8")
@@ -124,7 +124,7 @@ def test_unreadable_file_does_not_stop_the_rest(run_cli, folder):
         (("sync", "nowhere"), "does not exist"),
     ],
 )
-def test_error_is_one_line(run_cli, folder, words, says, capsys):
+def test_error_names_the_problem(run_cli, folder, words, says, capsys):
     assert run(("blob", *words, "-u", "alice")) in (1, 2)
     assert says in capsys.readouterr().err
 

@@ -209,7 +209,7 @@ def test_delete_all_without_a_scope_fails_without_a_prompt(run_cli, memory_id):
     assert "--user" in run_cli("delete", "--all", code=2).err
 
 
-def test_delete_all_without_a_terminal_names_the_option_to_confirm(run_cli, sdk, memory_id):
+def test_delete_all_and_reset_without_a_terminal_require_yes(run_cli, sdk, memory_id):
     assert "--yes" in run_cli("delete", "--all", "-u", "alice", code=2).err
     assert "--yes" in run_cli("reset", code=2).err
     assert sdk("get", memory_id) is not None
@@ -356,7 +356,7 @@ READS = {
 
 
 @pytest.mark.parametrize(("words", "call"), READS.values(), ids=READS.keys())
-def test_a_read_prints_what_the_sdk_returns(words, call, run_cli, sdk):
+def test_read_command_prints_what_the_sdk_returns(words, call, run_cli, sdk):
     run_cli("add", "I moved to Lisbon", "-u", "alice", "-m", '{"topic": "home", "n": 1}')
     run_cli("add", "Lisbon has steep streets", "-u", "alice", "-m", '{"topic": "city", "n": 2}')
     run_cli("add", "I live in Oslo", "-u", "bob")

@@ -256,7 +256,7 @@ def test_report_can_be_saved_to_a_file(run_cli, tmp_path):
     assert f"{saved['files'][0]['variants'][0]['all']['R@240t']:.3f}" in out
 
 
-def test_warnings_are_printed(run_cli):
+def test_warnings_are_reported(run_cli):
     done = run_cli("eval", EXAMPLE, *QUICK, "--json").json
     assert any("No embedder" in warning for warning in done["warnings"])
 

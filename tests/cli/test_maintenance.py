@@ -247,7 +247,7 @@ def test_every_command_has_help_with_exit_codes(run_cli):
     assert run_cli().out.strip() == shown.strip()
 
 
-def test_help_as_json_lists_every_command(run_cli):
+def test_help_as_json_lists_commands_and_options(run_cli):
     tree = run_cli("help", "--json").json
     search = tree["commands"]["search"]
     assert [row["names"] for row in search["arguments"]] == [["query"]]

@@ -137,7 +137,7 @@ def test_sqlite_page_limit_is_reported_as_a_full_store(tmp_path: Path) -> None:
         assert memory.verify()["ok"]
 
 
-def test_write_too_big_for_the_disk_does_not_fail_concurrent_writes(tmp_path: Path) -> None:
+def test_write_too_big_for_the_disk_does_not_fail_later_writes(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
         memory.add("tea", user_id="alice")
         pages = memory.engine.store._database.writer.execute("PRAGMA page_count").get

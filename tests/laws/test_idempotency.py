@@ -70,7 +70,7 @@ def strip_skipped_text(receipt):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_replayed_receipt_names_the_actual_speaker(kind):
+def test_replayed_receipt_equals_the_first_with_several_speakers(kind):
     with stage(kind) as here:
         said = [
             {"role": "user", "content": "tea"},

@@ -140,7 +140,7 @@ def test_clearing_a_scope_tolerates_a_concurrent_delete(kind, monkeypatch):
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(kept, 8), which=st.integers(0, 20))
 @tried(20)
-def test_delete_keeps_the_ledger_entries(kind, script, which):
+def test_retract_keeps_the_ledger_entries(kind, script, which):
     with stage(kind) as here:
         here.player.play(script)
         held = [memory_id for memory_id in here.player.ids if here.memory.get(memory_id)]
