@@ -1,1 +1,1 @@
-"""Benchmarks: programs that compare within one run, and print what they found."""
+"""Benchmarks: programs that compare contenders within one run and print the results."""

@@ -1,4 +1,4 @@
-"""The bare limit of SQLite and NumPy."""
+"""The lower bound: plain SQLite and NumPy."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ RANKED = f"{MATCH} ORDER BY rank LIMIT {ROWS}"
 FETCH = f"SELECT id, at, text FROM memory WHERE id IN ({', '.join('?' * ROWS)})"
 
 CHECKPOINTS = {"full": 8000, "normal": 4000}
-"""After how many pages of the log, as told has it."""
+"""Checkpoint interval in log pages, as in told."""
 
 
 class Bare:
-    """The least there is to do: a row, its vector and its words in one transaction; a scan, a MATCH
-    and a SELECT.
+    """The minimum: a row, its vector and its words in one transaction; a scan, a MATCH and a
+    SELECT.
 
-    No ledger, no history, no deduplication, no policy, no fusion. A user's rows are one range
-    of ids, and the vectors of a user that was searched stay in memory.
+    No ledger, history, deduplication, policy or fusion. A user's rows are one range of ids, and the
+    vectors of a searched user stay in memory.
     """
 
     def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
@@ -44,7 +44,7 @@ class Bare:
             f"PRAGMA journal_mode = WAL; PRAGMA synchronous = {durability};"
             f"PRAGMA wal_autocheckpoint = {CHECKPOINTS[durability]};"
             "PRAGMA cache_size = -16384; PRAGMA temp_store = MEMORY"
-        ).fetchall()  # a statement that gives a row stops those after it until the row is taken
+        ).fetchall()  # a statement that returns a row blocks the next ones until it is read
         self.db.execute(SCHEMA)
         self.owners: dict[str, int] = dict(cast(Any, self.db.execute("SELECT name, id FROM owner")))
         self.matrices: dict[int, Floats] = {}
@@ -79,7 +79,7 @@ class Bare:
         return len(self.fetch(best))
 
     def scan(self, owner: int, vector: Sequence[float]) -> list[int]:
-        """The ids of the nearest vectors."""
+        """Return the ids of the nearest vectors."""
         matrix = self.matrices.get(owner)
         if matrix is None:
             codes = b"".join(
@@ -103,12 +103,12 @@ class Bare:
         return [(owner << 32) + 1 + int(place) for place in near]
 
     def match(self, owner: int, query: str, statement: str) -> list[int]:
-        """The ids of memories with any word of the query."""
+        """Return the ids of memories with any word of the query."""
         wanted = " OR ".join(f'"{word}"' for word in query.split())
         return [row[0] for row in cast(Any, self.db.execute(statement, (wanted, *_span(owner))))]
 
     def fetch(self, ids: Sequence[int]) -> list[Any]:
-        """Ten rows by id."""
+        """Return ten rows by id."""
         return self.db.execute(FETCH, [*ids, *[0] * (ROWS - len(ids))]).fetchall()
 
     def close(self) -> None:
@@ -121,9 +121,7 @@ class Bare:
         return self.owners[user]
 
     def parts(self, queries: Sequence[tuple[str, str]]) -> Mapping[str, list[int]]:
-        """How long each part of a search takes, in nanoseconds; `unranked` is what FTS5 needs just
-        to match.
-        """
+        """Time each part of a search in nanoseconds; `unranked` is the FTS5 match alone."""
         spent: dict[str, list[int]] = {"scan": [], "ranked": [], "unranked": [], "fetch": []}
         for query, user in queries:
             owner = self.owners[user]

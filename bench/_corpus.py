@@ -1,8 +1,6 @@
-"""Made-up memories, the same on every run and for every contender: texts with Zipf words, vectors
-in clusters.
+"""Generated memories, identical on every run: texts with Zipf words, vectors in clusters.
 
-A corpus is a folder of plain files, so that a process of another environment reads the very same
-bytes.
+A corpus is a folder of plain files, so that a process in another environment reads the same bytes.
 """
 
 from __future__ import annotations
@@ -25,9 +23,7 @@ FIXED_USERS = 5
 FIXED_ROWS = 100
 CLUSTERS = 200
 SPREAD = 0.8
-"""How far members lie from the centre of their cluster: two of one cluster have a cosine of about
-0.6.
-"""
+"""Spread within a cluster: two members have a cosine of about 0.6."""
 
 ENGLISH = """the a to of and in is it on for with that was my we at she he they you this have new from said not but went
 likes work home about had last week her his our every after day moved house friend coffee morning dinner trip project
@@ -42,7 +38,7 @@ nurse lawyer student manager designer berlin paris london madrid tokyo boston li
 
 @dataclass(frozen=True, slots=True)
 class Memories:
-    """Texts, whose they are, and their unit vectors."""
+    """Texts, their users and their unit vectors."""
 
     texts: list[str]
     users: list[str]
@@ -52,27 +48,27 @@ class Memories:
         return len(self.texts)
 
     def lists(self, most: int = 1000) -> Iterator[tuple[str, list[str]]]:
-        """Each user's texts, in lists of bounded length; memories of one user stand together."""
+        """Return each user's texts in lists of bounded length; a user's memories are contiguous."""
         for user, rows in groupby(zip(self.users, self.texts, strict=True), key=lambda row: row[0]):
             texts = [text for _, text in rows]
             for start in range(0, len(texts), most):
                 yield user, texts[start : start + most]
 
     def save(self, folder: Path, name: str) -> None:
-        """Write them as files."""
+        """Write the memories to files."""
         (folder / f"{name}.json").write_text(json.dumps([self.texts, self.users]), "utf-8")
         np.save(folder / f"{name}.npy", self.vectors)
 
     @classmethod
     def load(cls, folder: Path, name: str) -> Memories:
-        """Read them back; vectors stay in the file until they are asked for."""
+        """Load the memories; vectors are memory-mapped."""
         texts, users = json.loads((folder / f"{name}.json").read_text("utf-8"))
         return cls(texts, users, np.load(folder / f"{name}.npy", mmap_mode="r"))
 
 
 @dataclass(frozen=True, slots=True)
 class Maker:
-    """Where texts and vectors come from."""
+    """A generator of texts and vectors."""
 
     rng: np.random.Generator
     words: npt.NDArray[np.str_]
@@ -81,20 +77,20 @@ class Maker:
 
     @classmethod
     def seeded(cls, seed: int) -> Maker:
-        """A source that gives the same on every run."""
+        """Create a generator with a fixed seed."""
         rng = np.random.default_rng(seed)
         words = np.array([*dict.fromkeys(ENGLISH), *_made_up_words(rng, 20_000)])
         chances = 1.0 / np.arange(3, len(words) + 3) ** 1.07
         return cls(rng, words, chances / chances.sum(), _unit(rng.standard_normal((CLUSTERS, DIM))))
 
     def memories(self, users: Sequence[str]) -> Memories:
-        """One memory for each of these users, no text twice."""
+        """Generate one memory for each user, with no text twice."""
         first = int(self.rng.integers(10**9))
         texts = [f"{text} {number}" for number, text in enumerate(self.texts(len(users)), first)]
         return Memories(texts, list(users), self.vectors(len(users)))
 
     def texts(self, count: int) -> list[str]:
-        """Texts of 8 to 34 words."""
+        """Generate texts of 8 to 34 words."""
         lengths = self.rng.integers(8, 35, count)
         words = self.rng.choice(self.words, int(lengths.sum()), p=self.chances)
         ends = np.cumsum(lengths)
@@ -103,7 +99,7 @@ class Maker:
         ]
 
     def vectors(self, count: int) -> Floats:
-        """Unit vectors around the centres."""
+        """Generate unit vectors around the centres."""
         members = self.centres[self.rng.integers(0, CLUSTERS, count)]
         noise = self.rng.standard_normal((count, DIM), np.float32) * np.float32(
             SPREAD / np.sqrt(DIM)
@@ -111,9 +107,7 @@ class Maker:
         return _unit(members + noise)
 
     def queries(self, memories: Memories, rows: Sequence[int]) -> Memories:
-        """Questions about some memories: four of their words and two others, and a vector near
-        theirs.
-        """
+        """Generate questions: four words of a memory and two others, and a vector near it."""
         texts: list[str] = []
         for row in rows:
             known = self.rng.choice(memories.texts[row].split()[:-1], 4)
@@ -143,9 +137,7 @@ def _unit(rows: npt.NDArray[np.floating]) -> Floats:
 
 
 def spread_over_users(total: int, users: int = USERS) -> list[str]:
-    """Whose each memory is: the first five users hold a hundred each whatever the total, the others
-    share the rest.
-    """
+    """Assign memories to users: a hundred to each of the first five, the rest to the others."""
     fixed = [f"user{number}" for number in range(FIXED_USERS) for _ in range(FIXED_ROWS)]
     others, rest = users - FIXED_USERS, total - len(fixed)
     shares = [rest // others + (number < rest % others) for number in range(others)]
@@ -155,8 +147,8 @@ def spread_over_users(total: int, users: int = USERS) -> list[str]:
 
 
 def make(folder: Path, owners: Sequence[str], *, extra: int, questions: int, seed: int = 7) -> None:
-    """A corpus folder: `stored` memories, `extra` ones to be added later, and `queries` about the
-    first five users.
+    """Create a corpus: `stored` memories, `extra` ones to add later, and `queries` about five
+    users.
     """
     folder.mkdir(parents=True, exist_ok=True)
     maker = Maker.seeded(seed)

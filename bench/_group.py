@@ -1,7 +1,7 @@
-"""Threads that add at once to one memory, each add durable when it returns.
+"""Threads that add to one memory at once, each add durable when it returns.
 
-`_group.py <folder> <seconds>` says how many adds a second one thread and sixty-four manage. It is a
-process of its own, so that its disk may be another one.
+`_group.py <folder> <seconds>` prints the adds per second of one thread and of sixty-four. It runs
+in a separate process, so that it can use another disk.
 """
 
 from __future__ import annotations
@@ -23,13 +23,11 @@ from bench._told import Precomputed, Told
 CROWD = 64
 ROUNDS = 3
 A_SECOND = 40_000
-"""More texts than all rounds together use up in a second of each."""
+"""Texts per second of a round; more than all rounds use."""
 
 
 def measured(folder: Path, seconds: float) -> dict[str, Any]:
-    """Adds a second and adds a sync, alone and in a crowd, in each of three rounds; a crowd warms
-    up before.
-    """
+    """Measure adds per second and per sync, with one thread and with many, in three rounds."""
     fresh = Maker.seeded(4).memories(
         [f"user{number % CROWD}" for number in range(int(A_SECOND * seconds))]
     )

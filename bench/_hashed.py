@@ -1,6 +1,4 @@
-"""Vectors that cost almost nothing: words hashed to directions, so that texts which share words are
-near.
-"""
+"""Cheap vectors: words hashed to directions, so that texts with common words are near."""
 
 from __future__ import annotations
 
@@ -17,7 +15,7 @@ _WORD = re.compile(r"\w+")
 
 @cache
 def vector(text: str) -> Floats:
-    """The unit vector of a text."""
+    """Return the unit vector of a text."""
     total = sum((_direction(word) for word in _WORD.findall(text.casefold())), np.full(DIM, 1e-3))
     unit: Floats = (total / np.linalg.norm(total)).astype(np.float32)
     return unit

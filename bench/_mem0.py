@@ -1,4 +1,4 @@
-"""The peer, mem0 with its local Qdrant, in an environment of its own; nothing here imports told."""
+"""The peer: mem0 with its local Qdrant, in a separate environment; nothing here imports told."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROWS = 10
 
 
 class Mem0:
-    """mem0 that keeps what it is given (`infer=False`), with vectors that are at hand."""
+    """mem0 without extraction (`infer=False`) and with precomputed vectors."""
 
     def __init__(self, folder: Path, *parts: Memories) -> None:
         os.environ.update(MEM0_TELEMETRY="false", MEM0_DIR=str(folder), OPENAI_API_KEY="unused")
@@ -55,7 +55,7 @@ class Mem0:
 
 
 class Vectors:
-    """What mem0 asks of an embedder."""
+    """The embedder interface of mem0."""
 
     def __init__(self, *parts: Memories) -> None:
         self.rows: dict[str, Floats] = {}
@@ -63,14 +63,14 @@ class Vectors:
             self.rows.update(zip(part.texts, part.vectors, strict=True))
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
-        """The vector of a text."""
+        """Return the vector of a text."""
         row: list[float] = self.rows[text].tolist()
         return row
 
     def embed_batch(
         self, texts: Sequence[str], memory_action: str | None = None
     ) -> list[list[float]]:
-        """The vectors of some texts."""
+        """Return the vectors of some texts."""
         return [self.embed(text, memory_action) for text in texts]
 
 

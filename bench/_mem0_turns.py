@@ -1,8 +1,8 @@
-"""The peer understands a conversation (`infer=True`), turn by turn, in an environment of its own.
+"""The peer with extraction (`infer=True`), turn by turn, in a separate environment.
 
-`_mem0_turns.py <folder>` reads turns and the facts in them from standard input and tells what its
-model was asked, what that answered, and the processor time each turn took beside model and
-embedder. Nothing here imports told.
+`_mem0_turns.py <folder>` reads turns and their facts from standard input. It prints the prompts,
+the answers, and the processor time of each turn without model and embedder. Nothing here imports
+told.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ USER = "listener"
 
 
 class Clock:
-    """Processor time that belongs to a stand-in."""
+    """Processor time spent in a stand-in."""
 
     def __init__(self) -> None:
         self.nanos = 0
@@ -38,9 +38,7 @@ class Clock:
 
 
 class StandIn:
-    """What mem0 asks of a model; it knows the facts of the turn and gives them in the form the
-    prompt wants.
-    """
+    """The model interface of mem0; it returns the known facts in the form the prompt wants."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
@@ -48,7 +46,7 @@ class StandIn:
         self.asked: list[tuple[str, str]] = []
 
     def generate_response(self, messages: Sequence[dict[str, Any]], **_: object) -> str:
-        """The facts, what becomes of them, or both at once."""
+        """Return the facts, the decisions about them, or both."""
         with self.clock:
             prompt = "\n".join(message["content"] for message in messages)
             answer = json.dumps(self._answer(prompt))
@@ -71,13 +69,13 @@ class StandIn:
 
 
 class Embedder:
-    """What mem0 asks of an embedder."""
+    """The embedder interface of mem0."""
 
     def __init__(self, clock: Clock) -> None:
         self.clock = clock
 
     def embed(self, text: str, memory_action: str | None = None) -> list[float]:  # noqa: ARG002
-        """The vector of a text."""
+        """Return the vector of a text."""
         with self.clock:
             row: list[float] = vector(text).tolist()
             return row
@@ -85,12 +83,12 @@ class Embedder:
     def embed_batch(
         self, texts: Sequence[str], memory_action: str | None = None
     ) -> list[list[float]]:
-        """The vectors of some texts."""
+        """Return the vectors of some texts."""
         return [self.embed(text, memory_action) for text in texts]
 
 
 def heard(folder: Path, turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every turn with what it cost."""
+    """Add every turn and return its cost."""
     clock = Clock()
     model = StandIn(clock)
     peer = Mem0(folder)
@@ -107,8 +105,8 @@ def heard(folder: Path, turns: Sequence[dict[str, Any]]) -> list[dict[str, Any]]
 
 
 def main() -> None:
-    """Read, listen, tell."""
-    out, sys.stdout = sys.stdout, sys.stderr  # what a library prints must not look like an answer
+    """Read turns, add them and print the costs."""
+    out, sys.stdout = sys.stdout, sys.stderr  # keep library output off standard output
     logging.disable()
     turns = heard(Path(sys.argv[1]), json.load(sys.stdin))
     print(json.dumps({"name": f"mem0 {version('mem0ai')}", "turns": turns}), file=out, flush=True)

@@ -1,8 +1,8 @@
-"""Where the time goes: `python bench/_profile.py add|bulk|search|fresh [--top 40]`.
+"""Profile an operation: `python bench/_profile.py add|bulk|search|fresh [--top 40]`.
 
-Each prints processor time per call without the profiler, then the profiler's list by own time.
-`fresh` is a search right after an add to the same scope. Durability is normal, so that the disk
-does not hide the program.
+Print processor time per call without the profiler, then the profile by own time. `fresh` is a
+search right after an add to the same scope. Durability is normal, so that the disk does not
+dominate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WORK = {"add": 1000, "bulk": 5, "search": 1000, "fresh": 500}
 
 
 def works(told: Told, extra: Memories, queries: Memories) -> dict[str, Callable[[int], object]]:
-    """What can be looked at."""
+    """Return the operations that can be profiled."""
 
     def fresh(number: int) -> None:
         told.add(extra.texts[number], queries.users[number % len(queries)])
@@ -44,7 +44,7 @@ def works(told: Told, extra: Memories, queries: Memories) -> dict[str, Callable[
 
 
 def main() -> None:
-    """Fill a store, work on it twice, the second time under the profiler."""
+    """Fill a store and run the operation twice, the second time under the profiler."""
     parser = argparse.ArgumentParser(description="Where the time goes")
     parser.add_argument("what", choices=WORK)
     parser.add_argument("--top", type=int, default=35)

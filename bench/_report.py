@@ -1,4 +1,4 @@
-"""What latency.py found, as tables, ratios and verdicts."""
+"""Results of latency.py as tables, ratios and verdicts."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ MILLI = 1e6
 
 
 def quantile(values: Sequence[float], percent: int) -> float:
-    """A quantile of some values, one of them."""
+    """Return a quantile that is one of the values."""
     return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
 
 
 Rounds: TypeAlias = Mapping[str, Sequence[Mapping[str, Any]]]
-"""What each contender measured in each round."""
+"""Measurements of each contender by round."""
 
 
 def ratio(rounds: Rounds, what: str, above: str, below: str) -> float | None:
-    """How many times longer one contender takes than another, by the medians within each round."""
+    """Return the ratio of two contenders' times, by the medians within each round."""
     if above not in rounds or below not in rounds:
         return None
     pairs = zip(rounds[above], rounds[below], strict=True)
@@ -29,7 +29,7 @@ def ratio(rounds: Rounds, what: str, above: str, below: str) -> float | None:
 
 
 def verdicts(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Every target of speed, held against what was measured."""
+    """Compare the measurements with every speed target."""
     found: list[dict[str, Any]] = []
     for one in scenarios:
         slow = f", every sync {one['sync']:g} ms" if one["slow"] else ""
@@ -46,7 +46,7 @@ def verdicts(scenarios: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _adds(one: dict[str, Any], rounds: Rounds, where: str) -> Iterator[dict[str, Any]]:
-    """How many times faster than the peer, and how near to the bare limit, on one disk."""
+    """Compare adds on one disk with the peer and with the bare limit."""
     if "mem0" in rounds:
         name = _with_peer(one) + where
         yield _table.verdict(
@@ -76,9 +76,7 @@ def _searches(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _figures(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """The targets that are plain figures; that of opening is about many users, one who holds all is
-    shown apart.
-    """
+    """Return the absolute targets; opening is judged with many users, not one large one."""
     name, told = one["title"], one["figures"]["told-full"]
     cold = told["cold_best"]["both"] / MILLI
     yield _table.verdict(f"{name}: bulk add, full", told["bulk"], ">=", 5000, "/s")
@@ -89,9 +87,7 @@ def _figures(one: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def _with_peer(one: dict[str, Any]) -> str:
-    """A title that says so where the peer ran out of time: it then holds fewer memories, which
-    flatters it.
-    """
+    """Mark a title if the peer ran out of time and so holds fewer memories, in its favour."""
     peer = one["figures"]["mem0"]
     return (
         str(one["title"])
@@ -116,9 +112,7 @@ SLOW_HEAD = ("", "add ms p50 / p95 (CPU)", "syncs an add", "mem0 / it")
 
 
 def tables(scenario: dict[str, Any]) -> dict[str, tuple[Sequence[str], _table.Rows]]:
-    """The tables of a scenario by what stands over them: on the machine's own disk, and adds on a
-    slow one.
-    """
+    """Build the tables of a scenario by title: the machine's disk, and adds on a slow one."""
     found: dict[str, tuple[Sequence[str], _table.Rows]] = {
         scenario["title"]: (HEAD, rows(scenario))
     }
@@ -132,7 +126,7 @@ def tables(scenario: dict[str, Any]) -> dict[str, tuple[Sequence[str], _table.Ro
 
 
 def rows(scenario: dict[str, Any]) -> list[list[str]]:
-    """A scenario as rows of a table."""
+    """Format a scenario as table rows."""
     return [_row(name, figures) for name, figures in _ordered(scenario["figures"])]
 
 
@@ -189,7 +183,7 @@ def _pair(quantiles: dict[int, float]) -> str:
 
 
 def notes(scenario: dict[str, Any]) -> str:
-    """What the table leaves out."""
+    """Describe what the table omits."""
     figures = scenario["figures"]
     spent = figures["bare-full"]["parts"].items()
     parts = " · ".join(f"{part} {_table.number(nanos / MILLI)}" for part, nanos in spent)
@@ -200,7 +194,7 @@ def notes(scenario: dict[str, Any]) -> str:
 
 
 def about_disks(disks: Sequence[tuple[str, float]]) -> str:
-    """What a sync takes on each disk that figures are about."""
+    """Describe the sync time of each disk."""
     return (
         "An fdatasync of 4 KB: "
         + "; ".join(f"{_table.number(taken)} ms on {title}" for title, taken in disks)
@@ -209,7 +203,7 @@ def about_disks(disks: Sequence[tuple[str, float]]) -> str:
 
 
 def page(results: dict[str, Any]) -> str:
-    """The results for the docs."""
+    """Format the results for the docs."""
     taken = f"`{results['machine']['command']}` on {_table.where(results['machine'])}."
     sections = [f"{taken} {about_disks(results['disks'])}"]
     for scenario in results["scenarios"]:

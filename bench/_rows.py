@@ -1,4 +1,4 @@
-"""told's own rows, written by SQLite alone: what an add costs once everything about it is known."""
+"""told's own rows written by plain SQLite: the cost of an add once everything is known."""
 
 from __future__ import annotations
 
@@ -21,12 +21,10 @@ WRITING = ("BEGIN", "COMMIT", "INSERT", "UPDATE", "DELETE")
 
 
 class Rows:
-    """The same bytes into the same tables, in the same transactions, by statements that are at
-    hand.
+    """Write the same bytes to the same tables in the same transactions with prepared statements.
 
-    A twin, told itself on a copy of the file, is asked beforehand and its statements are noted;
-    those that write are then carried out here. Nothing is looked up, worked out, encoded or
-    hashed.
+    A twin, told itself on a copy of the file, runs first and its write statements are recorded;
+    they are replayed here. Nothing is looked up, computed, encoded or hashed.
     """
 
     def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
@@ -41,7 +39,7 @@ class Rows:
         self.noted: deque[tuple[Call, list[tuple[str, list[Bound]]]]] = deque()
 
     def prepare(self, calls: Sequence[Call]) -> None:
-        """Note what told writes for each of some calls to come."""
+        """Record what told writes for each of the coming calls."""
         self.noted.extend((call, self._written(*call)) for call in calls)
 
     def add(self, text: str, user: str) -> None:
@@ -61,7 +59,7 @@ class Rows:
         self.db.close()
 
     def _written(self, texts: Sequence[str], user: str) -> list[tuple[str, list[Bound]]]:
-        """The statements by which the twin keeps some texts, each with all its rows."""
+        """Return the statements with which the twin stores some texts, each with its rows."""
         statements: list[tuple[str, Bound]] = []
 
         def note(_: apsw.Cursor, statement: str, bound: Any) -> bool:

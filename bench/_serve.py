@@ -1,9 +1,7 @@
-"""One contender in a process of its own: commands come as JSON lines, times are taken here and go
-back the same way.
+"""Run one contender in a separate process: commands and timings are JSON lines.
 
-`_serve.py <contender> <corpus> <store>` obeys until its input ends; with `--cold` it opens the
-store, asks one question, then many, and says how long each of these took and how much memory it
-has.
+`_serve.py <contender> <corpus> <store>` runs commands until its input ends. With `--cold` it opens
+the store, runs one query, then many, and prints their times and its memory use.
 """
 
 from __future__ import annotations
@@ -31,11 +29,10 @@ COLD_SEARCHES = 300
 
 
 def opener(name: str, folder: Path, *parts: Memories) -> Callable[[], Contender]:
-    """What opens a contender: `mem0`, or `told`, `rows` or `bare` with a durability, such as
-    `told-full`.
+    """Return the opener of a contender: `mem0`, or `told`, `rows` or `bare` with a durability.
 
-    What the benchmark itself brings along is loaded and made here, so that opening is the
-    contender's own work.
+    An example is `told-full`. The benchmark's own modules are loaded here, so that opening measures
+    only the contender.
     """
     kind, _, durability = name.partition("-")
     if kind == "mem0":
@@ -63,12 +60,12 @@ class Server:
         self.extra = Memories.load(corpus, "extra")
         self.queries = Memories.load(corpus, "queries")
         opening = opener(name, store, self.stored, self.extra, self.queries)
-        gc.freeze()  # no contender shall look through what the benchmark brought along
+        gc.freeze()  # keep the benchmark's own objects out of garbage collection
         self.it = opening()
         self.used = 0
 
     def load(self, budget: float) -> dict[str, Any]:
-        """Keep the stored memories, user by user, until all are in or the time is up."""
+        """Store the memories, user by user, until all are in or the time is up."""
         start, count = time.perf_counter(), 0
         most = 1000 if budget == float("inf") else 25
         for user, texts in self.stored.lists(most):
@@ -79,7 +76,7 @@ class Server:
         return {"count": count, "seconds": time.perf_counter() - start}
 
     def add(self, count: int) -> dict[str, Any]:
-        """Keep some extra memories one by one."""
+        """Store some extra memories one by one."""
         rows = self._fresh(count)
         self._prepare([([text], user) for text, user in rows])
         synced, busy = syncs(), time.process_time_ns()
@@ -96,12 +93,12 @@ class Server:
         }
 
     def skip(self, count: int) -> dict[str, Any]:
-        """Leave out some extra memories, which are in the store already."""
+        """Skip extra memories that are already stored."""
         self.used += count
         return {}
 
     def bulk(self, count: int) -> dict[str, Any]:
-        """Keep some extra memories of one user in one call."""
+        """Store some extra memories of one user in one call."""
         texts, user = [text for text, _ in self._fresh(count)], f"bulk{self.used}"
         self._prepare([(texts, user)])
         start = time.perf_counter_ns()
@@ -109,7 +106,7 @@ class Server:
         return {"nanos": time.perf_counter_ns() - start, "count": count}
 
     def search(self, first: int, count: int) -> dict[str, Any]:
-        """Ask some questions."""
+        """Run some queries."""
         asked = list(islice(self._questions(), first, first + count))
         found = 0
         nanos = []
@@ -121,23 +118,21 @@ class Server:
         return {"nanos": nanos, "cpu": (time.process_time_ns() - busy) / count, "found": found}
 
     def parts(self, first: int, count: int) -> dict[str, Any]:
-        """The parts of a bare search."""
+        """Time the parts of a bare search."""
         from bench._bare import Bare
 
         assert isinstance(self.it, Bare)
         return dict(self.it.parts(list(islice(self._questions(), first, first + count))))
 
     def real(self, on: bool) -> dict[str, Any]:
-        """Do or do not spend the time of a real embedder on each query; says whether there is
-        one.
-        """
+        """Switch a real embedder on or off for queries; return whether there is one."""
         embedder: Any = getattr(self.it, "embedder", None) or self.it.memory.embedder  # type: ignore[attr-defined]
         if not on:
             embedder.real = None
         return {"there": on and embedder.load_real()}
 
     def _prepare(self, calls: list[tuple[list[str], str]]) -> None:
-        """Let a contender that needs to know what is to come have a look."""
+        """Let a contender prepare for the coming calls, if it needs to."""
         prepare = getattr(self.it, "prepare", None)
         if prepare is not None:
             prepare(calls)
@@ -167,9 +162,7 @@ class Server:
 
 
 def cold(name: str, corpus: Path, store: Path) -> dict[str, Any]:
-    """Open a store in this new process and ask; loading NumPy and what the user imports is not part
-    of it.
-    """
+    """Open a store in this new process and query it; importing NumPy is not counted."""
     queries = Memories.load(corpus, "queries")
     start = time.perf_counter_ns()
     import_module(
@@ -201,7 +194,7 @@ def cold(name: str, corpus: Path, store: Path) -> dict[str, Any]:
 
 
 def _resident() -> int:
-    """Bytes of memory this process holds now."""
+    """Return the resident memory of this process in bytes."""
     for line in Path("/proc/self/status").read_text("ascii").splitlines():
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
@@ -209,10 +202,10 @@ def _resident() -> int:
 
 
 def main() -> None:
-    """Obey."""
+    """Run commands from standard input."""
     name, corpus, store, *options = sys.argv[1:]
     out = sys.stdout
-    sys.stdout = sys.stderr  # what a library prints must not look like an answer
+    sys.stdout = sys.stderr  # keep library output off standard output
     if "--cold" in options:
         print(json.dumps(cold(name, Path(corpus), Path(store))), file=out, flush=True)
         return

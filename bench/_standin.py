@@ -1,6 +1,4 @@
-"""A language model that is none: it answers whatever the write path asks, at once, from what rules
-find in the turn.
-"""
+"""A stand-in language model that answers the write path at once, from the facts that rules find."""
 
 from __future__ import annotations
 
@@ -26,14 +24,14 @@ NOTHING_YET = ExtractionResult()
 
 @dataclass(slots=True)
 class Spent:
-    """Processor time of the stand-ins, whichever thread they work in."""
+    """Processor time of the stand-ins, in any thread."""
 
     nanos: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        """Count what is done inside."""
+        """Count the time spent inside the block."""
         start = time.thread_time_ns()
         yield
         with self.lock:
@@ -41,7 +39,7 @@ class Spent:
 
 
 class Vectors:
-    """An embedder that takes no time worth counting, and what it takes is counted apart."""
+    """A cheap embedder whose time is counted separately."""
 
     model = "bench:hashed"
     dim = DIM
@@ -51,17 +49,17 @@ class Vectors:
         self.spent = spent
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:  # noqa: ARG002
-        """One unit vector for each text."""
+        """Return one unit vector per text."""
         with self.spent.counted():
             return [array("f", vector(text).tobytes()) for text in texts]
 
 
 class StandIn:
-    """Knows what rules find in the turn at hand, and keeps every prompt and every answer.
+    """Answer with the facts that rules find in the current turn, and keep every prompt and answer.
 
-    It sees the same through every aperture and nothing new in a second pass. With tools it
-    looks at what is held, then writes and is done. Of two memories it never thinks that one
-    replaces the other, and so leaves that to the rules.
+    It answers the same through every aperture and nothing new in a second pass. With tools it looks
+    up memories, then writes and finishes. It never says that one memory replaces another, and
+    leaves that to the rules.
     """
 
     model, local = "stand-in", True
@@ -79,11 +77,11 @@ class StandIn:
         )
 
     def hear(self, heard: ExtractionInput, found: ExtractionResult) -> None:
-        """The turn that will be asked about."""
+        """Set the current turn."""
         self.heard, self.found, self.asked = heard, found, []
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
-        """An answer in the form of the schema."""
+        """Return an answer in the form of the schema."""
         with self.spent.counted():
             answer = next(answer for known, answer in self._answers if known == schema)
             said = json.dumps(answer(system, user), ensure_ascii=False)
@@ -91,7 +89,7 @@ class StandIn:
             return Reply(said, Usage(calls=1))
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
-        """The next calls."""
+        """Return the next calls."""
         with self.spent.counted():
             calls = tuple(
                 self._drawn()
@@ -141,9 +139,7 @@ class StandIn:
         }
 
     def _written(self, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> Iterator[ToolCall]:
-        """Look first, then write everything down and be done; where there is nothing to write, be
-        done at once.
-        """
+        """Look up first, then write everything and finish; finish at once if there is nothing."""
         offered = {tool.name: tool for tool in tools}
         wanted = [(f"extract_{claim.kind}", claim, quote) for claim, quote in self._quoted()]
         wanted = [row for row in wanted if row[0] in offered]
@@ -167,7 +163,7 @@ class StandIn:
         yield ToolCall("1", graph.RELATIONS_TOOL.name, {"relations": relations})
 
     def _quoted(self) -> Iterator[tuple[Claim, str]]:
-        """Every claim and the words that say so."""
+        """Return every claim with its quote."""
         assert self.heard is not None
         for one in self.found.claims:
             yield (
@@ -177,13 +173,13 @@ class StandIn:
 
 
 def _decisions(_system: str, user: str) -> Any:
-    """Everything is new."""
+    """Decide that everything is new."""
     count = sum(line[:1].isdigit() for line in user.partition("New facts:")[2].splitlines())
     return {"decisions": [{"fact": number, "event": "ADD"} for number in range(1, count + 1)]}
 
 
 def _arguments(tool: Tool, claim: Claim, quote: str) -> dict[str, Any]:
-    """What a tool must be given: a text where it wants one, else the words it is known by."""
+    """Return a tool's arguments: a text if it wants one, else the claim's fields."""
     whole = {"content": claim.text, "abstract": claim.text, "evidence": quote}
     return {name: whole.get(name, claim.object) for name in tool.parameters["required"]}
 

@@ -1,10 +1,8 @@
-"""Disks that sync as slowly as we like: what a contender's process must have in its environment,
-and what it then has.
+"""Disks with a chosen sync time, through the environment of a contender's process.
 
-A virtual machine's disk says that all is safe after a tenth of a millisecond, the SSD of a laptop
-after one to five. What durability costs, and what sharing a sync saves, shows only on the latter,
-so every sync of every contender is made to take that long by a library that is loaded before
-theirs. Run by itself, this says what a sync takes.
+The disk of a virtual machine reports a sync after a tenth of a millisecond, the SSD of a laptop
+after one to five. The cost of durability and the gain of group commits show only on the latter, so
+a preloaded library makes every sync take that long. Run as a program, this prints the sync time.
 """
 
 from __future__ import annotations
@@ -28,13 +26,13 @@ TIMES = 50
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The machine's own disk, or one whose every sync takes at least so many milliseconds."""
+    """The machine's disk, or one whose syncs take at least so many milliseconds."""
 
     least: float = 0.0
 
     @property
     def title(self) -> str:
-        """What it is, in a few words."""
+        """Return a short description."""
         return (
             f"a disk as a laptop's, every sync {self.least:g} ms"
             if self.least
@@ -43,13 +41,11 @@ class Disk:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a process must have in its environment to be on this disk."""
+        """Return the environment of a process on this disk."""
         return {"LD_PRELOAD": str(LIBRARY), "SLOW_SYNC_MS": f"{self.least:g}"} if self.least else {}
 
     def measured(self) -> float:
-        """What an fdatasync of 4 KB takes there, in milliseconds, measured in a process like the
-        contenders'.
-        """
+        """Measure an fdatasync of 4 KB in milliseconds, in a process like the contenders'."""
         command = [sys.executable, str(Path(__file__).resolve()), str(HERE)]
         here = {**os.environ, **self.environment}
         done = subprocess.run(command, capture_output=True, text=True, check=True, env=here)
@@ -60,7 +56,7 @@ OWN = Disk()
 
 
 def slow(least: float) -> Disk | None:
-    """A disk with slow syncs; none where no library can be built for it, which is said."""
+    """Return a disk with slow syncs, or none if the library cannot be built."""
     problem = _built()
     if problem is not None:
         print(f"a disk whose sync takes {least:g} ms is left out: {problem}", file=sys.stderr)
@@ -69,7 +65,7 @@ def slow(least: float) -> Disk | None:
 
 
 def _built() -> str | None:
-    """Build the library if it is not there yet; return what hinders."""
+    """Build the library if it is missing; return the reason for a failure."""
     if not sys.platform.startswith("linux"):
         return "that works on Linux alone"
     if LIBRARY.exists() and LIBRARY.stat().st_mtime >= SOURCE.stat().st_mtime:
@@ -88,13 +84,13 @@ def _built() -> str | None:
 
 
 def syncs() -> int | None:
-    """How often this process has synced so far; not known on the machine's own disk."""
+    """Return the number of syncs of this process; unknown on the machine's disk."""
     counter = getattr(ctypes.CDLL(None), "slow_syncs", None)
     return None if counter is None else int(counter())
 
 
 def one_sync(folder: Path) -> float:
-    """What an fdatasync of 4 KB takes in this process, in milliseconds: the median of many."""
+    """Return the median time of an fdatasync of 4 KB in milliseconds."""
     spent = []
     with tempfile.TemporaryFile(dir=folder, buffering=0) as file:
         for _ in range(TIMES):

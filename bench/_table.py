@@ -1,4 +1,4 @@
-"""Plain tables for the terminal, the same as Markdown for the docs, and where results are kept."""
+"""Tables for the terminal and as Markdown, and the files of results."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Rows = Sequence[Sequence[str]]
 
 
 def plain(head: Sequence[str], rows: Rows) -> str:
-    """A table in columns; the first is flush left, the others right."""
+    """Format a table in columns; the first is left-aligned, the others right-aligned."""
     widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     lines = []
     for row in [head, ["-" * width for width in widths], *rows]:
@@ -32,13 +32,13 @@ def plain(head: Sequence[str], rows: Rows) -> str:
 
 
 def markdown(head: Sequence[str], rows: Rows) -> str:
-    """The same table for a page."""
+    """Format the same table as Markdown."""
     marks = ["---", *["---:"] * (len(head) - 1)]
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, marks, *rows])
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """A figure with as many digits as mean something."""
+    """Format a figure with its significant digits."""
     if value is None:
         return "–"
     if value >= 1000:
@@ -49,7 +49,7 @@ def number(value: float | None, digits: int = 3) -> str:
 def verdict(
     name: str, value: float | None, bound: str, target: float, unit: str = "×"
 ) -> dict[str, Any]:
-    """A figure held against its target; `bound` is `<=` or `>=`."""
+    """Compare a figure with its target; `bound` is `<=` or `>=`."""
     met = value is not None and (value <= target if bound == "<=" else value >= target)
     return {
         "name": name,
@@ -62,12 +62,12 @@ def verdict(
 
 
 def figure(name: str, value: float, unit: str) -> dict[str, Any]:
-    """A figure that has no target of its own."""
+    """Return a figure without a target."""
     return {"name": name, "value": value, "unit": unit}
 
 
 def verdict_rows(verdicts: Sequence[Mapping[str, Any]]) -> Rows:
-    """Verdicts and figures as rows of a table."""
+    """Format verdicts and figures as table rows."""
     return [[one["name"], _with_unit(one["value"], one), *_judged(one)] for one in verdicts]
 
 
@@ -87,7 +87,7 @@ VERDICT_HEAD = ("ratio", "measured", "target", "")
 
 
 def machine() -> dict[str, Any]:
-    """What the figures were taken on."""
+    """Describe the machine."""
     return {
         "taken": datetime.now(UTC).isoformat(timespec="minutes"),
         "cores": os.cpu_count(),
@@ -131,7 +131,7 @@ def _command() -> list[str]:
 
 
 def save(name: str, results: Mapping[str, Any]) -> Path:
-    """Keep results as JSON."""
+    """Save results as JSON."""
     RESULTS.mkdir(exist_ok=True)
     path = RESULTS / f"{name}.json"
     path.write_text(json.dumps(results, indent=1), "utf-8")
@@ -139,7 +139,7 @@ def save(name: str, results: Mapping[str, Any]) -> Path:
 
 
 def publish(name: str, text: str) -> None:
-    """Put a table between its marks on the page of benchmarks."""
+    """Insert a table between its marks in the benchmark page."""
     page = PAGE.read_text("utf-8")
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.DOTALL)
     changed, count = pattern.subn(lambda marks: f"{marks[1]}\n{text}\n\n{marks[2]}", page)
@@ -149,7 +149,7 @@ def publish(name: str, text: str) -> None:
 
 
 def where(facts: Mapping[str, Any]) -> str:
-    """One line about the machine."""
+    """Describe the machine in one line."""
     return (
         f"{facts['processor']}, {facts['cores']} cores (load {facts['load']:.1f} at the start), "
         f"{facts['system']}, "

@@ -1,4 +1,4 @@
-"""told by its public face, with vectors that are at hand."""
+"""told through its public API, with precomputed vectors."""
 
 from __future__ import annotations
 
@@ -17,29 +17,27 @@ from told.ports import Purpose, Vector
 MODEL = "e5-small"
 ROWS = 10
 SPEAKER = "user: "
-"""What stands before a text when it is embedded as a passage."""
+"""Prefix of a text embedded as a passage."""
 
 
 class Contender(Protocol):
-    """One way to keep memories."""
+    """The interface of a contender."""
 
     def add(self, text: str, user: str) -> None:
-        """Keep one memory."""
+        """Store one memory."""
 
     def bulk(self, texts: Sequence[str], user: str) -> None:
-        """Keep many memories of one user."""
+        """Store many memories of one user."""
 
     def search(self, query: str, user: str) -> int:
-        """Find the ten best; return how many there were."""
+        """Find the ten best and return their number."""
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Close the files."""
 
 
 class Precomputed:
-    """An embedder whose vectors are at hand; with `real` set it also does the work of a real one on
-    each query.
-    """
+    """An embedder with precomputed vectors; with `real` set, queries also run a real one."""
 
     model = "bench:precomputed"
     dim = DIM
@@ -52,13 +50,13 @@ class Precomputed:
         self.real: Any = None
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """One unit vector for each text, in the form the local embedder gives them."""
+        """Return one unit vector per text, in the format of the local embedder."""
         if self.real is not None and purpose == "query":
             self.real.embed(texts, purpose)
         return [array("f", self.rows[text.removeprefix(SPEAKER)].tobytes()) for text in texts]
 
     def load_real(self) -> bool:
-        """Take the default local model for the embedding time, if it is installed."""
+        """Load the default local model for its embedding time, if it is installed."""
         from told.providers.local import open_embedder
 
         try:
@@ -70,7 +68,7 @@ class Precomputed:
 
 
 class Told:
-    """told as its users have it."""
+    """told as its users call it."""
 
     def __init__(self, folder: Path, embedder: Precomputed, durability: str) -> None:
         self.memory = Memory(

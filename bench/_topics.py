@@ -1,14 +1,13 @@
-"""From which cosines on exchanges make a topic, by embedder: measured on conversations whose
-sessions are known.
+"""Calibrate the topic thresholds of an embedder on conversations with known sessions.
 
-- `join`: how well topics agree with sessions, over all pairs of exchanges (precision, recall and
-their F1), and how many exchanges of a topic are of its main session (purity). The highest threshold
-whose F1 is nearly the best is taken: sessions speak of several things, so that of two as good the
-tighter topics are the better ones. - `near`: a question and the topics its evidence is in, against
-all others. The least threshold is taken that lets in no more than six others on the average, which
-is how many the seed looks at. - `hot`: a question and the turns of its evidence, against all
-others; the threshold that tells them apart best. - `merge`: as far on the way from `join` to the
-same direction as in the seed. `group`: what one in twenty pairs of topics reaches.
+- `join`: agreement of topics with sessions over all pairs of exchanges (precision, recall, F1),
+  and the share of a topic's exchanges from its main session (purity). The highest threshold with
+  nearly the best F1 is chosen, because sessions cover several subjects.
+- `near`: a question and the topics of its evidence against all others. The lowest threshold that
+  admits on average no more than six others is chosen, as many as the seed looks at.
+- `hot`: a question and the turns of its evidence against all others; the best separation.
+- `merge`: as far from `join` towards equality as in the seed.
+- `group`: the cosine that one in twenty pairs of topics reaches.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ SEED = Thresholds()
 
 @dataclass(frozen=True, slots=True)
 class Talk:
-    """A conversation as vectors: its exchanges, turns and questions, and what belongs to what."""
+    """A conversation as vectors: exchanges, turns, questions and how they relate."""
 
     codes: list[bytes]
     sessions: list[str]
@@ -57,7 +56,7 @@ class Talk:
 
 
 def talk_of(conversation: EvalConversation, embedder: CachingEmbedder) -> Talk:
-    """Embed a conversation: two turns of a session after each other are an exchange."""
+    """Embed a conversation; two consecutive turns of a session are an exchange."""
     pairs: list[list[Any]] = []
     for turn in conversation.turns:
         open_ = pairs and len(pairs[-1]) == 1 and pairs[-1][0].session == turn.session
@@ -86,7 +85,7 @@ def _units(vectors: Sequence[Sequence[float]]) -> Floats:
 
 
 def topics_of(talk: Talk, threshold: float) -> tuple[list[str], dict[str, VectorMean]]:
-    """The topic of each exchange, and the mean of each topic."""
+    """Return the topic of each exchange and the mean of each topic."""
     shelf, means, topics = (
         TopicIndex(dot_fn=topic_assignment.choose_dot_products()),
         dict[str, VectorMean](),
@@ -101,7 +100,7 @@ def topics_of(talk: Talk, threshold: float) -> tuple[list[str], dict[str, Vector
 
 
 def agreement(talk: Talk, threshold: float) -> dict[str, float]:
-    """How well topics agree with sessions."""
+    """Measure how well topics agree with sessions."""
     found, _ = topics_of(talk, threshold)
     topics, sessions = np.array(found), np.array(talk.sessions)
     one, other = np.triu_indices(len(found), 1)
@@ -121,7 +120,7 @@ def agreement(talk: Talk, threshold: float) -> dict[str, float]:
 def nearness(
     talk: Talk, threshold: float
 ) -> tuple[list[tuple[Floats, Floats]], list[tuple[Floats, Floats]], Floats]:
-    """Cosines of each question with topics and with turns, those of its evidence and others; and of
+    """Return cosines of questions with topics and turns, of their evidence and others, and of
     topics.
     """
     found, means = topics_of(talk, threshold)
@@ -142,7 +141,7 @@ def nearness(
 def chosen(
     talks: Sequence[Talk],
 ) -> tuple[Thresholds, list[dict[str, float]], list[dict[str, float]]]:
-    """The thresholds that fit, and the figures they were chosen by."""
+    """Return the chosen thresholds and the figures behind them."""
     joins = []
     for threshold in JOINS:
         figures = [agreement(talk, threshold) for talk in talks]
@@ -182,7 +181,7 @@ def _apart(
 
 
 def calibrate(folder: Path | None, names: Sequence[str]) -> None:
-    """Print and keep what fits each of some local embedders."""
+    """Print and save the thresholds of some local embedders."""
     conversations = None if folder is None else load(Path(folder), "locomo")
     if conversations is None:
         raise SystemExit("The data is not here: name its folder with --data or TOLD_EVAL_DATA.")

@@ -1,12 +1,12 @@
-"""How much of what people say the local extractor finds, and how much of what it finds was said.
+"""Precision and recall of the local extractor on labelled utterances.
 
-python bench/extraction.py both splits by style; misses and false claims of the dev split python
-bench/extraction.py --show test those of the test split: whoever looks must not tune to it
-afterwards python bench/extraction.py --show none figures only python bench/extraction.py --quick
-without the update decisions, which are made through Memory.add python bench/extraction.py
---extractor told.extraction.rules:LocalExtractor
+    python bench/extraction.py               both splits by style, and errors of the dev split
+    python bench/extraction.py --show test   errors of the test split; do not tune to them
+    python bench/extraction.py --show none   figures only
+    python bench/extraction.py --quick       without the update decisions made by Memory.add
+    python bench/extraction.py --extractor told.extraction.rules:LocalExtractor
 
-The labels stand in tests/data, the scorer in tests/support/labels.py; the figures go to
+The labels are in tests/data, the scorer in tests/support/labels.py; the figures go to
 bench/results/extraction.json.
 """
 
@@ -30,21 +30,19 @@ from told.ingest.types import Extractor
 LOCAL = "told.extraction.rules:LocalExtractor"
 PRECISION, RECALL, DECISIONS = 0.90, 0.70, 0.85
 REPORTED = (*labels.SPLITS, "hard", "everyday", "fresh")
-"""The two halves; hard ones, long and idiomatic, and everyday ones, both learnt from like dev;
-fresh ones, never.
-"""
+"""Reported splits; `hard` and `everyday` are used for tuning like `dev`, `fresh` is not."""
 
 HEAD = ("", "utterances", "wanted", "precision", "recall", "F1", "wrong", "forbidden")
 
 
 def chosen(name: str) -> Extractor:
-    """An extractor by its module and class."""
+    """Load an extractor by its module and class."""
     module, _, attribute = name.partition(":")
     return cast(Extractor, getattr(importlib.import_module(module), attribute)())
 
 
 def row(name: str, judged: Sequence[labels.Judged]) -> list[str]:
-    """One line of the table."""
+    """Format one line of the table."""
     score = labels.total(judged)
     shares = (f"{share:.3f}" for share in (score.precision, score.recall, score.f1))
     return [
@@ -58,7 +56,7 @@ def row(name: str, judged: Sequence[labels.Judged]) -> list[str]:
 
 
 def rows(split: str, judged: Sequence[labels.Judged]) -> list[list[str]]:
-    """The figures of a split, style by style."""
+    """Return the figures of a split by style."""
     styles = sorted({one.utterance.style for one in judged})
     by_style = [
         row(style, [one for one in judged if one.utterance.style == style]) for style in styles
@@ -67,7 +65,7 @@ def rows(split: str, judged: Sequence[labels.Judged]) -> list[list[str]]:
 
 
 def show(judged: Sequence[labels.Judged]) -> None:
-    """Every utterance that was not understood, what was missed and what was made up."""
+    """Print every utterance with errors: missed and false claims."""
     for one in judged:
         if one.missed or one.wrong:
             print(f"\n{one.utterance.id}: {one.utterance.text[:160]}")
@@ -82,7 +80,7 @@ def show(judged: Sequence[labels.Judged]) -> None:
 
 
 def figures(judged: Sequence[labels.Judged]) -> dict[str, Any]:
-    """The figures of a split as JSON."""
+    """Return the figures of a split as JSON."""
     score = labels.total(judged)
     return {
         "utterances": len(judged),
@@ -108,7 +106,7 @@ def figures(judged: Sequence[labels.Judged]) -> dict[str, Any]:
 
 
 def decisions(split: str, *, shown: bool) -> float:
-    """How many update decisions of a split are right; what went wrong, if that is to be shown."""
+    """Count the correct update decisions of a split; print the wrong ones if asked."""
     outcomes = labels.measure_updates(lambda: Memory("ram://", embedder="none"), split)
     for one in outcomes if shown else ():
         if one.faults:
@@ -120,7 +118,7 @@ def decisions(split: str, *, shown: bool) -> float:
 
 
 def options() -> argparse.Namespace:
-    """What was asked for on the command line."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description="Precision and recall of extraction on labelled utterances"
     )
@@ -136,7 +134,7 @@ def options() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, print, keep."""
+    """Measure, print and save."""
     asked, facts = options(), _table.machine()
     extractor = chosen(asked.create_extractor)
     measured: dict[str, Any] = {}
@@ -167,7 +165,7 @@ def main() -> None:
 
 
 def judged_against(found: dict[str, Any]) -> list[dict[str, Any]]:
-    """The test split held against its targets."""
+    """Compare the test split with its targets."""
     targets = {"precision": PRECISION, "recall": RECALL, "decisions": DECISIONS}
     return [
         _table.verdict(f"{name}, test split", found[name], ">=", target, "")

@@ -1,15 +1,14 @@
-"""What a turn costs that makes every memory a little weaker: told, where nothing ticks, against
-stores that tick.
+"""The cost of a turn under decay: told, which computes it lazily, against stores that tick.
 
-python bench/forget.py 1 k, 10 k and 100 k memories held in one scope python bench/forget.py --quick
-1 k and 10 k python bench/forget.py --sizes 1000,50000 other sizes
+    python bench/forget.py                     1 k, 10 k and 100 k memories in one scope
+    python bench/forget.py --quick             1 k and 10 k
+    python bench/forget.py --sizes 1000,50000  other sizes
 
-A turn of told is one `add` of a short text that is kept word for word, or the bare entry that says
-that a turn passed. For the ontology store in a file, what is measured is one `upsert`, and the size
-is how many turns passed before it. The naive stores do what a ticking column does: one in a
-dictionary, as the smallest library would, one in an SQLite file. Sizes and contenders take turns in
-short rounds. A figure is the median of all calls in processor time; a ratio is the median of the
-ratios within each round.
+A turn of told is one `add` of a short verbatim text, or the bare entry of a passed turn. For the
+ontology store in a file one `upsert` is measured, and the size is the number of earlier turns. The
+naive stores update a column at every turn: one in a dictionary, one in an SQLite file. Sizes and
+contenders alternate in short rounds. A figure is the median processor time of all calls; a ratio is
+the median of the ratios within each round.
 """
 
 from __future__ import annotations
@@ -42,9 +41,7 @@ USER = "visitor"
 SIZES: Final = (1_000, 10_000, 100_000)
 QUICK: Final = (1_000, 10_000)
 ROUNDS, CALLS, TICKS = 7, 40, 3
-"""How many rounds, how many turns of told in each, and how many of the naive stores, which take
-long enough.
-"""
+"""Rounds, turns of told in each, and turns of the slower naive stores."""
 MICRO = 1e3
 KIND: Final = {
     "name": "style",
@@ -72,7 +69,7 @@ Turn = Callable[[], None]
 
 @contextmanager
 def told(size: int) -> Iterator[Mapping[str, Turn]]:
-    """A file that holds so many memories which fade by turns, and its two sorts of turn."""
+    """Open a file with this many memories that fade by turns; return its two sorts of turn."""
     numbers = count()
     kinds = load_builtin_ontology().with_kinds(load_kind(KIND))
     url = f"sqlite:///{WORK / f'told{size}.db'}"
@@ -97,7 +94,7 @@ def told(size: int) -> Iterator[Mapping[str, Turn]]:
 
 @contextmanager
 def in_a_dictionary(size: int) -> Iterator[Mapping[str, Turn]]:
-    """A dictionary whose every value is made weaker each turn, and pruned."""
+    """Decay and prune every value of a dictionary at each turn."""
     facts = {f"The visitor likes style number {number}": 0.7 for number in range(size)}
 
     def tick() -> None:
@@ -111,7 +108,7 @@ def in_a_dictionary(size: int) -> Iterator[Mapping[str, Turn]]:
 
 @contextmanager
 def in_a_file(size: int) -> Iterator[Mapping[str, Turn]]:
-    """A table with a column that is made smaller each turn, and pruned."""
+    """Decay and prune a column of a table at each turn."""
     with sqlite3.connect(WORK / f"naive{size}.db", isolation_level=None) as db:
         db.execute("PRAGMA journal_mode = WAL")
         db.execute("PRAGMA synchronous = NORMAL")
@@ -133,7 +130,7 @@ def in_a_file(size: int) -> Iterator[Mapping[str, Turn]]:
 
 @contextmanager
 def ontology(size: int) -> Iterator[Mapping[str, Turn]]:
-    """The store of an ontology over a file in which so many turns have passed, one by one."""
+    """Open an ontology store over a file with this many passed turns."""
     numbers = count()
     with Memory(
         f"sqlite:///{WORK / f'ontology{size}.db'}", embedder="none", durability="normal"
@@ -158,7 +155,7 @@ CONTENDERS = (told, ontology, in_a_dictionary, in_a_file)
 
 
 def batches(items: Iterator[str], size: int) -> Iterator[Sequence[str]]:
-    """The items, so many at a time."""
+    """Split the items into batches."""
     return iter(lambda: list(islice(items, size)), [])
 
 
@@ -166,7 +163,7 @@ def batches(items: Iterator[str], size: int) -> Iterator[Sequence[str]]:
 
 
 def measured(turn: Turn, calls: int) -> list[int]:
-    """The processor time of each of some calls, in nanoseconds."""
+    """Return the processor time of each call in nanoseconds."""
     found: list[int] = []
     for _ in range(calls):
         busy = time.process_time_ns()
@@ -176,9 +173,7 @@ def measured(turn: Turn, calls: int) -> list[int]:
 
 
 def rounds(sizes: Sequence[int]) -> dict[str, dict[int, list[list[int]]]]:
-    """The times of every contender at every size, by rounds; the first round warms up and is thrown
-    away.
-    """
+    """Time every contender at every size, by rounds, without the warm-up round."""
     with ExitStack() as opened:
         turns: dict[str, dict[int, Turn]] = {}
         for size in sizes:
@@ -199,20 +194,20 @@ def rounds(sizes: Sequence[int]) -> dict[str, dict[int, list[list[int]]]]:
 
 
 def growth(by_size: Mapping[int, list[list[int]]], large: int, small: int) -> float:
-    """How many times longer a turn takes at one size than at another."""
+    """Return how many times longer a turn takes at the large size."""
     pairs = zip(by_size[large], by_size[small], strict=True)
     return statistics.median(statistics.median(a) / statistics.median(b) for a, b in pairs)
 
 
 def micros(found: list[list[int]]) -> float:
-    """The median call in microseconds."""
+    """Return the median call in microseconds."""
     return statistics.median(time for times in found for time in times) / MICRO
 
 
 def judged(
     found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """The targets, and how the naive stores do beside them."""
+    """Compare with the targets and the naive stores."""
     small, large = min(sizes), max(sizes)
     verdicts: list[dict[str, Any]] = []
     for name, by_size in found.items():
@@ -230,13 +225,13 @@ def judged(
     return verdicts
 
 
-# Telling
+# Reporting
 
 
 def table(
     found: Mapping[str, Mapping[int, list[list[int]]]], sizes: Sequence[int]
 ) -> list[list[str]]:
-    """A row for each contender."""
+    """Return one row per contender."""
     return [
         [name, *(_table.number(micros(by_size[size])) for size in sizes)]
         for name, by_size in found.items()
@@ -244,7 +239,7 @@ def table(
 
 
 def main() -> None:
-    """Measure, print, keep and, if asked to, publish."""
+    """Measure, print, save and, if asked, publish."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,14 +1,13 @@
-"""told against its peer and against the bare limit, in one run: same machine, same texts, same
-vectors.
+"""Latency of told, its peer and the bare limit in one run, with the same texts and vectors.
 
-python bench/latency.py 1 k, 10 k and 100 k memories over 1 000 users, and one user with 50 k python
-bench/latency.py --quick a few minutes python bench/latency.py --no-peer without mem0 (which gets an
-environment of its own, bench/.venv-peer) python bench/latency.py --sync 5 adds also on a disk whose
-every sync takes 5 ms (2 if not said, 0 for none)
+    python bench/latency.py            1 k, 10 k and 100 k memories of 1 000 users; one with 50 k
+    python bench/latency.py --quick    a few minutes
+    python bench/latency.py --no-peer  without mem0 (installed in bench/.venv-peer)
+    python bench/latency.py --sync 5   also adds on a disk with 5 ms syncs (default 2, 0 for none)
 
-Each contender is a process of its own that takes its own times. Contenders take turns in short
-rounds, each round begun by another one; a figure is the median over the rounds, and a ratio is the
-median of the ratios within each round, so that noise which slows a whole round down does not count.
+Each contender runs and times itself in a separate process. Contenders alternate in short rounds,
+each started by another one. A figure is the median over the rounds, and a ratio is the median of
+the ratios within each round, so that noise in a whole round cancels out.
 """
 
 from __future__ import annotations
@@ -37,12 +36,12 @@ PEER = HERE / ".venv-peer"
 PEER_PACKAGE = "mem0ai"
 OURS = ("bare-full", "rows-full", "told-full", "bare-normal", "rows-normal", "told-normal")
 COPIES = {"bare-normal": ("bare-full",), "told-normal": ("told-full", "rows-normal", "rows-full")}
-"""What is filled, and who gets a copy of its file."""
+"""The stores that are filled, and the contenders that get a copy of the file."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much of everything is done."""
+    """The amount of work."""
 
     rounds: int
     adds: int
@@ -62,7 +61,7 @@ FULL = Effort(5, 150, 1000, 200, 5, 20, 50, 5, 90, 10_000)
 
 @dataclass(slots=True)
 class Process:
-    """A contender's process and the lines to it."""
+    """A contender's process and its pipes."""
 
     name: str
     corpus: Path
@@ -112,10 +111,10 @@ class Process:
 
 
 def environment(name: str) -> dict[str, str]:
-    """A contender's environment.
+    """Return a contender's environment.
 
     The bare limit scans on one thread, as told does. Modules are loaded from compiled files, as
-    they are after an installation, wherever and however this program was started.
+    after an installation.
     """
     own = {"MEM0_TELEMETRY": "false", "TOLD_CONFIG": str(empty_config())}
     alone = {"OPENBLAS_NUM_THREADS": "1"} if name.startswith("bare") else {}
@@ -125,7 +124,7 @@ def environment(name: str) -> dict[str, str]:
 
 
 def empty_config() -> Path:
-    """A configuration file that changes nothing, so that the user's own does not count."""
+    """Create an empty configuration file, so that the user's own is not used."""
     _table.RESULTS.mkdir(exist_ok=True)
     path = _table.RESULTS / "empty.yaml"
     path.touch()
@@ -133,7 +132,7 @@ def empty_config() -> Path:
 
 
 def peer_python() -> str:
-    """The peer's interpreter; its environment is made at the first use."""
+    """Return the peer's interpreter; create its environment at first use."""
     python = PEER / "bin" / "python"
     if not (PEER / ".installed").exists():
         print(f"making {PEER.relative_to(HERE.parent)} with {PEER_PACKAGE} ...", file=sys.stderr)
@@ -145,7 +144,7 @@ def peer_python() -> str:
 
 @dataclass(slots=True)
 class Scenario:
-    """One size: its corpus, its contenders' stores, and what was measured of each."""
+    """One size: its corpus, the contenders' stores and the measurements."""
 
     title: str
     owners: Sequence[str]
@@ -157,21 +156,21 @@ class Scenario:
 
     @property
     def corpus(self) -> Path:
-        """Where the texts and vectors are."""
+        """Return the folder of texts and vectors."""
         return self.folder / "corpus"
 
     @property
     def names(self) -> list[str]:
-        """The contenders, in the order of the table."""
+        """Return the contenders in table order."""
         return [*OURS, *(["mem0"] if self.peer else [])]
 
     @property
     def searching(self) -> list[str]:
-        """Those of them that are also opened and asked."""
+        """Return the contenders that are also opened and searched."""
         return [name for name in self.names if not name.startswith("rows")]
 
     def run(self) -> dict[str, Any]:
-        """Everything, from the first text to the last figure."""
+        """Run the whole scenario."""
         effort = self.effort
         turns = effort.rounds + 1
         extra = turns * (2 * effort.adds + effort.bulk)
@@ -199,7 +198,7 @@ class Scenario:
         return Process(name, self.corpus, self.folder / name, python, disk)
 
     def _fill(self) -> None:
-        """Fill each kind of store once; the others get a copy of the file."""
+        """Fill each kind of store once; copy the file for the others."""
         for name in self.names:
             (self.folder / name).mkdir(parents=True)
         for name in [name for name in self.names if name in COPIES or name == "mem0"]:
@@ -222,9 +221,7 @@ class Scenario:
                 self.figures[copy] = dict(figures)
 
     def _in_turns(self, disk: Disk, work: Callable[[Process, int], dict[str, Any]]) -> Rounds:
-        """Contenders take turns, each round begun by the next; the first round warms them up and is
-        thrown away.
-        """
+        """Alternate the contenders and drop the warm-up round."""
         processes = {name: self._process(name, disk) for name in self.names}
         rounds: dict[str, list[dict[str, Any]]] = {name: [] for name in self.names}
         for turn in range(self.effort.rounds + 1):
@@ -237,7 +234,7 @@ class Scenario:
         return {name: turns[1:] for name, turns in rounds.items()}
 
     def _slow_turn(self, process: Process, turn: int) -> dict[str, Any]:
-        """Adds alone, of memories that the other rounds have not added."""
+        """Only add, with memories not used in other rounds."""
         effort, mem0 = self.effort, process.name == "mem0"
         if turn == 0:
             process("skip", count=(effort.rounds + 1) * (effort.adds + effort.bulk))
@@ -313,7 +310,7 @@ class Scenario:
 
 
 def _summary(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """The median over the rounds of what each round measured."""
+    """Return the median over the rounds."""
     single = [what for what in ("bulk", "add_cpu", "search_cpu", "syncs") if what in turns[0]]
     found: dict[str, Any] = {
         what: statistics.median(turn[what] for turn in turns) for what in single
@@ -331,12 +328,12 @@ def _summary(turns: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def middle(rounds: Sequence[Sequence[float]], percent: int) -> float:
-    """The median over the rounds of a quantile within each."""
+    """Return the median over the rounds of a quantile within each."""
     return statistics.median(quantile(values, percent) for values in rounds)
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description="told against mem0 and against bare SQLite and NumPy"
     )
@@ -365,7 +362,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, print, keep."""
+    """Measure, print and save."""
     asked = arguments()
     effort = QUICK if asked.quick else FULL
     sizes = [

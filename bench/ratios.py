@@ -1,15 +1,15 @@
-"""The ratios that must hold, each measured within one run and held against its target.
+"""The ratios that must hold, each measured within one run and compared with its target.
 
-python bench/ratios.py all of them python bench/ratios.py --quick smaller sizes, about a minute
-python bench/ratios.py --sync 3 a group commit also where a sync takes 3 ms (1, 2 and 5 if not said,
-0 for none)
+    python bench/ratios.py           all of them
+    python bench/ratios.py --quick   smaller sizes, about a minute
+    python bench/ratios.py --sync 3  group commits with 3 ms syncs (default 1, 2, 5; 0 for none)
 
-- a scoped query when there are ten times as many other scopes: warm, right after an add, and not
-yet in memory - hybrid recall, embedding excluded, against a bare SELECT of the same ten rows by id
-on the same file - a context of 1000 tokens from 10 000 passages, embedding excluded, against a bare
-scan, full-text query and fetch - 64 threads that add at once against one that adds alone, at full
-durability, on disks that sync fast and slowly - the ten nearest by the index against the ten
-nearest by exact single-precision search - BM25 by the index against a plain BM25 over the one scope
+- a scoped query with ten times as many other scopes: warm, right after an add, and cold
+- hybrid recall without embedding against a bare SELECT of the same ten rows by id
+- a context of 1000 tokens from 10 000 passages against a bare scan, full-text query and fetch
+- 64 concurrent adding threads against one, at full durability, on fast and slow disks
+- the ten nearest by the index against the ten nearest by exact single-precision search
+- BM25 of the index against a plain BM25 over the one scope
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ NOW = AsOf(NEVER - 1, NEVER - 1)
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much of everything is done."""
+    """The amount of work."""
 
     scopes: int
     scope_rows: int
@@ -73,7 +73,7 @@ FULL = Effort(100, 100, 200, 9, 3.0, (1_000, 10_000, 50_000))
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A store with memories in it, and questions about some of them."""
+    """A filled store, and queries about some of its memories."""
 
     memory: Memory
     stored: Memories
@@ -90,7 +90,7 @@ class Filled:
 
     @classmethod
     def of(cls, name: str, stored: Memories, queries: Memories, **knobs: Any) -> Filled:
-        """Fill a new store with memories that are at hand."""
+        """Fill a new store with given memories."""
         WORK.mkdir(parents=True, exist_ok=True)
         path = WORK / f"{name}.db"
         settings = {"durability": "normal", **knobs}
@@ -103,14 +103,14 @@ class Filled:
         return cls(memory, stored, queries, path)
 
     def search(self, number: int) -> list[str]:
-        """One question by the public face."""
+        """Run one query through the public API."""
         found = self.memory.search(
             self.queries.texts[number], user_id=self.queries.users[number], limit=ROWS
         )
         return [item["id"] for item in found["results"]]
 
     def recall(self, number: int) -> int:
-        """The same question at the store's own door: both retrievers, then the ten facts."""
+        """Run the same query on the store: both retrievers, then the ten facts."""
         store = self.memory.engine.store
         words = tuple(dict.fromkeys(extract_query_terms(self.queries.texts[number])))
         ranked = store.index.search(self.probe(number, words, vector=True))
@@ -121,7 +121,7 @@ class Filled:
     def probe(
         self, number: int, words: tuple[str, ...], *, vector: bool, depth: int = DEPTH
     ) -> IndexQuery:
-        """A question as the index takes it."""
+        """Build the index query of a question."""
         find = FactQuery(Scope.create(user_id=self.queries.users[number]), NOW)
         embedder = self.memory.embedder
         assert embedder is not None
@@ -129,7 +129,7 @@ class Filled:
         return IndexQuery(find, words, row if vector else None, depth)
 
     def adding(self, extra: Memories) -> Callable[[int], object]:
-        """What adds one more memory to the scope of a question, a new one each time."""
+        """Return a function that adds a new memory to the scope of a question."""
         fresh = iter(extra.texts)
         embedder = self.memory.embedder
         assert isinstance(embedder, Precomputed)
@@ -139,7 +139,7 @@ class Filled:
         )
 
     def forget(self, _: int) -> None:
-        """Drop what the index keeps in memory."""
+        """Clear the index cache."""
         store: Any = self.memory.engine.store
         store.index.cache.clear()
 
@@ -147,9 +147,7 @@ class Filled:
 def timed(
     work: Callable[[int], object], numbers: Sequence[int], before: Callable[[int], object] | None
 ) -> float:
-    """The median of the times some calls take, in milliseconds; what is done before each is not
-    counted.
-    """
+    """Return the median time of some calls in milliseconds, without the setup of each."""
     spent = []
     for number in numbers:
         if before is not None:
@@ -166,7 +164,7 @@ def in_turns(
     before: Mapping[str, Callable[[int], object]] | None = None,
     **works: Callable[[int], object],
 ) -> dict[str, list[float]]:
-    """Each work's median in each round; the first round warms up."""
+    """Return each work's median in each round, after a warm-up round."""
     taken: dict[str, list[float]] = {name: [] for name in works}
     for turn in range(rounds + 1):
         for name, work in works.items():
@@ -177,12 +175,12 @@ def in_turns(
 
 
 def middle(above: Sequence[float], below: Sequence[float]) -> float:
-    """The median of the ratios within each round."""
+    """Return the median of the ratios within each round."""
     return statistics.median(a / b for a, b in zip(above, below, strict=True))
 
 
 def other_scopes(effort: Effort) -> Iterator[dict[str, Any]]:
-    """The same scopes among few others and among ten times as many."""
+    """Compare the same scopes among few others and among ten times as many."""
     few = [f"user{number}" for number in range(effort.scopes) for _ in range(effort.scope_rows)]
     many = [
         f"user{number}" for number in range(effort.scopes * 10) for _ in range(effort.scope_rows)
@@ -218,7 +216,7 @@ def other_scopes(effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 def bare_select(effort: Effort) -> Iterator[dict[str, Any]]:
-    """Hybrid recall against fetching the rows it found by id."""
+    """Compare hybrid recall with fetching its rows by id."""
     for rows in (100, 1_000):
         users = [f"user{number}" for number in range(max(20, 10_000 // rows)) for _ in range(rows)]
         asked = [number * 13 % (10 * rows) for number in range(effort.queries)]
@@ -249,9 +247,7 @@ def bare_select(effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 def large_scope(effort: Effort) -> Iterator[dict[str, Any]]:
-    """From planning to assembly in a scope of many passages, against the least that finds ten rows
-    in it.
-    """
+    """Compare a full context in a large scope with the minimum that finds ten rows."""
     rows = LARGE
     maker = Maker.seeded(4)
     stored = maker.memories(["user"] * rows)
@@ -287,7 +283,7 @@ def large_scope(effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 class Bare:
-    """The rows of each question by id, through a connection of its own."""
+    """Fetch the rows of each question by id, through a separate connection."""
 
     def __init__(self, filled: Filled) -> None:
         self.db = apsw.Connection(str(filled.path), flags=apsw.SQLITE_OPEN_READONLY)
@@ -295,11 +291,11 @@ class Bare:
         self.together = f"SELECT * FROM fact WHERE id IN ({', '.join('?' * ROWS)})"
 
     def at_once(self, number: int) -> list[Any]:
-        """One statement for all of them."""
+        """Use one statement for all rows."""
         return self.db.execute(self.together, self.ids[number]).fetchall()
 
     def one_by_one(self, number: int) -> list[Any]:
-        """A statement for each."""
+        """Use one statement per row."""
         return [
             self.db.execute("SELECT * FROM fact WHERE id = ?", (id_,)).fetchall()
             for id_ in self.ids[number]
@@ -313,9 +309,7 @@ class Bare:
 
 
 def group_commit(effort: Effort) -> Iterator[dict[str, Any]]:
-    """Sixty-four threads that add at once against one that adds alone; each add is durable when it
-    returns.
-    """
+    """Compare sixty-four adding threads with one; each add is durable when it returns."""
     disks = (OWN, *filter(None, map(_sync.slow, effort.syncs)))
     for number, disk in enumerate(disks):
         folder = WORK / f"group{number}"
@@ -344,7 +338,7 @@ def group_commit(effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 def nearest(effort: Effort) -> Iterator[dict[str, Any]]:
-    """How many of the ten nearest by exact search the index finds."""
+    """Return how many of the exact ten nearest the index finds."""
     for rows in effort.sizes:
         asked = [number * 31 % rows for number in range(effort.queries)]
         filled = Filled.make(f"recall{rows}", Maker.seeded(5), ["user0"] * rows, asked)
@@ -367,7 +361,7 @@ def nearest(effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 def _texts(filled: Filled) -> dict[int, str]:
-    """The text of each ledger position that asserted one."""
+    """Return the text of each ledger position that asserted one."""
     db = apsw.Connection(str(filled.path), flags=apsw.SQLITE_OPEN_READONLY)
     return {
         int(str(id_)) & ((1 << 40) - 1): str(text)
@@ -376,9 +370,7 @@ def _texts(filled: Filled) -> dict[int, str]:
 
 
 def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
-    """The ten best by words against BM25 written out plainly over the one scope; equal scores count
-    as one place.
-    """
+    """Compare the ten best by words with a plain BM25 over the scope; ties share a place."""
     rows = 200
     users = [f"user{number}" for number in range(30) for _ in range(rows)]
     asked = [number * 17 % (len(users) // 2) for number in range(effort.queries)]
@@ -412,7 +404,7 @@ def plain_bm25(effort: Effort) -> Iterator[dict[str, Any]]:
 def reference_bm25(
     query: str, texts: Sequence[str], k1: float = 1.2, b: float = 0.75
 ) -> dict[str, float]:
-    """BM25 as the textbook has it, over these texts and no others."""
+    """Compute textbook BM25 over these texts."""
     bags = {text: Counter(extract_terms(text)) for text in texts}
     average = sum(bag.total() for bag in bags.values()) / len(bags)
     scores = dict.fromkeys(texts, 0.0)
@@ -436,7 +428,7 @@ MEASURES = {
 
 
 def main() -> None:
-    """Measure, print, keep."""
+    """Measure, print and save."""
     parser = argparse.ArgumentParser(description="The ratios that must hold")
     parser.add_argument("--quick", action="store_true", help="smaller sizes")
     parser.add_argument(

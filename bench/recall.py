@@ -1,18 +1,17 @@
-"""Evidence recall at a token budget, with no model as a judge: told and the plain rankers over the
-same turns.
+"""Evidence recall at a token budget, without a judge model: told and baselines on the same turns.
 
-python bench/recall.py --data FOLDER LoCoMo, BEAM and LongMemEval as found in the data folder python
-bench/recall.py --sets locomo one of them python bench/recall.py --quick the first conversation of
-each python bench/recall.py --peer and mem0 (infer=False) with the same vectors, in bench/.venv-peer
-python bench/recall.py --only told told alone, for a quick look while tuning python bench/recall.py
---only told --knob depth=50 told with another setting python bench/recall.py --ablation
-bench/ablation.json told with each of some settings beside it python bench/recall.py --misses 10 and
-ten misses, explained
+    python bench/recall.py --data FOLDER      LoCoMo, BEAM and LongMemEval, if in the folder
+    python bench/recall.py --sets locomo      one of them
+    python bench/recall.py --quick            the first conversation of each
+    python bench/recall.py --peer             also mem0 (infer=False), in bench/.venv-peer
+    python bench/recall.py --only told        told alone
+    python bench/recall.py --only told --knob depth=50       told with another setting
+    python bench/recall.py --ablation bench/ablation.json    told and variants with other settings
+    python bench/recall.py --misses 10        also explain ten misses
 
-TOLD_EVAL_DATA names the folder where --data does not. The measuring is `told eval`'s, of the
-package told.tools.evaluate; here are the data sets, the baselines, the peer and the published
-tables. Vectors are computed once and kept in bench/results/work-recall; the time the embedder takes
-does not count in any cost.
+TOLD_EVAL_DATA is the default of --data. The measuring is done by told.tools.evaluate, as in `told
+eval`; here are the data sets, baselines, peer and published tables. Vectors are cached in
+bench/results/work-recall; embedding time is not part of any cost.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ WORK = _table.RESULTS / "work-recall"
 MISUSED = 2
 
 Found = tuple[list[EvalRun], list[EvalRun]]
-"""The contenders of a data set, and the variants of told beside them."""
+"""The contenders of a data set and the variants of told."""
 
 
 def raced(
@@ -62,7 +61,7 @@ def raced(
     embedders: EmbedderPool,
     asked: argparse.Namespace,
 ) -> Found:
-    """Every contender on one data set, and every variant of told."""
+    """Run every contender and every variant of told on one data set."""
     runs: list[EvalRun] = []
     variants: list[EvalRun] = []
     if asked.only != "baselines":
@@ -94,7 +93,7 @@ def _measured(
 
 
 def ticking(name: str, total: int) -> Callable[[int], None]:
-    """A line on standard error that says how far a contender has come."""
+    """Return a progress line on standard error."""
     done = 0
 
     def tick(count: int) -> None:
@@ -110,7 +109,7 @@ def ticking(name: str, total: int) -> Callable[[int], None]:
 
 
 def arguments() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
     parser.add_argument(
         "--data", type=Path, default=os.environ.get(VARIABLE), help="the folder with the data files"
@@ -152,7 +151,7 @@ def arguments() -> argparse.Namespace:
 
 
 def variants(pairs: Sequence[str], file: Path | None) -> list[Variant]:
-    """told with the settings of the run, and beside it those of a file."""
+    """Return told with the settings of the run, and its variants from a file."""
     own = check_settings(dict(pair.split("=", 1) for pair in pairs), "--knob")
     others = json.loads(file.read_text("utf-8")) if file else {}
     return [
@@ -162,7 +161,7 @@ def variants(pairs: Sequence[str], file: Path | None) -> list[Variant]:
 
 
 def main() -> int:
-    """Measure, print, keep; the exit code is 2 where there is nothing to measure."""
+    """Measure, print and save; exit with 2 if there is nothing to measure."""
     os.environ["TOLD_CONFIG"] = str(empty_config())
     try:
         asked = arguments()
@@ -184,7 +183,7 @@ def main() -> int:
 
 
 def measure(asked: argparse.Namespace) -> int:
-    """Every data set that is there."""
+    """Measure every available data set."""
     kept = File(WORK / "vectors.db")
     embedders = EmbedderPool(asked.embedder, kept)
     sets: dict[str, Found] = {}
@@ -204,7 +203,7 @@ def measure(asked: argparse.Namespace) -> int:
 
 
 def report(sets: dict[str, Found], asked: argparse.Namespace) -> None:
-    """The verdicts, the file of results and the published tables."""
+    """Print the verdicts, save the results and publish the tables."""
     found = tables.verdicts({name: runs for name, (runs, _) in sets.items()})
     if found:
         print(_table.plain(tables.VERDICTS, _table.verdict_rows(found)))

@@ -1,16 +1,15 @@
-"""What keeping topics costs as they become many, and from which cosines on exchanges make one.
+"""The cost of topics as they grow in number, and the calibration of their thresholds.
 
-python bench/topics.py 100 000 turns of one scope, filed as they would be by the sweep python
-bench/topics.py --quick 10 000 turns python bench/topics.py --calibrate thresholds of the local
-embedders, on the conversations of LoCoMo python bench/topics.py --calibrate --data FOLDER
+    python bench/topics.py                   100 000 turns of one scope, filed as by the sweep
+    python bench/topics.py --quick           10 000 turns
+    python bench/topics.py --calibrate       thresholds of the local embedders, on LoCoMo
+    python bench/topics.py --calibrate --data FOLDER
 
-The turns are made up: exchanges around middles in 384 dimensions, with a new middle now and then,
-so that the number of topics grows with that of turns. They are filed in a file of their own, a page
-at a time, by the consumer itself. Beside it stands what the seed does, which is to compare each
-exchange with every topic.
+The turns are generated: exchanges around centres in 384 dimensions, with a new centre now and then,
+so that topics grow with turns. The consumer itself files them page by page into a separate store.
+The comparison is the seed, which compares each exchange with every topic.
 
-TOLD_EVAL_DATA names the folder where --data does not. Nothing of the conversations is kept or
-printed but figures.
+TOLD_EVAL_DATA is the default of --data. Only figures of the conversations are kept or printed.
 """
 
 from __future__ import annotations
@@ -53,9 +52,7 @@ PAGE, LAST = 250, 8
 
 
 class Mixture:
-    """An embedder that reads off a text which middle it lies around; the same text is the same
-    vector.
-    """
+    """An embedder that places a text around the centre it names; equal texts are equal vectors."""
 
     model, dim, local = "mixture", DIM, True
 
@@ -67,7 +64,7 @@ class Mixture:
         texts: Sequence[str],
         purpose: Purpose = "passage",  # noqa: ARG002
     ) -> Sequence[Sequence[float]]:
-        """The vectors of some texts."""
+        """Return the vectors of some texts."""
         return [self._vector(text) for text in texts]
 
     def _vector(self, text: str) -> Sequence[float]:
@@ -82,7 +79,7 @@ class Mixture:
 
 
 def written(memory: Memory, first: int, count: int, chance: random.Random) -> None:
-    """So many exchanges as the sweep leaves them, around middles that become more."""
+    """Write exchanges as the sweep leaves them, around a growing number of centres."""
     store, drafts = memory.engine.store, []
     for number in range(first, first + count):
         middle = number // EVERY if number % EVERY == 0 else chance.randrange(number // EVERY + 1)
@@ -97,16 +94,14 @@ def written(memory: Memory, first: int, count: int, chance: random.Random) -> No
 
 
 def peak() -> float:
-    """The most memory this process had so far, in MB."""
+    """Return the peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def looked_up(
     memory: Memory, embedder: Mixture, chance: random.Random, tries: int = 40
 ) -> tuple[float, float, float]:
-    """Milliseconds to find the nearest topic, and to compare with every one; and how often both
-    find the same.
-    """
+    """Time the nearest-topic lookup and the full comparison; return how often they agree."""
     engine = memory.engine
     limits = resolve_thresholds(engine.settings, embedder)
     files = TopicContext(
@@ -138,7 +133,7 @@ def looked_up(
 
 
 def kept(turns: int) -> dict[str, Any]:
-    """File so many turns, and look now and then at what one more exchange costs."""
+    """File turns, and measure the cost of one more exchange now and then."""
     embedder, chance, rows = Mixture(), random.Random(7), list[dict[str, float]]()
     stops = [turns // 2 >> step for step in (4, 3, 2, 1, 0)]
     os.environ["TOLD_CONFIG"] = str(empty_config())
@@ -167,7 +162,7 @@ def kept(turns: int) -> dict[str, Any]:
 def looked_at(
     memory: Memory, embedder: Mixture, chance: random.Random, done: int, each: float, mb: float
 ) -> dict[str, float]:
-    """The figures of one stop, printed as they come."""
+    """Print and return the figures of one stop."""
     topics = sum(
         1
         for _ in memory.engine.store.current_facts(
@@ -189,9 +184,7 @@ def looked_at(
 
 
 def slopes(rows: Sequence[dict[str, float]]) -> dict[str, Any]:
-    """By which power of the number of topics costs grow between the first stop and the last: 1 is
-    linearly.
-    """
+    """Return the exponent by which costs grow with the number of topics: 1 is linear."""
     first, last = rows[0], rows[-1]
     more = math.log(last["topics"] / first["topics"])
     powers = {name: math.log(last[name] / first[name]) / more for name in ("ms", "find", "scan")}
@@ -219,7 +212,7 @@ HEAD = (
 
 
 def table(results: dict[str, Any]) -> list[list[str]]:
-    """The stops as rows."""
+    """Format the stops as rows."""
     number = _table.number
     return [
         [
@@ -236,7 +229,7 @@ def table(results: dict[str, Any]) -> list[list[str]]:
 
 
 def page(results: dict[str, Any]) -> str:
-    """The results for the docs."""
+    """Format the results for the docs."""
     machine = results["machine"]
     return "\n\n".join(
         [
@@ -248,7 +241,7 @@ def page(results: dict[str, Any]) -> str:
 
 
 def main() -> None:
-    """Measure what was asked for."""
+    """Run the requested measurements."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,13 +1,11 @@
-"""Choosing the weights of recall on the development conversations, held out one at a time.
+"""Tune the weights of recall on the development conversations, with leave-one-out tests.
 
-python bench/tune.py --data FOLDER how the weights in the settings fare, and what each step would
-change python bench/tune.py --data FOLDER --search climb from them, a weight at a time, and test on
-what was held out python bench/tune.py --data FOLDER --calibrate fit the score that is shown to how
-often it is what was asked for
+    python bench/tune.py --data FOLDER              current weights, and the effect of each step
+    python bench/tune.py --data FOLDER --search     hill-climb and test on the held-out one
+    python bench/tune.py --data FOLDER --calibrate  fit the shown score to the share of hits
 
-What the index offers for each question is gathered once; a set of weights is then only a new order
-of it, packed by the price of each line. That is a close estimate of `bench/recall.py`, which has
-the last word.
+The candidates of each question are collected once; a set of weights only reorders them, packed by
+the cost of each line. This is a close estimate of `bench/recall.py`, which decides.
 """
 
 from __future__ import annotations
@@ -63,7 +61,7 @@ STEPS = (0.6, 0.8, 1.25, 1.6)
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A question, what the index offers for it, and which of the offered are wanted."""
+    """A question, its candidates, and which of them are wanted."""
 
     conversation: str
     answerable: bool
@@ -75,7 +73,7 @@ class Case:
     missing: int
 
     def recall(self, settings: Settings, spread: float) -> list[float]:
-        """The share of the wanted that fits each budget, were the rest packed by the same order."""
+        """Return the share of the wanted that fits each budget, packed in this order."""
         scored = ranking.rank_candidates(self.found, self.asked, settings, spread)
         if ranking.needs_facts(self.asked, settings):
             scored = ranking.add_fact_scores(
@@ -94,7 +92,7 @@ class Case:
 
 
 def cases(conversations: Sequence[EvalConversation], embedder: CachingEmbedder) -> Iterator[Case]:
-    """Every question of some conversations with what the index offers for it."""
+    """Return every question of some conversations with its candidates."""
     with (
         TemporaryDirectory() as folder,
         Memory(f"sqlite:///{folder}/told.db", embedder=embedder) as memory,
@@ -141,7 +139,7 @@ def _questions(memory: Memory, conversation: EvalConversation) -> Iterator[Case]
 
 
 def _prices(facts: Any, settings: Settings) -> dict[tuple[int, int], int]:
-    """What the line of each passage costs."""
+    """Return the cost of each passage's line."""
     rows = [
         ((fact.seq, slot), f"8 May {fact.actor or fact.role}: {' '.join(text.split())}\n")
         for fact in facts
@@ -163,13 +161,13 @@ def _prices(facts: Any, settings: Settings) -> dict[tuple[int, int], int]:
 
 
 def figures(group: Sequence[Case], settings: Settings, spread: float) -> list[float]:
-    """The mean recall at each budget."""
+    """Return the mean recall at each budget."""
     rows = [case.recall(settings, spread) for case in group if case.answerable and case.gold]
     return [fmean(column) for column in zip(*rows, strict=True)]
 
 
 def climbed(group: Sequence[Case], settings: Settings, spread: float) -> Settings:
-    """The settings with each weight moved as long as that helps this group."""
+    """Move each weight as long as that helps this group."""
     best = fmean(figures(group, settings, spread))
     for name in WEIGHTS:
         for step in STEPS:
@@ -180,12 +178,12 @@ def climbed(group: Sequence[Case], settings: Settings, spread: float) -> Setting
 
 
 def shown(row: Sequence[float]) -> str:
-    """Figures in a line."""
+    """Format figures in a line."""
     return " ".join(f"{value:.4f}" for value in (*row, fmean(row)))
 
 
 def look(group: Sequence[Case], settings: Settings, spread: float) -> None:
-    """What each step of each weight would change."""
+    """Print the effect of each step of each weight."""
     base = figures(group, settings, spread)
     print(f"{'as they are':30s} {shown(base)}")
     for name in WEIGHTS:
@@ -212,13 +210,11 @@ def search(group: Sequence[Case], settings: Settings, spread: float) -> None:
     print(f"{'held out':12s} {shown([fmean(column) for column in zip(*held, strict=True)])}")
 
 
-# The score that is shown
+# Calibration of the shown score
 
 
 def slices(conversation: EvalConversation, size: int) -> Iterator[EvalConversation]:
-    """A conversation in stretches of so many turns, each with the questions it answers and as many
-    it does not.
-    """
+    """Split a conversation into stretches, each with questions it answers and as many others."""
     others = [question for question in conversation.questions if not question.answerable]
     for number, first in enumerate(range(0, len(conversation.turns), size)):
         turns = conversation.turns[first : first + size]
@@ -237,9 +233,7 @@ def slices(conversation: EvalConversation, size: int) -> Iterator[EvalConversati
 
 
 def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
-    """Fit the odds that a passage is wanted to its score and to how many passages there are to
-    choose from.
-    """
+    """Fit the odds that a passage is wanted to its score and the number of passages."""
     rows = np.array(
         [
             (
@@ -282,7 +276,7 @@ def calibrate(group: Sequence[Case], settings: Settings, spread: float) -> None:
 
 
 def main() -> int:
-    """Run what is asked for."""
+    """Run the requested task."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

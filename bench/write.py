@@ -1,14 +1,13 @@
-"""What a turn costs to understand: model calls, tokens and milliseconds for each extractor, and
-against mem0.
+"""The cost of extraction: model calls, tokens and milliseconds per turn, compared with mem0.
 
-python bench/write.py every utterance of tests/data/utterances/dev.jsonl, five rounds python
-bench/write.py --quick every fourth of them, two rounds python bench/write.py --no-peer without mem0
+    python bench/write.py            all of tests/data/utterances/dev.jsonl, five rounds
+    python bench/write.py --quick    every fourth of them, two rounds
+    python bench/write.py --no-peer  without mem0
 
-The model is a stand-in that answers at once from what rules find (_standin.py), the same facts for
-told and for mem0, so calls and prompts are those of a real conversation and answers are as long as
-its facts. Milliseconds are processor time without that of the model and the embedder, the best of
-the rounds; contenders take turns, each round with a new store. mem0 is measured in every
-environment bench/.venv-peer* that is there; bench/latency.py makes the first.
+The model is a stand-in that answers at once with the facts that rules find (_standin.py), the same
+for told and mem0, so calls and prompts are realistic. Milliseconds are processor time without model
+and embedder, the best of the rounds; contenders alternate, each round with a new store. mem0 is
+measured in every environment bench/.venv-peer*; bench/latency.py creates the first.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ MILLI, MICRO = 1e6, 1e3
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much of everything is done."""
+    """The amount of work."""
 
     step: int
     rounds: int
@@ -68,7 +67,7 @@ HELD = (10, 100, 1_000)
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What somebody says in one call, and what rules find in it."""
+    """The messages of one call, and the facts that rules find in them."""
 
     said: Any
     at: str
@@ -77,17 +76,17 @@ class Turn:
 
     @property
     def messages(self) -> list[dict[str, str]]:
-        """What was said as messages."""
+        """Return the turn as messages."""
         return [{"role": "user", "content": self.said}] if isinstance(self.said, str) else self.said
 
     @property
     def facts(self) -> list[str]:
-        """What is to be remembered of it."""
+        """Return the facts to remember."""
         return [one.claim.text for one in self.found.claims]
 
 
 def conversation(step: int) -> list[Turn]:
-    """The utterances of the dev split, mixed, the same on every run."""
+    """Return the utterances of the dev split, shuffled with a fixed seed."""
     chosen = sorted(labels.utterances("dev"), key=lambda one: crc32(one.id.encode()))[::step]
     return [
         Turn(one.said, one.at, one.heard(), run(LocalExtractor().extract(one.heard())))
@@ -96,7 +95,7 @@ def conversation(step: int) -> list[Turn]:
 
 
 def opened(store: str, **options: Any) -> Memory:
-    """A memory over a new store of the bench's own."""
+    """Open a memory over a new store."""
     if store == "sqlite":
         store = f"sqlite:///{WORK / f'{next(_NUMBERS)}.db'}"
     return Memory(store, **options)
@@ -105,11 +104,11 @@ def opened(store: str, **options: Any) -> Memory:
 _NUMBERS = count()
 
 
-# What a model is asked
+# Model calls
 
 
 def by_told(name: str, turns: Sequence[Turn]) -> list[dict[str, Any]]:
-    """Each turn with what it cost by an extractor of told's."""
+    """Return each turn with its cost by an extractor of told."""
     spent = Spent()
     model = StandIn(spent)
     found: list[dict[str, Any]] = []
@@ -128,7 +127,7 @@ def by_told(name: str, turns: Sequence[Turn]) -> list[dict[str, Any]]:
 
 
 def by_peer(python: Path, turns: Sequence[Turn]) -> tuple[str, list[dict[str, Any]]]:
-    """The peer's name and version, and each turn with what it cost."""
+    """Return the peer's name and version, and each turn with its cost."""
     folder = WORK / f"peer{next(_NUMBERS)}"
     folder.mkdir()
     command = [str(python), str(_table.HERE / "_mem0_turns.py"), str(folder)]
@@ -147,7 +146,7 @@ def by_peer(python: Path, turns: Sequence[Turn]) -> tuple[str, list[dict[str, An
 
 
 def peers() -> list[Path]:
-    """The interpreters of every peer's environment."""
+    """Return the interpreters of every peer's environment."""
     found = sorted(_table.HERE.glob(".venv-peer*/bin/python"))
     if not found:
         print(
@@ -160,9 +159,7 @@ def peers() -> list[Path]:
 def costs(
     turns: Sequence[Turn], rounds: int, pythons: Sequence[Path]
 ) -> dict[str, dict[str, float]]:
-    """What a turn costs by each extractor and by the peers: counts of the first round, the best
-    time of all.
-    """
+    """Return the cost per turn: counts of the first round, the best time of all."""
     found: dict[str, dict[str, float]] = {}
     for number in range(rounds):
         for name in EXTRACTOR_NAMES:
@@ -202,7 +199,7 @@ COST_HEAD = (
 
 
 def cost_rows(found: Mapping[str, Mapping[str, float]]) -> list[list[str]]:
-    """The costs as rows of a table; the last column is against the newest peer."""
+    """Format the costs as rows; the last column compares with the newest peer."""
     peer = next((one for name, one in found.items() if name.startswith("mem0")), None)
     rows: list[list[str]] = []
     for name, one in found.items():
@@ -221,7 +218,7 @@ def _tokens(one: Mapping[str, float]) -> float:
 
 
 def cost_ratios(found: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, Any]]:
-    """What the peers spend for what the extractor of the same sort spends."""
+    """Return the peers' costs relative to the matching extractor."""
     facts = found["facts"]
     for name, one in found.items():
         if name.startswith("mem0"):
@@ -236,14 +233,14 @@ def cost_ratios(found: Mapping[str, Mapping[str, float]]) -> Iterator[dict[str, 
 
 
 def spent_on(work: Callable[[], object]) -> int:
-    """The processor time of some work in nanoseconds."""
+    """Return the processor time of some work in nanoseconds."""
     busy = time.process_time_ns()
     work()
     return time.process_time_ns() - busy
 
 
 def in_turns(rounds: int, **works: Callable[[], int]) -> dict[str, int]:
-    """The best of several rounds of each; each says itself how long it took."""
+    """Return the best of several rounds of each work, which times itself."""
     best: dict[str, int] = {}
     for _ in range(rounds + 1):
         for name, work in works.items():
@@ -253,9 +250,7 @@ def in_turns(rounds: int, **works: Callable[[], int]) -> dict[str, int]:
 
 
 def throughput(turns: Sequence[Turn], rounds: int) -> Iterator[dict[str, Any]]:
-    """How many turns a second one core takes: by the extractor alone, and by the whole of an
-    add.
-    """
+    """Return turns per second on one core: the extractor alone, and a complete add."""
     _say("throughput")
     extractor, settings, echoes = LocalExtractor(), Settings(), EchoFilter()
 
@@ -314,9 +309,7 @@ SAYINGS = (
 
 
 def curation(effort: Effort) -> Iterator[dict[str, Any]]:
-    """What it takes to decide about one more claim, and to add it, where so many facts are held
-    already.
-    """
+    """Measure deciding about a claim and adding it, with many current facts."""
     for title, sayings in (("ten predicates", SAYINGS), ("the claim's own predicate", SAYINGS[:1])):
         best = {held: _with_held(held, sayings, effort) for held in HELD}
         for held, (decide, add) in best.items():
@@ -329,7 +322,7 @@ def curation(effort: Effort) -> Iterator[dict[str, Any]]:
 
 
 def _with_held(held: int, sayings: Sequence[str], effort: Effort) -> tuple[float, float]:
-    """Nanoseconds to decide about one new claim, and to add the turn that makes it."""
+    """Return nanoseconds to decide about one new claim, and to add its turn."""
     _say(f"curation with {held} held")
     things = _things()
     with opened("sqlite", embedder="none") as memory:
@@ -352,7 +345,7 @@ def _with_held(held: int, sayings: Sequence[str], effort: Effort) -> tuple[float
         decided = in_turns(effort.rounds, decide=decide)["decide"] / effort.claims
         few = [
             sayings[0].format(next(things)) for _ in range(max(held // 20, 5))
-        ]  # so that about as many stay held
+        ]  # keeps the number of facts about constant
         added = min(spent_on(partial(memory.add, text, user_id=USER)) for text in few)
     return decided, added
 
@@ -365,7 +358,7 @@ def _said(text: str, scope: Any) -> ExtractionInput:
 
 
 def _things() -> Iterator[str]:
-    """Names of things nobody has heard of, no two alike."""
+    """Generate unknown names, no two alike."""
     words = [str(word) for word in Maker.seeded(7).words[500:]]
     return (f"{one} {other.title()}" for one, other in zip(words[::2], words[1::2], strict=False))
 
@@ -378,7 +371,7 @@ def _say(what: str) -> None:
 
 
 def page(results: Mapping[str, Any]) -> str:
-    """The results for the docs."""
+    """Format the results for the docs."""
     machine = results["machine"]
     return "\n\n".join(
         [
@@ -393,7 +386,7 @@ def page(results: Mapping[str, Any]) -> str:
 
 
 def options() -> argparse.Namespace:
-    """What was asked for."""
+    """Parse the command line."""
     parser = argparse.ArgumentParser(
         description="What a turn costs to understand, by each extractor and by mem0"
     )
@@ -406,7 +399,7 @@ def options() -> argparse.Namespace:
 
 
 def main() -> None:
-    """Measure, print, keep."""
+    """Measure, print and save."""
     asked = options()
     effort = QUICK if asked.quick else FULL
     facts = _table.machine()

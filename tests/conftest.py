@@ -1,4 +1,4 @@
-"""What every test gets: no network beyond loopback, an empty home, no settings from outside."""
+"""Shared fixtures: no network beyond loopback, an empty home, no settings from the machine."""
 
 import importlib.util
 import os
@@ -20,17 +20,17 @@ FOUND_PATHS = [
 
 
 class Environment(dict[str, str]):
-    """Environment variables; their values stay out of the report of a failing test."""
+    """Environment variables with a repr that hides their values."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} environment variables>"
 
 
 OUTSIDE = Environment(os.environ, PYTHONPATH=os.pathsep.join(FOUND_PATHS))
-"""The environment as it was before this suite touched it."""
+"""The environment before this suite changed it."""
 
 KNOBS = {"TOLD_EVAL_DATA", "TOLD_KILLS"}
-"""Variables that steer the suite, not the product."""
+"""Variables that control the suite, not the product."""
 
 FOREIGN = (
     "TOLD_",
@@ -43,9 +43,9 @@ FOREIGN = (
     "XDG_",
     "HF_",
 )
-"""Settings of the machine that would change what told does."""
+"""Prefixes of machine settings that would change told's behaviour."""
 
-# A law is about what holds, never about how long it takes on a busy machine.
+# Properties have no deadline: a busy machine may be slow.
 settings.register_profile(
     "told", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
@@ -53,9 +53,7 @@ settings.load_profile("told")
 
 
 def _start_guard() -> None:
-    """Load the guard, unless Python did so when it started this process, as it does for a worker of
-    xdist.
-    """
+    """Load the guard, unless Python loaded it at startup, as in an xdist worker."""
     if "network_guard" not in sys.modules:
         spec = importlib.util.spec_from_file_location("network_guard", GUARD / "sitecustomize.py")
         assert spec is not None
@@ -65,21 +63,19 @@ def _start_guard() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Put the guard into this process and, through PYTHONPATH, into every process it starts."""
+    """Install the guard in this process and, through PYTHONPATH, in every child process."""
     _start_guard()
     os.environ["PYTHONPATH"] = os.pathsep.join([str(GUARD), *FOUND_PATHS])
 
 
 class Refusals:
-    """The attempts to leave this machine during one test, seen in this process and in its
-    children.
-    """
+    """The refused network attempts of one test, in this process and its children."""
 
     def __init__(self, log: Path) -> None:
         self.log = log
 
     def take(self) -> list[str]:
-        """The attempts so far, forgotten by taking them: a test that expects some calls this."""
+        """Return and forget the attempts so far; call this in a test that expects some."""
         lines = self.log.read_text(encoding="utf-8").splitlines() if self.log.exists() else []
         self.log.unlink(missing_ok=True)
         return lines
@@ -89,7 +85,7 @@ class Refusals:
 def refusals(
     tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> Iterator[Refusals]:
-    """Fail the test that tried to reach the network, even where the refusal was swallowed."""
+    """Fail a test that tried to reach the network, even if it swallowed the error."""
     seen = Refusals(tmp_path_factory.getbasetemp() / "network-guard.log")
     monkeypatch.setenv("NETWORK_GUARD_LOG", str(seen.log))
     yield seen
@@ -99,7 +95,7 @@ def refusals(
 
 @pytest.fixture(autouse=True)
 def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty home for this test alone, and none of the machine's settings."""
+    """Use an empty home for this test and none of the machine's settings."""
     for name in os.environ:
         if name.startswith(FOREIGN) and name not in KNOBS:
             monkeypatch.delenv(name)
@@ -113,11 +109,11 @@ def home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPat
 
 @pytest.fixture(scope="session")
 def outside() -> dict[str, str]:
-    """The environment for a program that may use the network, such as pip."""
+    """Return the environment for a program that may use the network, such as pip."""
     return OUTSIDE
 
 
 @pytest.fixture(scope="session")
 def root() -> Path:
-    """The top of the repository."""
+    """Return the root of the repository."""
     return ROOT

@@ -1,6 +1,4 @@
-"""The source keeps its structure, and every rule about it catches a made-up package that breaks
-it.
-"""
+"""Check the structure of the source, and check every rule against sample packages."""
 
 import textwrap
 from pathlib import Path
@@ -33,18 +31,18 @@ RULES = (
 
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
-def test_the_source_keeps_the_rule(rule: Rule):
+def test_source_keeps_the_rule(rule: Rule):
     assert modules(SOURCE), f"no source under {SOURCE}"
     violations = rule(SOURCE)
     assert not violations, "\n".join([rule.__doc__ or rule.__name__, *violations])
 
 
-def test_every_rule_is_broken_and_kept_by_an_example():
+def test_every_rule_has_a_bad_and_a_good_example():
     assert {rule for rule, _, _ in BREAKS.values()} == set(RULES)
     assert {rule for rule, _ in KEEPS.values()} == set(RULES)
 
 
-# Made-up packages that break one rule each, and the text the violation must contain
+# Sample packages that break one rule each, and the text the violation must contain
 
 
 @pytest.fixture
@@ -62,12 +60,12 @@ def package(tmp_path):
 
 
 def lines(count: int) -> str:
-    """Return a source of so many lines."""
+    """Return a source with this many lines."""
     return "x = 1\n" * count
 
 
 def function(count: int) -> str:
-    """Return a function of so many lines, its signature included."""
+    """Return a function with this many lines, its signature included."""
     return "def long():\n" + "    x = 1\n" * (count - 1)
 
 
@@ -390,7 +388,7 @@ BREAKS = {
 
 
 @pytest.mark.parametrize(("rule", "files", "text"), BREAKS.values(), ids=BREAKS.keys())
-def test_a_rule_reports_the_violation(rule, files, text, package):
+def test_rule_reports_the_violation(rule, files, text, package):
     violations = rule(package(files))
     assert any(text in violation for violation in violations), violations
 
@@ -558,5 +556,5 @@ KEEPS = {
 
 
 @pytest.mark.parametrize(("rule", "files"), KEEPS.values(), ids=KEEPS.keys())
-def test_a_rule_accepts_good_code(rule, files, package):
+def test_rule_accepts_good_code(rule, files, package):
     assert rule(package(files)) == []

@@ -1,4 +1,4 @@
-"""The suite cannot leave this machine: not from this process, not from a child, not in silence."""
+"""The network guard refuses every attempt to leave this machine, also in child processes."""
 
 import os
 import socket
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-BEYOND = ("192.0.2.1", 9)  # reserved for documentation: nobody answers there
+BEYOND = ("192.0.2.1", 9)  # reserved for documentation
 
 
 def refuse() -> type[Exception]:
@@ -29,7 +29,7 @@ def test_connecting_beyond_loopback_is_refused(kind, refusals):
     assert len(refusals.take()) == 1
 
 
-def test_a_datagram_beyond_loopback_is_refused(refusals):
+def test_datagram_beyond_loopback_is_refused(refusals):
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, pytest.raises(refuse()):
         sock.sendto(b"telemetry", BEYOND)
     assert refusals.take()
@@ -58,14 +58,14 @@ def test_loopback_and_unix_sockets_work(tmp_path):
     assert socket.getaddrinfo("localhost", 80)
 
 
-def test_a_child_process_is_guarded_too(refusals):
+def test_child_process_is_guarded(refusals):
     child = python("import socket; socket.create_connection(('example.org', 80))")
     assert child.returncode != 0
     assert "NetworkRefused" in child.stderr
     assert refusals.take()
 
 
-def test_an_attempt_that_was_swallowed_is_still_seen(refusals):
+def test_swallowed_refusal_is_still_detected(refusals):
     child = python(
         "import socket\ntry:\n    socket.getaddrinfo('example.org', 80)\nexcept Exception:\n    "
         "print('carried on')"
@@ -74,12 +74,12 @@ def test_an_attempt_that_was_swallowed_is_still_seen(refusals):
     assert len(refusals.take()) == 1
 
 
-def test_the_home_of_a_test_is_empty_and_its_own(home):
+def test_home_is_empty_and_private(home):
     assert Path.home() == home
     assert list(home.iterdir()) == []
     assert os.environ["XDG_DATA_HOME"].startswith(str(home))
 
 
-def test_settings_from_outside_do_not_reach_a_test():
+def test_machine_settings_do_not_reach_a_test():
     foreign = [name for name in os.environ if name.startswith(("TOLD_", "OPENAI_", "ANTHROPIC_"))]
     assert set(foreign) <= {"TOLD_KILLS"}

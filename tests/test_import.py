@@ -1,6 +1,4 @@
-"""`import told` is light and offers what it says; neither it, nor a memory, nor the demo leaves
-this machine.
-"""
+"""`import told` is light and complete; neither it, a memory nor the demo uses the network."""
 
 import json
 import subprocess
@@ -10,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ALLOWED = {"told", "platformdirs"}
-"""The only modules from outside the standard library that `import told` may load."""
+"""The only third-party modules that `import told` may load."""
 
 CLIENTS = {
     "sqlite3",
@@ -22,7 +20,7 @@ CLIENTS = {
     "ftplib",
     "smtplib",
 }
-"""Modules of the standard library that speak to a database or to the web."""
+"""Modules of the standard library for databases and the web."""
 
 
 def python(code: str) -> str:
@@ -33,7 +31,7 @@ def python(code: str) -> str:
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    """The modules `import told` adds to a fresh Python."""
+    """Return the modules that `import told` adds to a fresh Python."""
     code = (
         "import json, sys\nbefore = set(sys.modules)\nimport "
         "told\nprint(json.dumps([*set(sys.modules) - before]))"
@@ -62,7 +60,7 @@ def test_import_told_starts_no_thread_and_opens_no_socket():
     assert python(code) == "1 []\n"
 
 
-def test_every_promised_name_is_there():
+def test_every_public_name_exists():
     code = (
         "import told, json; print(json.dumps([name for name in told.__all__ if not "
         "hasattr(told, name)]))"
@@ -70,12 +68,12 @@ def test_every_promised_name_is_there():
     assert json.loads(python(code)) == []
 
 
-def test_the_version_is_that_of_the_distribution():
+def test_version_matches_the_distribution():
     code = "import importlib.metadata as m, told; print(told.__version__ == m.version('told'))"
     assert python(code) == "True\n"
 
 
-def test_a_memory_never_leaves_this_machine(refusals):
+def test_memory_makes_no_network_request(refusals):
     code = (
         "import told\n"
         "with told.Memory() as memory:\n"
@@ -87,7 +85,7 @@ def test_a_memory_never_leaves_this_machine(refusals):
 
 
 @pytest.mark.slow
-def test_the_demo_never_leaves_this_machine(refusals):
+def test_demo_makes_no_network_request(refusals):
     told = Path(sys.executable).with_name("told")
     done = subprocess.run(
         [told, "demo"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
@@ -97,9 +95,7 @@ def test_the_demo_never_leaves_this_machine(refusals):
 
 
 PATTERNS = 45
-"""How many of told's own regular expressions may be compiled before the first answer; there are
-more than 250.
-"""
+"""Limit of told's regular expressions compiled before the first answer, of more than 250."""
 
 COUNTING = """
 import re._compiler, sys
@@ -117,7 +113,7 @@ re._compiler.compile = counted
 """
 
 
-def test_only_the_patterns_that_a_plain_call_needs_are_compiled():
+def test_plain_call_compiles_only_the_patterns_it_needs():
     code = (
         f"{COUNTING}\n"
         "from told import Memory\n"
@@ -132,8 +128,9 @@ def test_only_the_patterns_that_a_plain_call_needs_are_compiled():
 
 
 WRITTEN = 2_600
-"""How long the patterns may be, all together, that the first question about a day compiles; one for
-every word of the almanac would take ten times that, and 20 ms.
+"""Limit of the total length of patterns compiled by the first date question.
+
+A pattern of the whole date lexicon would be ten times as long and take 20 ms.
 """
 
 
@@ -151,7 +148,7 @@ every word of the almanac would take ten times that, and 20 ms.
         "我上周做了什么",
     ],
 )
-def test_the_first_question_about_a_day_compiles_no_pattern_of_all_the_words_for_days(
+def test_date_question_does_not_compile_the_full_date_pattern(
     question: str,
 ) -> None:
     code = (

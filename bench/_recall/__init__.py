@@ -1,3 +1,1 @@
-"""What only the benchmark of recall needs: the public data, the plain rankers, the peer and the
-tables.
-"""
+"""Parts of the recall benchmark: public data, baseline rankers, the peer and tables."""

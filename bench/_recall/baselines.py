@@ -1,4 +1,4 @@
-"""The plain rankers everybody can build, measured like told."""
+"""Baseline rankers, measured like told."""
 
 from __future__ import annotations
 
@@ -21,21 +21,19 @@ Scores = npt.NDArray[np.float64]
 
 
 def wording(turn: EvalTurn) -> str:
-    """What is embedded and indexed of a turn: the speaker's name, if there is one, and the
-    content.
-    """
+    """Return the indexed text of a turn: the speaker's name, if any, and the content."""
     return turn.content if turn.has_role_only else f"{turn.speaker}: {turn.content}"
 
 
 def line(turn: EvalTurn) -> str:
-    """A turn as a baseline shows it."""
+    """Format a turn for a baseline's context."""
     return f"[{turn.date[:10]}] {turn.speaker}: {normalize_whitespace(turn.content)}"
 
 
 def packed(
     turns: Sequence[EvalTurn], costs: Sequence[int], best: Sequence[int], budget: int
 ) -> str:
-    """The lines of the best turns that fit, in the order they were said."""
+    """Return the lines of the best turns that fit, in chronological order."""
     kept, left = [], budget
     for place in best:
         if costs[place] <= left:
@@ -47,14 +45,12 @@ def packed(
 
 
 def line_costs(turns: Sequence[EvalTurn]) -> list[int]:
-    """How many tokens the line of each turn takes."""
+    """Return the tokens of each turn's line."""
     return count_tokens_batch([line(turn) + "\n" for turn in turns], ENCODING)
 
 
 class Plain:
-    """Whole turns ranked by one list of scores; the context takes lines in that order while they
-    fit.
-    """
+    """Rank whole turns by one score; the context takes lines in that order while they fit."""
 
     name = "plain"
 
@@ -67,7 +63,7 @@ class Plain:
         self.costs = line_costs(self.turns)
 
     def scores(self, question: EvalQuestion) -> Scores:
-        """A score for each turn."""
+        """Return a score for each turn."""
         raise NotImplementedError
 
     def search(self, question: EvalQuestion) -> EvalAnswer:
@@ -125,7 +121,7 @@ class Vectors(Plain):
 
 
 class Fused(Plain):
-    """Reciprocal rank fusion of the two."""
+    """Reciprocal rank fusion of both."""
 
     name = "RRF of both"
 
@@ -146,7 +142,7 @@ class Fused(Plain):
 
 
 class Newest(Plain):
-    """What was said last, whatever is asked."""
+    """The latest turns, whatever the question."""
 
     name = "newest first"
 
@@ -155,10 +151,10 @@ class Newest(Plain):
 
 
 def order(scores: Scores) -> list[int]:
-    """Places, the best first, the earlier of equals before the later."""
+    """Return positions by descending score; ties keep their order."""
     return [int(place) for place in np.argsort(-scores, kind="stable")]
 
 
 def baselines(embedder: CachingEmbedder) -> list[Plain]:
-    """The plain rankers of every run."""
+    """Return the baseline rankers of every run."""
     return [Words(), Vectors(embedder), Fused([Words(), Vectors(embedder)]), Newest()]

@@ -1,4 +1,4 @@
-"""The public data sets, by the files they are in."""
+"""The public data sets by file name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FILES = {
 def load(
     folder: Path, name: str, most: int | None = None, *, captions: bool = True
 ) -> list[EvalConversation] | None:
-    """The conversations of a data set, None where its file is not there."""
+    """Load the conversations of a data set, or None if its file is missing."""
     path = folder / FILES[name]
     if not path.is_file():
         return None

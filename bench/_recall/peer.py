@@ -1,7 +1,7 @@
-"""The peer, mem0 with `infer=False` and the same vectors, in an environment of its own.
+"""The peer: mem0 with `infer=False` and the same vectors, in a separate environment.
 
-Run as a program it reads texts, queries and vectors from a folder, and writes for each query the
-places of the texts found, best first, with the best score; nothing of told is imported then.
+Run as a program, it reads texts, queries and vectors from a folder, and writes for each query the
+positions of the texts found, best first, with the best score. It then imports nothing of told.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ DEPTH = 300
 
 
 class Mem0:
-    """What mem0 found, asked for all conversations in one process of its own."""
+    """Results of mem0, computed for all conversations in one separate process."""
 
     name = "mem0"
 
@@ -43,7 +43,7 @@ class Mem0:
             self.found[conversation.id] = json.loads((folder / "found.json").read_text("utf-8"))
 
     def ingest(self, conversation: EvalConversation) -> None:
-        """It has been read already."""
+        """Do nothing: the conversation is already loaded."""
         from bench._recall.baselines import line_costs
 
         self.turns = conversation.turns
@@ -68,7 +68,7 @@ class Mem0:
 
 
 def _save(folder: Path, conversation: EvalConversation, embedder: CachingEmbedder) -> None:
-    """The texts and queries of a conversation with their vectors, as plain files."""
+    """Write the texts and queries of a conversation with their vectors to plain files."""
     import numpy as np
 
     from bench._recall.baselines import wording

@@ -1,4 +1,4 @@
-"""What recall.py found, as tables and verdicts; figures only, never a word of the data."""
+"""Results of recall.py as tables and verdicts: figures only, no text of the data."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ Drawn = Callable[[Sequence[str], _table.Rows], str]
 def of_set(
     name: str, runs: Sequence[EvalRun], ablation: Sequence[EvalRun], draw: Drawn = _table.plain
 ) -> str:
-    """The tables of one data set: figures, categories, costs, and what each variant changes."""
+    """Build the tables of one data set: figures, categories, costs and variants."""
     tables = [
         _figures(name, runs, draw),
         _categories(name, runs, draw),
@@ -94,7 +94,7 @@ def _costs(runs: Sequence[EvalRun], draw: Drawn) -> str:
     rows = [
         [run.name, *(_table.number(run.cost[cost]) for cost in COSTS)]
         for run in runs
-        if run.name != Mem0.name  # it was asked in a process of its own, beforehand
+        if run.name != Mem0.name  # it ran earlier in a separate process
     ]
     return draw(["cost beside the embedding", *COSTS.values()], rows)
 
@@ -115,7 +115,7 @@ def _figure(value: float | None, form: str = ".3f") -> str:
 def page(
     results: Mapping[str, Any], sets: Mapping[str, tuple[Sequence[EvalRun], Sequence[EvalRun]]]
 ) -> str:
-    """The results for the docs."""
+    """Format the results for the docs."""
     sections = [f"`{results['machine']['command']}` on {_table.where(results['machine'])}."]
     for name, (runs, ablation) in sets.items():
         turns, questions = runs[0].turns, len(runs[0].rows)
@@ -130,7 +130,7 @@ def page(
 
 
 def verdicts(sets: Mapping[str, Sequence[EvalRun]]) -> list[dict[str, Any]]:
-    """told held against the targets of the development data."""
+    """Compare told with the targets of the development data."""
     told = {
         name: runs[0] for name, runs in sets.items() if runs and runs[0].name == DEFAULT_VARIANT
     }
@@ -152,7 +152,7 @@ def verdicts(sets: Mapping[str, Sequence[EvalRun]]) -> list[dict[str, Any]]:
 
 
 def _lead(name: str, runs: Sequence[EvalRun]) -> float:
-    """By how much told leads the best of the others, in the category where it leads least."""
+    """Return told's lead over the best other contender, in its weakest category."""
     own, *others = [summarize_by_category(run.rows) for run in runs]
     column = HEADLINE[name]
     return min(
@@ -172,9 +172,7 @@ def _against(name: str, figures: Metrics) -> list[dict[str, Any]]:
 
 
 def misses(run: EvalRun) -> list[str]:
-    """Questions whose evidence was not in the context, and what the trace says of each turn of
-    it.
-    """
+    """List questions whose evidence is not in the context, with the trace of each turn."""
     return [line for one in run.misses for line in ("", *_miss(one))]
 
 

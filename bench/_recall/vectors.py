@@ -1,4 +1,4 @@
-"""Vectors that outlive a run, and vectors as the rows of a matrix."""
+"""Vectors cached in a file, and vectors as a matrix."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Floats = npt.NDArray[np.float32]
 
 
 class File(MutableMapping[bytes, bytes]):
-    """Vectors by their keys, kept in a file."""
+    """Vectors by key, stored in a file."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -46,16 +46,16 @@ class File(MutableMapping[bytes, bytes]):
         return int(self.file.execute("SELECT count(*) FROM vector").fetchone()[0])
 
     def update(self, *args: Any, **more: bytes) -> None:
-        """Keep many in one transaction."""
+        """Store many vectors in one transaction."""
         self.file.execute("BEGIN")
         super().update(*args, **more)
         self.file.execute("COMMIT")
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self.file.close()
 
 
 def matrix(embedder: CachingEmbedder, texts: Sequence[str], purpose: Purpose = "passage") -> Floats:
-    """The vectors of some texts as rows."""
+    """Return the vectors of some texts as rows."""
     return np.array(embedder.embed(texts, purpose), dtype=np.float32)

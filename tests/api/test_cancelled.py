@@ -1,6 +1,4 @@
-"""A task that is cancelled in the middle of a verb, at every effect: before it begins, while it
-goes on, after it.
-"""
+"""Cancel a task inside a verb at every effect: before it starts, while it runs, and after it."""
 
 import asyncio
 import threading
@@ -22,8 +20,8 @@ MOMENTS = ("before", "during", "after")
 Verb = Callable[[AsyncMemory, str], Awaitable[Any]]
 
 
-class Cutting(ThreadPoolExecutor):
-    """Cancels a task at one of the pieces of work it gives to threads."""
+class CancellingExecutor(ThreadPoolExecutor):
+    """Cancel a task at one of the jobs it submits to threads."""
 
     def __init__(self) -> None:
         super().__init__(4)
@@ -53,8 +51,10 @@ class Cutting(ThreadPoolExecutor):
         return super().submit(work)
 
 
-async def cut_short(executor: Cutting, verb: Awaitable[Any], effect: int, moment: str) -> bool:
-    """Do something but cancel it at an effect; whether it came so far."""
+async def cancel_at(
+    executor: CancellingExecutor, verb: Awaitable[Any], effect: int, moment: str
+) -> bool:
+    """Run a verb and cancel it at an effect; return whether it got that far."""
     executor.left, executor.moment = effect, moment
     executor.task = asyncio.ensure_future(verb)
     try:
@@ -68,41 +68,41 @@ async def cut_short(executor: Cutting, verb: Awaitable[Any], effect: int, moment
 
 
 async def add(memory: AsyncMemory, mark: str) -> Any:
-    """Remember something."""
+    """Add a message."""
     return await memory.add(
         [{"role": "user", "content": f"My friend {mark} lives in Porto"}], user_id="alice"
     )
 
 
 async def keep(memory: AsyncMemory, mark: str) -> Any:
-    """Keep words alone."""
+    """Add a text without extraction."""
     return await memory.add(f"the words of {mark}", user_id="alice", infer=False)
 
 
 async def search(memory: AsyncMemory, _mark: str) -> Any:
-    """Look for something."""
+    """Search."""
     return await memory.search("where does my friend live", user_id="alice")
 
 
 async def context(memory: AsyncMemory, _mark: str) -> Any:
-    """Ask for a block."""
+    """Build a context."""
     return await memory.context("friends", user_id="alice")
 
 
 async def update(memory: AsyncMemory, mark: str) -> Any:
-    """Change what was told first."""
+    """Update the first memory."""
     [first] = (await memory.get_all(user_id="alice", limit=1))["results"]
     return await memory.update(first["id"], f"changed by {mark}")
 
 
 async def wait(memory: AsyncMemory, mark: str) -> Any:
-    """Put something off, and do it."""
+    """Defer extraction and wait for it."""
     await memory.add(f"My friend {mark} lives in Porto", user_id="alice", deferred=True)
     return await memory.wait()
 
 
 async def leave(memory: AsyncMemory, _mark: str) -> Any:
-    """Look at what was recalled, for which all of it is written down."""
+    """Search and read the queue, which flushes the access log."""
     await memory.search("friends", user_id="alice")
     return await memory.queue()
 
@@ -116,8 +116,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path}/m.db" if request.param == "sqlite" else "ram://"
 
 
-def recalls_noted(memory: AsyncMemory) -> list[int]:
-    """How many recalls each read notes from now on."""
+def count_recalls(memory: AsyncMemory) -> list[int]:
+    """Return a list that collects the number of recalls each read logs."""
     counts, note = list[int](), memory.engine.hot_buffers.record_hits
 
     def noting(account: str, scope: Any, hits: Sequence[Any], *rest: Any) -> None:
@@ -129,20 +129,20 @@ def recalls_noted(memory: AsyncMemory) -> list[int]:
 
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.__name__)
-def test_a_cancelled_verb_loses_nothing_and_leaves_nothing_locked(url: str, verb: Verb) -> None:
-    asyncio.run(cancelled_everywhere(url, verb))
+def test_cancelled_verb_loses_nothing_and_releases_its_locks(url: str, verb: Verb) -> None:
+    asyncio.run(cancel_at_every_effect(url, verb))
 
 
-async def cancelled_everywhere(url: str, verb: Verb) -> None:
-    executor = Cutting()
+async def cancel_at_every_effect(url: str, verb: Verb) -> None:
+    executor = CancellingExecutor()
     asyncio.get_running_loop().set_default_executor(executor)
     async with AsyncMemory(url, embedder=hashing_embedder(), access_flush=2) as memory:
         await memory.add("My friend Anna lives in Lisbon", user_id="alice")
-        told, noted, effects = ["Anna"], recalls_noted(memory), 0
+        told, noted, effects = ["Anna"], count_recalls(memory), 0
         for effect in range(1, 100):
             marks = [f"N{effect}{moment}" for moment in MOMENTS]
             cuts = [
-                await cut_short(executor, verb(memory, f"N{effect}{when}"), effect, when)
+                await cancel_at(executor, verb(memory, f"N{effect}{when}"), effect, when)
                 for when in MOMENTS
             ]
             told += [
@@ -153,14 +153,12 @@ async def cancelled_everywhere(url: str, verb: Verb) -> None:
             effects = effect
         assert effects > 1
         await asyncio.wait_for(verb(memory, "another"), PATIENCE)
-        await sound(memory, told)
+        await assert_intact(memory, told)
         assert (await memory.stats())["recalls"] == sum(noted)
 
 
-async def sound(memory: AsyncMemory, told: Sequence[str]) -> None:
-    """See that a memory holds what it acknowledged and works, once threads have done what their
-    tasks left them at.
-    """
+async def assert_intact(memory: AsyncMemory, told: Sequence[str]) -> None:
+    """Check that a memory holds what it acknowledged and still works, once all threads are done."""
     async with asyncio.timeout(PATIENCE):
         await asyncio.gather(*(asyncio.to_thread(bool) for _ in range(8)))
         assert (await memory.verify())["ok"]
@@ -169,21 +167,21 @@ async def sound(memory: AsyncMemory, told: Sequence[str]) -> None:
     seen = [entry.verb.evidence for entry in entries if isinstance(entry.verb, Observed)]
     said = " ".join(evidence.content for evidence in seen if evidence is not None)
     assert [mark for mark in told if mark not in said] == []
-    assert {owner for owner, lock in locks(memory) if not free(lock)} == set()
+    assert {owner for owner, lock in locks(memory) if not is_free(lock)} == set()
 
 
-def free(lock: Any) -> bool:
+def is_free(lock: Any) -> bool:
     taken: bool = lock.acquire(timeout=PATIENCE)
     if taken:
         lock.release()
     return taken
 
 
-def test_tasks_that_run_out_of_time_beside_others_lose_nothing(url: str) -> None:
-    asyncio.run(out_of_time(url))
+def test_timed_out_tasks_lose_nothing_beside_others(url: str) -> None:
+    asyncio.run(run_with_timeouts(url))
 
 
-async def out_of_time(url: str) -> None:
+async def run_with_timeouts(url: str) -> None:
     told, errors = list[str](), list[BaseException]()
 
     async def timed(memory: AsyncMemory, number: int) -> None:
@@ -202,33 +200,33 @@ async def out_of_time(url: str) -> None:
         for first in range(0, 84, 12):
             await asyncio.gather(*(timed(memory, first + each) for each in range(12)))
         assert errors == []
-        await sound(memory, told)
+        await assert_intact(memory, told)
 
 
-def test_a_memory_is_closed_while_a_thread_is_at_what_a_cancelled_task_began(
+def test_memory_can_be_closed_while_a_cancelled_task_still_runs_in_a_thread(
     tmp_path: Path,
 ) -> None:
-    asyncio.run(closed_meanwhile(f"sqlite:///{tmp_path}/m.db"))
+    asyncio.run(close_meanwhile(f"sqlite:///{tmp_path}/m.db"))
 
 
-async def closed_meanwhile(url: str) -> None:
-    executor = Cutting()
+async def close_meanwhile(url: str) -> None:
+    executor = CancellingExecutor()
     asyncio.get_running_loop().set_default_executor(executor)
     for effect in range(1, 100):
         async with AsyncMemory(url, embedder=hashing_embedder()) as memory:
             await keep(memory, f"N{effect}e")
             executor.closed.clear()
-            going_on = await cut_short(executor, keep(memory, "nobody"), effect, "until closed")
+            going_on = await cancel_at(executor, keep(memory, "nobody"), effect, "until closed")
         executor.closed.set()
         async with AsyncMemory(url, embedder=hashing_embedder()) as memory:
-            await sound(memory, [f"N{each}e" for each in range(1, effect + 1)])
+            await assert_intact(memory, [f"N{each}e" for each in range(1, effect + 1)])
         if not going_on:
             break
     assert effect > 1
 
 
 class Slow:
-    """A model that answers when it is let, and until then says that it was asked."""
+    """A model that reports a call and answers only when released."""
 
     model, local = "slow", True
 
@@ -242,11 +240,11 @@ class Slow:
         return '{"facts": []}'
 
 
-def test_words_are_kept_when_whoever_waits_for_a_model_goes_away(url: str) -> None:
-    asyncio.run(impatient(url))
+def test_evidence_is_kept_when_a_task_waiting_for_a_model_is_cancelled(url: str) -> None:
+    asyncio.run(cancel_while_waiting(url))
 
 
-async def impatient(url: str) -> None:
+async def cancel_while_waiting(url: str) -> None:
     slow = Slow()
     async with AsyncMemory(url, embedder=hashing_embedder(), llm=slow) as memory:
         for number in range(3):
@@ -257,4 +255,4 @@ async def impatient(url: str) -> None:
                 await task
             slow.asked.clear()
         slow.let.set()
-        await sound(memory, ["N0e", "N1e", "N2e"])
+        await assert_intact(memory, ["N0e", "N1e", "N2e"])

@@ -44,13 +44,13 @@ def list_public(client):
 
 
 def list_parameters(function):
-    """The parameters of a method with their kinds, defaults and annotations."""
+    """Return the parameters of a method with their kinds, defaults and annotations."""
     parameters = [*inspect.signature(function).parameters.values()][1:]
     return [(p.name, p.kind, p.default, p.annotation) for p in parameters]
 
 
 def declare_parameters(verb):
-    """The parameters that the spec declares, in the same form."""
+    """Return the parameters that the spec declares, in the same form."""
     positional, keyword = inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY
     return [
         (
@@ -67,7 +67,7 @@ def declare_parameters(verb):
 
 
 @pytest.mark.parametrize("verb", VERBS.values(), ids=lambda verb: verb.name)
-def test_a_verb_is_documented_and_typed(verb):
+def test_verb_is_documented_and_typed(verb):
     assert verb.summary.endswith(".")
     assert not verb.summary.startswith(("What", "Who", "Where", "How", "Whether"))
     assert verb.result
@@ -138,7 +138,7 @@ def test_a_flow_accepts_the_declared_parameters(verb):
     inspect.signature(getattr(Engine, verb.name)).bind(None, **arguments)
 
 
-def test_a_caller_without_a_role_is_denied_everything_but_metadata():
+def test_caller_without_a_role_is_denied_everything_but_metadata():
     with Memory("ram://", embedder="none") as memory:
         engine = memory.engine
         stranger = Engine(

@@ -1,6 +1,4 @@
-"""The SDK takes both generations of the calls that code in the wild makes, and answers in shapes it
-knows.
-"""
+"""The SDK accepts both generations of the common call style and returns the documented shapes."""
 
 import asyncio
 import io
@@ -25,14 +23,14 @@ def memory(request):
         yield here.memory
 
 
-def texts(memory, **scope):
+def list_texts(memory, **scope):
     return [row["memory"] for row in memory.get_all(**(scope or {"user_id": "u"}))["results"]]
 
 
-# Both spellings
+# Argument aliases
 
 
-def test_ids_may_stand_at_the_top_or_in_the_filters(memory):
+def test_ids_may_be_arguments_or_filters(memory):
     memory.add(["tea", "soup"], user_id="u", metadata={"tag": "food"})
     memory.add("tea", user_id="v")
     for verb, first in (
@@ -46,29 +44,29 @@ def test_ids_may_stand_at_the_top_or_in_the_filters(memory):
         in_filters = ask(*first, filters={"user_id": "u", "tag": "food"})
         nested = ask(*first, filters={"AND": [{"user_id": "u"}, {"tag": "food"}]})
         both = ask(*first, user_id="u", filters={"user_id": "u", "tag": "food"})
-        shapes = [_timeless(answer) for answer in (at_the_top, in_filters, nested, both)]
+        shapes = [_without_times(answer) for answer in (at_the_top, in_filters, nested, both)]
         assert shapes[0]
         assert shapes.count(shapes[0]) == 4
 
 
-def _timeless(answer):
+def _without_times(answer):
     if not isinstance(answer, dict):
         return answer.text
     return answer.get("results") or answer["candidates"]
 
 
-def test_ids_that_contradict_each_other_are_refused(memory):
+def test_contradicting_ids_are_rejected(memory):
     with pytest.raises(InvalidInput, match="user_id"):
         memory.search("tea", user_id="u", filters={"user_id": "v"})
 
 
 @pytest.mark.parametrize("verb", ["search", "get_all", "context", "explain"])
-def test_limit_and_top_k_are_two_names_of_one_thing(memory, verb):
+def test_limit_and_top_k_are_aliases(memory, verb):
     memory.add([f"tea {n}" for n in range(5)], user_id="u")
     first = () if verb == "get_all" else ("tea",)
     ask = getattr(memory, verb)
     by_limit, by_top_k = ask(*first, user_id="u", limit=2), ask(*first, user_id="u", top_k=2)
-    assert _timeless(by_limit) == _timeless(by_top_k)
+    assert _without_times(by_limit) == _without_times(by_top_k)
     with pytest.raises(InvalidInput, match="the same option"):
         ask(*first, user_id="u", limit=2, top_k=3)
     for wrong in (0, -1, 1001, 2.0, "2", True):
@@ -76,22 +74,22 @@ def test_limit_and_top_k_are_two_names_of_one_thing(memory, verb):
             ask(*first, user_id="u", limit=wrong)
 
 
-def test_text_and_data_are_two_names_of_one_thing(memory):
+def test_text_and_data_are_aliases(memory):
     [row] = memory.add("tea", user_id="u")["results"]
     memory.update(row["id"], data="soup")
-    assert texts(memory) == ["soup"]
+    assert list_texts(memory) == ["soup"]
     memory.update(row["id"], text="cake")
-    assert texts(memory) == ["cake"]
+    assert list_texts(memory) == ["cake"]
     memory.update(row["id"], text="pie", data="pie")
     with pytest.raises(InvalidInput, match="the same option"):
         memory.update(row["id"], text="one", data="other")
     for nothing in ({}, {"text": ""}, {"data": "   "}, {"text": 7}):
         with pytest.raises(InvalidInput):
             memory.update(row["id"], **nothing)
-    assert texts(memory) == ["pie"]
+    assert list_texts(memory) == ["pie"]
 
 
-def test_arguments_of_other_generations_are_taken_and_those_without_effect_are_named(memory):
+def test_legacy_arguments_are_accepted_and_ineffective_ones_are_reported(memory):
     done = memory.add(
         "tea", user_id="u", infer=False, prompt="extract drinks", filters={"tag": "x"}
     )
@@ -105,18 +103,18 @@ def test_arguments_of_other_generations_are_taken_and_those_without_effect_are_n
     assert "warnings" not in memory.add("soup", user_id="u", infer=True)
 
 
-def test_a_memory_is_of_the_kind_it_was_added_as(memory):
+def test_memory_keeps_the_kind_it_was_added_with(memory):
     memory.add("Ann is allergic to nuts", user_id="u", kind="profile")
     memory.add("The nuts are in the cupboard", user_id="u")
     [row] = memory.search("nuts", user_id="u", kinds=["profile"])["results"]
     assert (row["memory"], row["kind"]) == ("Ann is allergic to nuts", "profile")
     lines = memory.context("cupboard", user_id="u", budget=200).text.splitlines()
     assert lines.index("Always:") < lines.index("Recalled:")
-    with pytest.raises(InvalidInput, match="give one of them"):
+    with pytest.raises(InvalidInput, match="pass one of them"):
         memory.add("tea", user_id="u", kind="profile", memory_type="procedural_memory")
 
 
-def test_a_memory_type_is_known_or_refused(memory):
+def test_unknown_memory_type_is_rejected(memory):
     [row] = memory.add("how to brew tea", user_id="u", memory_type="procedural_memory")["results"]
     assert memory.get(row["id"])["kind"] == "skill"
     with pytest.raises(InvalidInput, match="memory_type"):
@@ -125,14 +123,14 @@ def test_a_memory_type_is_known_or_refused(memory):
 
 def test_ids_are_trimmed(memory):
     memory.add("tea", user_id=" u ")
-    assert texts(memory, user_id="u") == texts(memory, user_id="u\n") == ["tea"]
+    assert list_texts(memory, user_id="u") == list_texts(memory, user_id="u\n") == ["tea"]
     assert memory.get_all(filters={"user_id": " u "})["results"][0]["user_id"] == "u"
 
 
-# Shapes
+# Result shapes
 
 
-def test_an_item_has_the_promised_keys_and_those_it_has_something_to_say_for(memory):
+def test_item_has_the_documented_keys_and_no_empty_optional_ones(memory):
     [plain] = memory.add("tea", agent_id="a")["results"]
     assert memory.get(plain["id"]).keys() == ITEM | {"agent_id", "role"}
     [full] = memory.add(
@@ -159,7 +157,7 @@ def test_an_item_has_the_promised_keys_and_those_it_has_something_to_say_for(mem
     assert full.keys() >= {"id", "memory", "event", "actor_id", "role"}
 
 
-def test_a_search_can_show_what_its_scores_are_made_of(memory):
+def test_search_can_return_the_parts_of_its_scores(memory):
     memory.add(["green tea", "black tea"], user_id="u")
     for row in memory.search("green tea", user_id="u", explain=True)["results"]:
         assert row["score_details"]["final_score"] == row["score"]
@@ -168,12 +166,12 @@ def test_a_search_can_show_what_its_scores_are_made_of(memory):
 
 
 @pytest.mark.parametrize("threshold", [-0.1, 1.1, "0.5", True, float("nan")])
-def test_a_threshold_is_a_number_from_0_to_1(memory, threshold):
+def test_threshold_outside_0_to_1_is_rejected(memory, threshold):
     with pytest.raises(InvalidInput, match="threshold"):
         memory.search("tea", user_id="u", threshold=threshold)
 
 
-def test_a_threshold_keeps_only_what_reaches_it(memory):
+def test_threshold_drops_lower_scores(memory):
     memory.add([f"tea {n}" for n in range(9)], user_id="u")
     found = memory.search("tea 3", user_id="u")["results"]
     middle = found[4]["score"]
@@ -182,7 +180,7 @@ def test_a_threshold_keeps_only_what_reaches_it(memory):
     ]
 
 
-def test_an_explanation_accounts_for_every_candidate(memory):
+def test_explanation_lists_every_candidate(memory):
     memory.add([f"tea number {n}" for n in range(6)], user_id="u")
     found = memory.explain("tea", user_id="u", limit=2)
     assert [row["kept"] for row in found["candidates"]] == [True, True, False, False, False, False]
@@ -194,7 +192,7 @@ def test_an_explanation_accounts_for_every_candidate(memory):
 
 @pytest.fixture
 def crowd(memory):
-    """More memories than a retriever offers candidates."""
+    """Add more memories than a retriever returns candidates."""
     words = "tea coffee Berlin Tokyo sister brother garden violin river bridge cup pot leaf".split()
     memory.add(
         [f"{words[n % 13]} {words[n * 5 % 11]} {words[n // 13 % 13]} {n}" for n in range(260)],
@@ -203,54 +201,54 @@ def crowd(memory):
     return memory
 
 
-def ranked(memory, limit):
+def rank(memory, limit):
     found = memory.search("tea pot in Berlin", user_id="u", limit=limit)["results"]
     return [(row["id"], row["score"]) for row in found]
 
 
-def test_a_limit_cuts_an_order_and_does_not_change_it(crowd):
-    longest = ranked(crowd, 250)
+def test_limit_truncates_the_ranking_without_changing_it(crowd):
+    longest = rank(crowd, 250)
     for limit in (1, 10, 50, 150):
-        assert ranked(crowd, limit) == longest[:limit]
+        assert rank(crowd, limit) == longest[:limit]
 
 
-def test_an_explanation_explains_the_search_that_was_made(crowd):
+def test_explanation_matches_the_search(crowd):
     candidates = crowd.explain("tea pot in Berlin", user_id="u", limit=60)["candidates"]
-    assert [(row["id"], row["score"]) for row in candidates if row["kept"]] == ranked(crowd, 60)
+    assert [(row["id"], row["score"]) for row in candidates if row["kept"]] == rank(crowd, 60)
 
 
-# Asking
+# Reading
 
 
-def found(memory, query, **options):
+def search_texts(memory, query, **options):
     return [row["memory"] for row in memory.search(query, user_id="u", **options)["results"]]
 
 
-def test_the_reference_date_decides_what_last_month_is(memory):
+def test_reference_date_resolves_relative_dates(memory):
     for month, text in (("2026-03", "I planted a fig"), ("2026-05", "I planted a pear")):
         memory.add(text, user_id="u", timestamp=f"{month}-10T12:00:00Z")
     query = "what did I plant last month?"
-    assert found(memory, query, reference_date="2026-04-15")[0] == "I planted a fig"
-    assert found(memory, query, reference_date="2026-06-15")[0] == "I planted a pear"
+    assert search_texts(memory, query, reference_date="2026-04-15")[0] == "I planted a fig"
+    assert search_texts(memory, query, reference_date="2026-06-15")[0] == "I planted a pear"
     understood = memory.explain(query, user_id="u", reference_date="2026-06-15")["asked"]
     assert [span["from"][:10] for span in understood["times"]] == ["2026-05-01"]
 
 
-def test_kinds_choose_among_memories(memory):
+def test_kinds_filter_memories(memory):
     memory.add("how to brew tea", user_id="u", memory_type="procedural_memory")
     memory.add("tea is my drink", user_id="u")
     assert (
-        found(memory, "tea", kinds="skill")
-        == found(memory, "tea", kinds=["skill"])
+        search_texts(memory, "tea", kinds="skill")
+        == search_texts(memory, "tea", kinds=["skill"])
         == ["how to brew tea"]
     )
-    assert found(memory, "tea", kinds=["memory"]) == ["tea is my drink"]
+    assert search_texts(memory, "tea", kinds=["memory"]) == ["tea is my drink"]
     assert [hit.fact.text for hit in memory.context("tea", user_id="u", kinds="skill").hits] == [
         "how to brew tea"
     ]
 
 
-def test_a_search_says_how_sure_it_is_and_names_who_says_the_same(memory):
+def test_search_returns_confidence_and_supporting_memories(memory):
     first, second, _ = (
         memory.add(text, user_id="u", run_id=run)["results"][0]["id"]
         for run, text in (("r1", "I like tea"), ("r2", "i like tea"), ("r1", "My bike is blue"))
@@ -261,26 +259,30 @@ def test_a_search_says_how_sure_it_is_and_names_who_says_the_same(memory):
     assert memory.search("tea", user_id="nobody") == {"results": [], "confidence": 0.0}
 
 
-def test_a_reranker_has_the_last_word_on_the_order(memory):
+def test_reranker_decides_the_final_order(memory):
     def shortest_first(query, texts):
         return [-len(text) for text in texts]
 
     with Memory("ram://", embedder="none", reranker=shortest_first) as judged:
         judged.add(["tea, tea and more tea", "tea", "some tea"], user_id="u")
-        assert found(judged, "tea", rerank=True) == ["tea", "some tea", "tea, tea and more tea"]
+        assert search_texts(judged, "tea", rerank=True) == [
+            "tea",
+            "some tea",
+            "tea, tea and more tea",
+        ]
         own = judged.search("tea", user_id="u")["results"]
         judge = judged.search("tea", user_id="u", rerank=True)
         assert [row["score"] for row in judge["results"]] == [row["score"] for row in own]
         assert not [note for note in judge["warnings"] if "rerank" in note]
 
 
-def test_a_guard_shows_what_it_lets_through_and_tells_nothing_of_the_rest():
+def test_guard_hides_denied_memories_without_a_trace():
     with Memory(
         "ram://", embedder="none", guard=lambda row: "private" not in row["metadata"] or "private"
     ) as guarded:
         guarded.add("tea at four", user_id="u")
         [hidden] = guarded.add("tea with Ann", user_id="u", metadata={"private": True})["results"]
-        assert found(guarded, "tea") == texts(guarded) == ["tea at four"]
+        assert search_texts(guarded, "tea") == list_texts(guarded) == ["tea at four"]
         assert "Ann" not in str(guarded.context("tea", user_id="u"))
         explained = guarded.explain("tea", user_id="u")
         assert [row["memory"] for row in explained["candidates"]] == ["tea at four"]
@@ -291,14 +293,14 @@ def test_a_guard_shows_what_it_lets_through_and_tells_nothing_of_the_rest():
 
 
 @pytest.mark.parametrize("kinds", ["skill", ["skill"], ("skill", "profile")])
-def test_a_subscription_shows_some_kinds_alone(kinds):
+def test_subscription_returns_only_its_kinds(kinds):
     with Memory("ram://", embedder="none", subscribes=kinds) as subscriber:
         subscriber.add("tea is my drink", user_id="u")
         subscriber.add("how to brew tea", user_id="u", memory_type="procedural_memory")
-        assert found(subscriber, "tea") == ["how to brew tea"]
+        assert search_texts(subscriber, "tea") == ["how to brew tea"]
 
 
-def test_why_not_names_the_first_thing_in_the_way(memory):
+def test_why_not_names_the_first_obstacle(memory):
     rows = [
         memory.add(f"tea number {n}", user_id="u", metadata={"n": n})["results"][0]["id"]
         for n in range(4)
@@ -337,7 +339,7 @@ FRAMES = {"text": "<memory ", "markdown": "## ", "xml": "<memories "}
 
 
 @pytest.mark.parametrize("format", FRAMES)
-def test_a_context_comes_in_the_format_asked_for(memory, format):
+def test_context_has_the_requested_format(memory, format):
     memory.add("I like <b>tea</b>", user_id="u")
     bundle = memory.context("tea", user_id="u", format=format)
     assert bundle.text.startswith(FRAMES[format])
@@ -345,7 +347,7 @@ def test_a_context_comes_in_the_format_asked_for(memory, format):
     assert bundle.tokens <= bundle.budget
 
 
-def test_a_context_of_messages_is_ready_for_a_chat_model(memory):
+def test_messages_context_is_ready_for_a_chat_model(memory):
     memory.add("I like tea", user_id="u")
     bundle = memory.context("tea", user_id="u", format="messages", budget=120)
     assert [message["role"] for message in bundle.messages] == ["system"]
@@ -354,7 +356,7 @@ def test_a_context_of_messages_is_ready_for_a_chat_model(memory):
     assert bundle.tokens <= 120
 
 
-def test_a_tail_ends_a_context_with_what_was_said_last(memory):
+def test_tail_ends_a_context_with_the_last_messages(memory):
     memory.add(["tea is my drink", "my bike is blue", "it rains"], user_id="u")
     text = str(memory.context("tea", user_id="u", tail=1, limit=1))
     assert text.index("tea is my drink") < text.index("it rains")
@@ -378,7 +380,7 @@ def test_two_memories_are_linked(memory):
         memory.link(one, "supersedes", two)
 
 
-def test_a_link_made_from_a_wider_scope_hides_no_history(memory):
+def test_link_from_a_wider_scope_hides_no_history(memory):
     one, two = (
         row["id"] for row in memory.add(["one", "two"], user_id="u", agent_id="a")["results"]
     )
@@ -424,7 +426,7 @@ def test_a_link_made_from_a_wider_scope_hides_no_history(memory):
 )
 def test_messages_are_a_string_a_message_or_a_list(memory, said, kept):
     done = memory.add(said, user_id="u")
-    assert [row["memory"] for row in done["results"]] == texts(memory) == kept
+    assert [row["memory"] for row in done["results"]] == list_texts(memory) == kept
     total = len(said) if isinstance(said, list | tuple) else 1
     assert len(done["results"]) + len(done.get("skipped", ())) == total, (
         "each message is accounted for"
@@ -454,12 +456,12 @@ def test_messages_are_a_string_a_message_or_a_list(memory, said, kept):
         {"role": None, "content": "x"},
     ],
 )
-def test_messages_of_another_shape_are_refused_whole(memory, said):
+def test_malformed_messages_are_rejected_as_a_whole(memory, said):
     with pytest.raises(InvalidInput):
         memory.add(said, user_id="u")
     with pytest.raises(InvalidInput):
         memory.add(["tea", said] if said != [] else [], user_id="u")
-    assert texts(memory) == [], "nothing is half-read"
+    assert list_texts(memory) == [], "nothing is half-read"
 
 
 @pytest.mark.parametrize(
@@ -471,15 +473,15 @@ def test_messages_of_another_shape_are_refused_whole(memory, said):
         [7],
     ],
 )
-def test_parts_that_are_neither_text_nor_image_are_refused_clearly(memory, content):
+def test_unsupported_content_parts_are_rejected_clearly(memory, content):
     with pytest.raises(Unsupported, match="only text and images are supported") as refused:
         memory.add(["tea", {"role": "user", "content": content}], user_id="u")
     assert "Message 1" in str(refused.value)
     assert "in words" in refused.value.hint
-    assert texts(memory) == []
+    assert list_texts(memory) == []
 
 
-def test_an_image_that_is_not_fetched_leaves_its_address(memory):
+def test_url_of_an_unfetched_image_is_kept(memory):
     done = memory.add(
         {"role": "user", "content": [IMAGE, {"type": "text", "text": "look"}]}, user_id="u"
     )
@@ -488,7 +490,7 @@ def test_an_image_that_is_not_fetched_leaves_its_address(memory):
 
 
 @pytest.mark.parametrize("content", [[IMAGE], IMAGE])
-def test_of_an_image_that_nobody_looked_at_the_address_is_kept(memory, content):
+def test_url_of_an_image_is_kept_when_fetching_is_disabled(memory, content):
     done = memory.add({"role": "user", "content": content}, user_id="u")
     assert [row["memory"] for row in done["results"]] == ["[image #1: https://example.org/cat.png]"]
     assert "fetching URLs is disabled" in done["warnings"][0]
@@ -497,7 +499,7 @@ def test_of_an_image_that_nobody_looked_at_the_address_is_kept(memory, content):
     assert b"https://example.org/cat.png" in target.getvalue()
 
 
-def test_a_message_has_its_own_name_time_and_metadata(memory):
+def test_message_has_its_own_name_time_and_metadata(memory):
     talk = [
         {
             "role": "user",
@@ -524,7 +526,7 @@ def test_a_message_has_its_own_name_time_and_metadata(memory):
     assert ann["actor_id"] == "Ann"
 
 
-def test_a_text_is_kept_as_it_was_given(memory):
+def test_text_is_stored_verbatim(memory):
     given = (
         "  two  spaces  ",
         "line\nbreak\r\n",
@@ -540,15 +542,15 @@ def test_a_text_is_kept_as_it_was_given(memory):
         assert memory.get(row["id"])["memory"] == text
 
 
-def test_what_is_too_large_is_refused_and_says_the_limit():
+def test_oversized_input_is_rejected_with_the_limit():
     with stage("ram", text_limit=10, batch_limit=3, metadata_limit=20) as here:
         for said, more in (("x" * 11, {}), (["a"] * 4, {}), ("a", {"metadata": {"k": "v" * 20}})):
             with pytest.raises(TooLarge, match=r"limit|at most"):
                 here.memory.add(said, user_id="u", **more)
-        assert texts(here.memory) == []
+        assert list_texts(here.memory) == []
 
 
-def test_metadata_is_a_private_copy(memory):
+def test_metadata_is_copied(memory):
     mine = {"list": [1, 2], "deep": {"k": [1]}}
     [row] = memory.add("tea", user_id="u", metadata=mine)["results"]
     mine["list"].append(3)
@@ -559,7 +561,7 @@ def test_metadata_is_a_private_copy(memory):
     assert memory.get(row["id"])["metadata"] == {"list": [1, 2], "deep": {"k": [1]}}
 
 
-def test_metadata_is_replaced_as_a_whole_by_an_update(memory):
+def test_update_replaces_metadata_as_a_whole(memory):
     [row] = memory.add("tea", user_id="u", metadata={"a": 1})["results"]
     memory.update(row["id"], metadata={"b": 2})
     assert memory.get(row["id"])["metadata"] == {"b": 2}
@@ -571,7 +573,7 @@ def test_metadata_is_replaced_as_a_whole_by_an_update(memory):
 # Opening and closing
 
 
-def test_a_closed_memory_says_so_and_may_be_closed_again(tmp_path):
+def test_closed_memory_raises_and_may_be_closed_again(tmp_path):
     memory = Memory(f"sqlite:///{tmp_path}/m.db", embedder="none")
     memory.close()
     memory.close()
@@ -587,21 +589,21 @@ def test_a_closed_memory_says_so_and_may_be_closed_again(tmp_path):
     asyncio.run(main())
 
 
-def test_what_was_added_is_there_for_the_next_process(tmp_path):
+def test_added_memory_is_there_after_reopening(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     program = (
         f"from told import Memory; Memory({url!r}, embedder='none').add('green tea', user_id='u')"
     )
     with Memory(url, embedder="none") as memory:
-        assert texts(memory) == []
+        assert list_texts(memory) == []
         subprocess.run([sys.executable, "-c", program], check=True)
-        assert texts(memory) == ["green tea"]
+        assert list_texts(memory) == ["green tea"]
         assert [row["memory"] for row in memory.search("tea", user_id="u")["results"]] == [
             "green tea"
         ]
 
 
-def test_another_embedder_is_refused_with_the_way_out(tmp_path):
+def test_different_embedder_is_rejected_with_a_hint(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     with Memory(url, embedder=HashingEmbedder()) as memory:
         memory.add(["tea", "soup"], user_id="u")
@@ -635,12 +637,12 @@ def test_another_embedder_is_refused_with_the_way_out(tmp_path):
         ({"store": "ram://", "reranker": 7}, "reranker"),
     ],
 )
-def test_a_memory_that_cannot_be_opened_says_why_and_what_to_do(arguments, said):
+def test_failed_open_says_why_and_what_to_do(arguments, said):
     with pytest.raises(ConfigError, match=said):
         Memory(**arguments)
 
 
-def test_a_ledger_goes_to_and_comes_from_paths_bytes_and_files(memory, tmp_path):
+def test_export_and_import_accept_paths_bytes_and_files(memory, tmp_path):
     memory.add("tea", user_id="u", metadata={"a": "\u2028", "é": 1})
     path, file = tmp_path / "ledger.jsonl", io.BytesIO()
     assert (
@@ -664,7 +666,7 @@ def test_a_ledger_goes_to_and_comes_from_paths_bytes_and_files(memory, tmp_path)
 @pytest.mark.parametrize(
     "source", [b"", b"nonsense", b"{}\n", b'{"format":"told-ledger/2"}\n', b"\xff\n"]
 )
-def test_what_is_no_export_is_refused(memory, source):
+def test_import_rejects_data_that_is_not_an_export(memory, source):
     with pytest.raises(InvalidInput, match="told export"):
         memory.import_(source)
 
@@ -680,23 +682,23 @@ def test_what_is_no_export_is_refused(memory, source):
         b'{"seq":"1","tx":1,"at":1,"sort":"asserted","thread":null}',
     ],
 )
-def test_a_line_that_cannot_be_read_is_named(memory, line):
+def test_unreadable_import_line_is_named(memory, line):
     with pytest.raises(InvalidInput, match="Line 2"):
         memory.import_(b'{"account":"default","format":"told-ledger/1"}\n' + line + b"\n")
 
 
-def test_a_backup_is_a_memory_of_its_own(tmp_path):
+def test_backup_is_an_independent_store(tmp_path):
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=HashingEmbedder()) as memory:
         memory.add("tea", user_id="u")
         memory.backup(tmp_path / "copy.db")
         memory.add("soup", user_id="u")
     with Memory(f"sqlite:///{tmp_path}/copy.db", embedder=HashingEmbedder()) as copy:
-        assert texts(copy) == ["tea"]
+        assert list_texts(copy) == ["tea"]
         assert copy.verify()["ok"]
         assert copy.search("tea", user_id="u")["results"]
 
 
-def test_no_embedder_means_words_only_and_says_so():
+def test_search_without_an_embedder_uses_words_and_warns():
     with stage("ram", embedder=None) as here:
         here.memory.add("green tea", user_id="u")
         found = here.memory.search("tea", user_id="u")
@@ -708,7 +710,7 @@ def test_no_embedder_means_words_only_and_says_so():
 
 
 @pytest.mark.parametrize("query", ["", "   ", None, 7, b"tea", "a\0b", "\ud800"])
-def test_a_query_that_asks_nothing_is_refused(memory, query):
+def test_empty_query_is_rejected(memory, query):
     with pytest.raises(InvalidInput):
         memory.search(query, user_id="u")
     with pytest.raises(InvalidInput):
@@ -716,7 +718,7 @@ def test_a_query_that_asks_nothing_is_refused(memory, query):
 
 
 @pytest.mark.parametrize("wrong", ["", "  ", None, 7, ["id"]])
-def test_an_id_of_a_memory_is_text(memory, wrong):
+def test_memory_id_must_be_text(memory, wrong):
     for ask in (
         memory.get,
         memory.delete,

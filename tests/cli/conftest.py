@@ -1,6 +1,4 @@
-"""What the tests of the command line share: a store of their own, and the same store by both roads
-to it.
-"""
+"""Fixtures of the command-line tests: a store, and access to it by command line and SDK."""
 
 import io
 import json
@@ -14,8 +12,8 @@ from told.cli.app import run
 
 
 @dataclass(frozen=True)
-class Done:
-    """What a command left behind."""
+class CommandResult:
+    """The exit code and output of a command."""
 
     code: int
     out: str
@@ -32,9 +30,9 @@ class Done:
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
-    """A store of this test's own, named by the environment.
+    """Create a store for this test and name it in the environment.
 
-    No model is loaded and words are kept as they are said, unless a test asks for more.
+    No model is loaded and texts are stored verbatim, unless a test asks for more.
     """
     url = f"sqlite:///{tmp_path / 'memory.db'}"
     monkeypatch.setenv("TOLD_STORE", url)
@@ -45,30 +43,30 @@ def store(tmp_path, monkeypatch):
 
 
 @pytest.fixture
-def listening(store, monkeypatch):
-    """The store as it is unless told otherwise: what is said is understood."""
+def extraction_enabled(store, monkeypatch):
+    """Use the default extractor instead of storing texts verbatim."""
     monkeypatch.delenv("TOLD_EXTRACT")
 
 
 @pytest.fixture
-def told(store, capsys, monkeypatch):
-    """Run a command line in this process; it must end with the code that is expected."""
+def run_cli(store, capsys, monkeypatch):
+    """Run a command in this process and check its exit code."""
 
-    def call(*words: str, stdin: str | bytes = "", code: int = 0) -> Done:
+    def call(*words: str, stdin: str | bytes = "", code: int = 0) -> CommandResult:
         data = stdin.encode() if isinstance(stdin, str) else stdin
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"))
         capsys.readouterr()
         ended = run(words)
         out, err = capsys.readouterr()
         assert ended == code, f"told {' '.join(words)} ended with {ended}\n{out}{err}"
-        return Done(ended, out, err)
+        return CommandResult(ended, out, err)
 
     return call
 
 
 @pytest.fixture
 def sdk(store):
-    """The same store through the SDK, opened for one call."""
+    """Call a verb of the SDK on the same store, opened for one call."""
 
     def call(verb: str, *args, **options):
         with Memory(store, embedder="none") as memory:
@@ -78,6 +76,6 @@ def sdk(store):
 
 
 @pytest.fixture
-def moved(told):
-    """The id of one memory of alice."""
-    return told("add", "I moved to Lisbon", "-u", "alice", "--json").json["results"][0]["id"]
+def memory_id(run_cli):
+    """Add one memory of alice and return its id."""
+    return run_cli("add", "I moved to Lisbon", "-u", "alice", "--json").json["results"][0]["id"]

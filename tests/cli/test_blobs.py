@@ -1,4 +1,4 @@
-"""`told blob`: documents as files, by the command line."""
+"""`told blob`: documents on the command line."""
 
 import base64
 import sys
@@ -14,7 +14,7 @@ NOTE = "# Notes\n\nThe spare key is under the blue pot.\n"
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with two documents, and what is none."""
+    """Create a folder with two documents, a hidden file and a program."""
     home = tmp_path / "papers"
     (home / "deep").mkdir(parents=True)
     (home / "notes.md").write_text(NOTE, "utf-8")
@@ -32,37 +32,37 @@ def events(done):
     return {row["file"]: row["results"][0]["event"] for row in done.json["results"]}
 
 
-def test_a_file_is_remembered_and_found(told, folder):
-    done = told(
+def test_added_file_is_found(run_cli, folder):
+    done = run_cli(
         "blob", "upload", "papers/notes.md", "papers/deep/page.html", "-u", "alice", "--json"
     )
     assert events(done) == {"papers/notes.md": "ADD", "papers/deep/page.html": "ADD"}
-    found = told("search", "spare key", "-u", "alice", "--json").json["results"][0]
+    found = run_cli("search", "spare key", "-u", "alice", "--json").json["results"][0]
     assert (found["source"], found["kind"]) == ("papers/notes.md", "document")
-    assert "unchanged" in told("blob", "upload", "papers/notes.md", "-u", "alice").out
+    assert "unchanged" in run_cli("blob", "upload", "papers/notes.md", "-u", "alice").out
 
 
-def test_a_document_comes_back_byte_for_byte(told, folder, tmp_path):
-    told("blob", "upload", "papers/notes.md", "-u", "alice", "--source", "notes")
-    listed = told("blob", "list", "-u", "alice", "--json").json["results"]
+def test_document_is_returned_byte_for_byte(run_cli, folder, tmp_path):
+    run_cli("blob", "upload", "papers/notes.md", "-u", "alice", "--source", "notes")
+    listed = run_cli("blob", "list", "-u", "alice", "--json").json["results"]
     name = hash_content(NOTE.encode())
     assert listed == [
         {"hash": name, "media_type": "text/markdown", "size": len(NOTE), "sources": ["notes"]}
     ]
-    assert name in told("blob", "list", "-u", "alice").out
+    assert name in run_cli("blob", "list", "-u", "alice").out
     assert (
-        base64.b64decode(told("blob", "get", name, "-u", "alice", "--json").json["data"])
+        base64.b64decode(run_cli("blob", "get", name, "-u", "alice", "--json").json["data"])
         == NOTE.encode()
     )
-    told("blob", "get", name, "-u", "alice", "-o", "copy.md")
+    run_cli("blob", "get", name, "-u", "alice", "-o", "copy.md")
     assert (tmp_path / "copy.md").read_text("utf-8") == NOTE
     assert (tmp_path / "copy.md").stat().st_mode & 0o077 == 0
-    again = told("blob", "get", name, "-u", "alice", "-o", "copy.md", code=2)
+    again = run_cli("blob", "get", name, "-u", "alice", "-o", "copy.md", code=2)
     assert "cannot be written" in again.err
-    assert "There is no blob" in told("blob", "get", name, "-u", "bob", code=1).err
+    assert "There is no blob" in run_cli("blob", "get", name, "-u", "bob", code=1).err
 
 
-def test_a_document_goes_to_a_pipe_as_it_is(told, folder, monkeypatch):
+def test_document_is_piped_unchanged(run_cli, folder, monkeypatch):
     class Pipe:
         def __init__(self):
             self.buffer, self.got, self.encoding = self, b"", "utf-8"
@@ -71,43 +71,43 @@ def test_a_document_goes_to_a_pipe_as_it_is(told, folder, monkeypatch):
             self.got += data
 
         def flush(self):
-            """Nothing waits."""
+            """Do nothing."""
 
         def isatty(self):
             return False
 
-    told("blob", "upload", "papers/notes.md", "-u", "alice")
+    run_cli("blob", "upload", "papers/notes.md", "-u", "alice")
     pipe = Pipe()
     monkeypatch.setattr(sys, "stdout", pipe)
     assert run(("blob", "get", hash_content(NOTE.encode()), "-u", "alice")) == 0
     assert pipe.got == NOTE.encode()
 
 
-def test_a_folder_is_kept_in_step(told, folder):
-    assert events(told("blob", "sync", "papers", "-u", "alice", "--json")) == {
+def test_folder_is_kept_in_sync(run_cli, folder):
+    assert events(run_cli("blob", "sync", "papers", "-u", "alice", "--json")) == {
         "papers/notes.md": "ADD",
         "papers/deep/page.html": "ADD",
     }
     (folder / "notes.md").write_text("# Notes\n\nThe spare key is gone.\n", "utf-8")
     (folder / "deep" / "page.html").unlink()
-    assert events(told("blob", "sync", "papers", "-u", "alice", "--json")) == {
+    assert events(run_cli("blob", "sync", "papers", "-u", "alice", "--json")) == {
         "papers/notes.md": "UPDATE"
     }
-    looked = told("blob", "sync", "papers", "-u", "alice", "--prune", "--dry-run", "--json").json
+    looked = run_cli("blob", "sync", "papers", "-u", "alice", "--prune", "--dry-run", "--json").json
     assert looked == {"files": ["papers/notes.md"], "gone": ["papers/deep/page.html"]}
-    assert len(told("list", "-u", "alice", "--json").json["results"]) == 2
-    done = told("blob", "sync", "papers", "-u", "alice", "--prune", "--json")
+    assert len(run_cli("list", "-u", "alice", "--json").json["results"]) == 2
+    done = run_cli("blob", "sync", "papers", "-u", "alice", "--prune", "--json")
     assert events(done) == {"papers/notes.md": "NONE", "papers/deep/page.html": "DELETE"}
-    assert [row["memory"] for row in told("list", "-u", "alice", "--json").json["results"]] == [
+    assert [row["memory"] for row in run_cli("list", "-u", "alice", "--json").json["results"]] == [
         "# Notes\n\nThe spare key is gone.\n"
     ]
-    assert "gone" not in told("blob", "sync", "papers", "-u", "alice", "--prune").out
+    assert "gone" not in run_cli("blob", "sync", "papers", "-u", "alice", "--prune").out
 
 
-def test_one_file_that_cannot_be_read_does_not_stop_the_rest(told, folder):
+def test_unreadable_file_does_not_stop_the_rest(run_cli, folder):
     (folder / "broken.pdf").write_bytes(b"%PDF-1.4 broken")
     (folder / "sign.png").write_bytes(blank())
-    done = told("blob", "sync", "papers", "-u", "alice", "--json", code=1)
+    done = run_cli("blob", "sync", "papers", "-u", "alice", "--json", code=1)
     rows = {row["file"]: row for row in done.json["results"]}
     assert "PDF" in rows["papers/broken.pdf"]["error"]
     assert rows["papers/sign.png"]["results"][0]["memory"] == "[image #1: png 64x48]"
@@ -124,10 +124,10 @@ def test_one_file_that_cannot_be_read_does_not_stop_the_rest(told, folder):
         (("sync", "nowhere"), "does not exist"),
     ],
 )
-def test_what_cannot_be_done_is_said_in_one_line(told, folder, words, says, capsys):
+def test_error_names_the_problem(run_cli, folder, words, says, capsys):
     assert run(("blob", *words, "-u", "alice")) in (1, 2)
     assert says in capsys.readouterr().err
 
 
-def test_the_group_explains_itself(told, store):
-    assert "sync" in told("blob").out
+def test_group_without_a_command_prints_help(run_cli, store):
+    assert "sync" in run_cli("blob").out

@@ -1,6 +1,4 @@
-"""Talking: what is said is remembered, what is remembered answers, and every answer can be asked
-why.
-"""
+"""`told chat`: messages are stored, memories answer, and every reply can be explained."""
 
 import json
 
@@ -26,23 +24,23 @@ def chat(memory):
     return ChatSession(memory, None, ALICE)
 
 
-def held(memory, **options):
+def list_memories(memory, **options):
     return [row["memory"] for row in memory.get_all(**ALICE, **options)["results"]]
 
 
-# Memory itself answers
+# Replies from memory
 
 
-def test_what_is_said_is_remembered_and_answers_later(chat, memory):
+def test_statement_is_stored_and_answers_a_later_question(chat, memory):
     assert chat.say("I moved to Lisbon").text == "Noted: User lives in Lisbon"
     reply = chat.say("Where do I live?")
     assert reply.text.splitlines()[1].startswith("- User lives in Lisbon (2")
     assert reply.text.endswith("you said)")
     assert [row["memory"] for row in reply.used] == ["User lives in Lisbon"]
-    assert "User lives in Lisbon" in held(memory)
+    assert "User lives in Lisbon" in list_memories(memory)
 
 
-def test_a_day_and_a_source_stand_behind_what_memory_says(chat, memory):
+def test_reply_shows_date_and_source(chat, memory):
     memory.add(
         "The museum closes at six", **ALICE, timestamp="2026-03-01T09:00:00Z", source="leaflet"
     )
@@ -50,31 +48,33 @@ def test_a_day_and_a_source_stand_behind_what_memory_says(chat, memory):
     assert "- The museum closes at six (2026-03-01, you said, from leaflet)" in said
 
 
-def test_memory_says_so_when_it_holds_nothing(chat):
+def test_reply_says_when_nothing_is_remembered(chat):
     chat.say("I moved to Lisbon")
     reply = chat.say("What is the airspeed of a swallow?")
     assert reply.text == "I remember nothing about that."
     assert reply.used == ()
 
 
-def test_a_question_is_no_answer_to_a_question(chat):
+def test_question_does_not_answer_a_question(chat):
     chat.say("Where is the cloakroom?")
     assert chat.say("Where is the cloakroom of the museum?").used == ()
 
 
-def test_what_memory_says_by_itself_is_not_remembered_again(chat, memory):
+def test_reply_from_memory_is_not_stored_again(chat, memory):
     chat.say("I moved to Lisbon")
-    before = set(held(memory)) | set(held(memory, kinds=["turn"]))
+    before = set(list_memories(memory)) | set(list_memories(memory, kinds=["turn"]))
     chat.say("Where do I live?")
-    assert set(held(memory)) | set(held(memory, kinds=["turn"])) == before | {"Where do I live?"}
+    assert set(list_memories(memory)) | set(list_memories(memory, kinds=["turn"])) == before | {
+        "Where do I live?"
+    }
 
 
-def test_a_change_is_told_as_one(chat):
+def test_change_is_reported_as_changed(chat):
     chat.say("I moved to Lisbon")
     assert chat.say("I moved to Porto").text.splitlines()[0] == "Changed: User lives in Porto"
 
 
-def test_what_was_just_changed_is_not_remembered_as_it_was():
+def test_replaced_value_is_not_in_the_reply():
     with Memory("ram://", embedder="hash") as memory:
         chat = ChatSession(memory, None, ALICE)
         for said in ("I like tea", "I play chess with my brother on Sundays", "I live in Lisbon"):
@@ -83,28 +83,28 @@ def test_what_was_just_changed_is_not_remembered_as_it_was():
         assert chat.explain_memory("porto")["reason"] == "it is new, by what you just said"
 
 
-def test_what_the_gate_keeps_out_is_not_promised(chat, memory):
+def test_text_rejected_by_the_gate_is_not_reported_as_stored(chat, memory):
     reply = chat.say("ok")
     assert reply.text == "There is nothing in that for me to remember."
     assert [row["reason"] for row in reply.skipped] == ["nothing but filler words"]
-    assert held(memory) == []
+    assert list_memories(memory) == []
 
 
-def test_a_secret_is_answered_without_it(chat):
+def test_reply_does_not_repeat_a_secret(chat):
     reply = chat.say("My password is hunter2-Xk39!")
     assert "hunter2" not in reply.text
     assert any("redacted" in warning for warning in reply.warnings)
 
 
-def test_a_conversation_needs_somebody(memory):
+def test_chat_requires_a_scope(memory):
     with pytest.raises(ScopeError):
         ChatSession(memory)
 
 
-# A model answers
+# Replies from a model
 
 
-def test_a_model_is_given_what_is_remembered_as_data(memory):
+def test_model_receives_memories_as_data(memory):
     memory.add("I am allergic to peanuts", **ALICE)
     model = ScriptedLLM(["No satay for you."])
     reply = ChatSession(memory, model, ALICE).say("Can I eat satay with peanuts?")
@@ -116,7 +116,7 @@ def test_a_model_is_given_what_is_remembered_as_data(memory):
     assert any("peanuts" in row["memory"] for row in reply.used)
 
 
-def test_a_model_sees_the_conversation_so_far(memory):
+def test_model_receives_the_conversation_so_far(memory):
     model = ScriptedLLM(["Rex sounds lovely.", "You are welcome.", "Nothing yet."])
     chat = ChatSession(memory, model, ALICE, turns=1)
     chat.say("My dog is called Rex")
@@ -128,7 +128,7 @@ def test_a_model_sees_the_conversation_so_far(memory):
     assert "Rex" not in model.asked[2][1]
 
 
-def test_who_answers_as_of_then_is_not_shown_what_was_said_since(memory):
+def test_as_of_reply_hides_later_messages_from_the_model(memory):
     model = ScriptedLLM(["Rex sounds lovely.", "I do not know."])
     chat = ChatSession(memory, model, ALICE)
     chat.say("My dog is called Rex")
@@ -139,7 +139,7 @@ def test_who_answers_as_of_then_is_not_shown_what_was_said_since(memory):
     assert "Answer as of 2020-01-01" in system
 
 
-def test_what_is_forgotten_is_gone_from_the_conversation_too(memory):
+def test_forgotten_memory_is_removed_from_the_conversation(memory):
     model = ScriptedLLM(["Good to know.", "I do not remember."])
     chat = ChatSession(memory, model, ALICE)
     chat.say("Hi! I'm visiting today, and I should mention I'm deaf.")
@@ -148,7 +148,7 @@ def test_what_is_forgotten_is_gone_from_the_conversation_too(memory):
     assert "deaf" not in "".join(model.asked[1])
 
 
-def test_the_answer_of_a_model_is_remembered_as_the_assistants(memory):
+def test_model_reply_is_stored_as_an_assistant_turn(memory):
     ChatSession(memory, ScriptedLLM(["The café is on the second floor."]), ALICE).say(
         "Where is the café?"
     )
@@ -159,7 +159,7 @@ def test_the_answer_of_a_model_is_remembered_as_the_assistants(memory):
     }
 
 
-def test_recalled_lines_that_a_model_repeats_do_not_become_memories(memory):
+def test_recalled_lines_repeated_by_a_model_are_not_stored(memory):
     class Parrot:
         model, local = "parrot", True
 
@@ -167,29 +167,29 @@ def test_recalled_lines_that_a_model_repeats_do_not_become_memories(memory):
             return system[system.index("<memory") :]
 
     memory.add("I am allergic to peanuts", **ALICE)
-    before = len(held(memory))
+    before = len(list_memories(memory))
     ChatSession(memory, Parrot(), ALICE).say("Peanuts?")
     assert all(row["role"] != "assistant" for row in memory.get_all(**ALICE)["results"])
-    assert len(held(memory)) == before + 1
+    assert len(list_memories(memory)) == before + 1
 
 
 FAILURES = [LLMError("The model is down."), RuntimeError("boom"), "  "]
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=["told", "any", "empty"])
-def test_a_model_that_fails_is_a_warning_and_memory_answers(memory, failure):
+def test_failing_model_gives_a_warning_and_a_reply_from_memory(memory, failure):
     memory.add("I moved to Lisbon", **ALICE)
     reply = ChatSession(memory, ScriptedLLM([failure]), ALICE).say("Where do I live?")
     assert "- User lives in Lisbon" in reply.text
     assert reply.model is None
     assert any("Replying from memory" in warning for warning in reply.warnings)
-    assert "Where do I live?" in held(memory)
+    assert "Where do I live?" in list_memories(memory)
 
 
-# Looking into it
+# Inspection
 
 
-def test_memories_are_listed_with_what_they_weigh(chat):
+def test_memories_are_listed_with_their_salience(chat):
     chat.say("I moved to Lisbon")
     chat.say("I love photography")
     rows = chat.list_memories()["results"]
@@ -200,7 +200,7 @@ def test_memories_are_listed_with_what_they_weigh(chat):
     assert all(0 < row["salience"] <= 1 for row in rows)
 
 
-def test_the_tiers_know_what_was_just_said(chat):
+def test_tiers_include_the_last_message(chat):
     chat.say("I moved to Lisbon")
     chat.say("Where do I live?")
     body = chat.get_tiers()
@@ -208,7 +208,7 @@ def test_the_tiers_know_what_was_just_said(chat):
     assert body.keys() >= {"tail", "index", "hot", "registry", "topics"}
 
 
-def test_an_explanation_is_that_of_the_moment_of_the_reply(chat):
+def test_explanation_is_as_of_the_reply(chat):
     chat.say("I moved to Lisbon")
     chat.say("Where do I live?")
     body = chat.explain_reply()
@@ -217,7 +217,7 @@ def test_an_explanation_is_that_of_the_moment_of_the_reply(chat):
     assert "Where do I live?" not in [row["memory"] for row in body["candidates"]]
 
 
-def test_why_tells_of_a_memory_that_was_used_and_of_one_that_was_not(chat):
+def test_why_explains_used_and_unused_memories(chat):
     chat.say("I moved to Lisbon")
     chat.say("I love photography")
     chat.say("Where do I live?")
@@ -227,12 +227,12 @@ def test_why_tells_of_a_memory_that_was_used_and_of_one_that_was_not(chat):
     assert other["reason"] == "below the least score"
 
 
-def test_why_needs_something_that_was_said(chat):
+def test_why_requires_an_earlier_message(chat):
     with pytest.raises(InvalidInput, match="Nothing was said yet"):
         chat.explain_reply()
 
 
-def test_a_memory_is_found_by_id_by_words_and_not_by_nonsense(chat, memory):
+def test_memory_is_resolved_by_id_or_words_and_not_by_nonsense(chat, memory):
     chat.say("I moved to Lisbon")
     row = chat.find_memory("in LISBON")
     assert chat.find_memory(row["id"]) == row
@@ -240,26 +240,26 @@ def test_a_memory_is_found_by_id_by_words_and_not_by_nonsense(chat, memory):
         chat.find_memory("qwertz")
 
 
-def test_words_mean_the_memory_that_tells_them_not_the_question_about_it(chat):
+def test_words_resolve_to_the_memory_rather_than_the_question(chat):
     chat.say("I moved to Lisbon")
     chat.say("Is Lisbon far away?")
     assert chat.find_memory("lisbon")["memory"] == "User lives in Lisbon"
 
 
-def test_words_mean_what_somebody_said_rather_than_the_answer_to_it(memory):
+def test_words_resolve_to_the_statement_rather_than_the_reply(memory):
     chat = ChatSession(memory, ScriptedLLM(["Lisbon is lovely at this time of the year."]), ALICE)
     chat.say("I moved to Lisbon")
     assert chat.find_memory("lisbon")["memory"] == "User lives in Lisbon"
 
 
-def test_a_memory_that_is_always_shown_was_used_though_nothing_found_it(memory):
+def test_pinned_memory_counts_as_used_without_a_match(memory):
     memory.add("I am allergic to peanuts", **ALICE)
     chat = ChatSession(memory, ScriptedLLM(["Hello!"]), ALICE)
     chat.say("What a lovely morning")
     assert chat.explain_memory("peanuts")["used"] is True
 
 
-def test_what_is_forgotten_no_longer_answers_and_keeps_its_history(chat, memory):
+def test_forgotten_memory_no_longer_answers_and_keeps_its_history(chat, memory):
     chat.say("I moved to Lisbon")
     row = chat.find_memory("lisbon")
     chat.forget(row["id"])
@@ -267,7 +267,7 @@ def test_what_is_forgotten_no_longer_answers_and_keeps_its_history(chat, memory)
     assert [change["event"] for change in memory.history(row["id"])] == ["ADD", "DELETE"]
 
 
-def test_answers_as_of_a_time_come_from_what_was_known_then(chat, memory):
+def test_as_of_answers_use_what_was_known_then(chat, memory):
     chat.say("I moved to Lisbon")
     then = f"#{memory.stats()['entries']}"
     chat.say("I moved to Porto")
@@ -280,27 +280,27 @@ def test_answers_as_of_a_time_come_from_what_was_known_then(chat, memory):
     assert chat.as_of is None
 
 
-# On the command line
+# Command line
 
 
 @pytest.fixture
-def talk(told, listening):
-    """Talk as alice through a pipe."""
+def run_chat(run_cli, extraction_enabled):
+    """Chat as alice through a pipe."""
 
     def call(*lines, options=(), code=0):
-        return told(
+        return run_cli(
             "chat", "-u", "alice", *options, stdin="".join(f"{line}\n" for line in lines), code=code
         )
 
     return call
 
 
-def rows(done):
+def parse_lines(done):
     return [json.loads(line) for line in done.out.splitlines()]
 
 
-def test_a_pipe_is_a_conversation(talk, sdk):
-    done = talk("I moved to Lisbon", "", "Where do I live?")
+def test_piped_lines_are_a_conversation(run_chat, sdk):
+    done = run_chat("I moved to Lisbon", "", "Where do I live?")
     assert "Noted: User lives in Lisbon" in done.out
     assert "- User lives in Lisbon (" in done.out
     assert "you>" not in done.out
@@ -308,24 +308,26 @@ def test_a_pipe_is_a_conversation(talk, sdk):
     assert texts == ["User lives in Lisbon", "Where do I live?"]
 
 
-def test_with_json_every_answer_is_a_line(talk):
-    first, second, third = rows(
-        talk("I moved to Lisbon", "Where do I live?", "/as-of now", options=["--json"])
+def test_json_output_has_one_line_per_reply(run_chat):
+    first, second, third = parse_lines(
+        run_chat("I moved to Lisbon", "Where do I live?", "/as-of now", options=["--json"])
     )
     assert [row["memory"] for row in first["learned"]] == ["User lives in Lisbon"]
     assert [row["memory"] for row in second["used"]] == ["User lives in Lisbon"]
     assert third == {"command": "as-of", "as_of": None}
 
 
-def test_a_warning_is_given_once(talk):
+def test_warning_is_printed_once(run_chat):
     assert (
-        talk("I moved to Lisbon", "Where do I live?", "Where?").err.count("No embedder is in use")
+        run_chat("I moved to Lisbon", "Where do I live?", "Where?").err.count(
+            "No embedder is in use"
+        )
         == 1
     )
 
 
-def test_commands_look_into_the_conversation(talk):
-    done = talk(
+def test_commands_inspect_the_conversation(run_chat):
+    done = run_chat(
         "I moved to Lisbon",
         "Where do I live?",
         "/memory",
@@ -339,8 +341,8 @@ def test_commands_look_into_the_conversation(talk):
         assert words in done.out
 
 
-def test_an_unknown_command_names_the_nearest_and_the_talk_goes_on(talk, sdk):
-    done = talk("/memroy", "I moved to Lisbon", code=1)
+def test_unknown_command_suggests_the_nearest_and_the_chat_continues(run_chat, sdk):
+    done = run_chat("/memroy", "I moved to Lisbon", code=1)
     assert "There is no /memroy. Did you mean /memory?" in done.err
     assert "Noted: User lives in Lisbon" in done.out
     assert [row["memory"] for row in sdk("get_all", user_id="alice")["results"]] == [
@@ -348,37 +350,37 @@ def test_an_unknown_command_names_the_nearest_and_the_talk_goes_on(talk, sdk):
     ]
 
 
-def test_a_path_or_a_line_that_begins_with_a_blank_is_no_command(talk, sdk):
-    talk("/etc/hosts is the file I always edit", " /quit is my favourite command")
+def test_path_or_line_with_leading_blank_is_not_a_command(run_chat, sdk):
+    run_chat("/etc/hosts is the file I always edit", " /quit is my favourite command")
     assert len(sdk("get_all", user_id="alice")["results"]) == 2
 
 
-def test_a_command_that_needs_a_memory_says_so(talk):
-    assert "/forget <id or words>" in talk("/forget", code=1).err
+def test_command_that_needs_a_memory_says_so(run_chat):
+    assert "/forget <id or words>" in run_chat("/forget", code=1).err
 
 
 @pytest.mark.parametrize(
     ("answers", "left"), [(["y"], 0), (["n"], 1), ([], 1)], ids=["yes", "no", "silence"]
 )
-def test_forgetting_asks_first(talk, sdk, answers, left):
-    talk("I moved to Lisbon", "/forget lisbon", *answers)
+def test_forget_asks_for_confirmation(run_chat, sdk, answers, left):
+    run_chat("I moved to Lisbon", "/forget lisbon", *answers)
     assert len(sdk("get_all", user_id="alice")["results"]) == left
 
 
-def test_a_line_that_is_no_answer_is_not_swallowed_by_the_question(talk, sdk):
-    talk("I moved to Lisbon", "/forget lisbon", "I love photography")
+def test_line_that_is_not_a_confirmation_is_handled_as_a_message(run_chat, sdk):
+    run_chat("I moved to Lisbon", "/forget lisbon", "I love photography")
     texts = [row["memory"] for row in sdk("get_all", user_id="alice")["results"]]
     assert texts == ["User lives in Lisbon", "User likes photography"]
 
 
-def test_forgetting_says_how_to_erase(talk):
-    done = talk("I moved to Lisbon", "/forget lisbon", options=["--yes"])
+def test_forget_says_how_to_erase(run_chat):
+    done = run_chat("I moved to Lisbon", "/forget lisbon", options=["--yes"])
     assert "Forgotten: User lives in Lisbon" in done.out
     assert "told erase " in done.out
 
 
-def test_as_of_goes_back_and_comes_back(talk):
-    done = talk(
+def test_as_of_can_be_set_and_cleared(run_chat):
+    done = run_chat(
         "I moved to Lisbon",
         "/as-of 2020-01-01",
         "Where do I live?",
@@ -389,51 +391,51 @@ def test_as_of_goes_back_and_comes_back(talk):
     assert done.out.index("Answering as of now.") < done.out.index("- User lives in Lisbon")
 
 
-def test_quit_ends_before_the_lines_do(talk, sdk):
-    talk("/quit", "I moved to Lisbon")
+def test_quit_ignores_the_remaining_lines(run_chat, sdk):
+    run_chat("/quit", "I moved to Lisbon")
     assert sdk("get_all", user_id="alice")["results"] == []
 
 
-def test_a_model_of_the_command_line_that_cannot_be_reached_loses_nothing(talk, sdk, monkeypatch):
+def test_unreachable_model_loses_no_message(run_chat, sdk, monkeypatch):
     monkeypatch.setenv("TOLD_LLM_RETRIES", "0")
     monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
     monkeypatch.setenv("TOLD_CLOSE_WAIT", "0")
-    done = talk("I moved to Lisbon", options=["--llm", "ollama:llama3.2", "--json"])
-    [reply] = rows(done)
+    done = run_chat("I moved to Lisbon", options=["--llm", "ollama:llama3.2", "--json"])
+    [reply] = parse_lines(done)
     assert any("Replying from memory" in warning for warning in reply["warnings"])
     turns = sdk("get_all", user_id="alice", kinds=["turn"])["results"]
     assert [row["memory"] for row in turns] == ["I moved to Lisbon"]
 
 
-def test_ctrl_c_is_a_polite_end(talk, monkeypatch):
+def test_ctrl_c_ends_cleanly(run_chat, monkeypatch):
     monkeypatch.setattr(
         ChatSession, "say", lambda self, text: (_ for _ in ()).throw(KeyboardInterrupt())
     )
-    assert talk("I moved to Lisbon").code == 0
+    assert run_chat("I moved to Lisbon").code == 0
 
 
-def test_a_scope_is_asked_for_before_anything_is_said(told):
-    assert "--user" in told("chat", stdin="hello\n", code=2).err
+def test_scope_is_required_before_the_first_message(run_cli):
+    assert "--user" in run_cli("chat", stdin="hello\n", code=2).err
 
 
-def test_a_model_of_the_command_line_answers(told, monkeypatch):
+def test_configured_model_answers(run_cli, monkeypatch):
     model = ScriptedLLM(["Lisbon is lovely."], "openai:small")
     monkeypatch.setattr(
         "told.cli.chat_loop.open_llm", lambda name, settings: {"openai:small": model}[name]
     )
-    done = told(
+    done = run_cli(
         "chat", "-u", "alice", "--llm", "openai:small", "--json", stdin="I moved to Lisbon\n"
     )
     assert done.json["text"] == "Lisbon is lovely."
     assert done.json["model"] == "openai:small"
 
 
-# On a terminal
+# Terminal
 
 
 @pytest.fixture
-def terminal(told, listening, monkeypatch):
-    """Talk as alice on a terminal; an exception among the lines is what typing it raises."""
+def run_terminal_chat(run_cli, extraction_enabled, monkeypatch):
+    """Chat as alice on a terminal; an exception among the lines is raised when it is read."""
 
     def call(*lines):
         typed = iter([*lines, EOFError()])
@@ -446,13 +448,13 @@ def terminal(told, listening, monkeypatch):
 
         monkeypatch.setattr("builtins.input", reads)
         monkeypatch.setattr("told.cli.chat_loop.LineReader", TypedLines)
-        return told("chat", "-u", "alice")
+        return run_cli("chat", "-u", "alice")
 
     return call
 
 
 class TypedLines(LineReader):
-    """Lines as a terminal gives them."""
+    """Lines as read from a terminal."""
 
     def __init__(self):
         super().__init__()
@@ -460,13 +462,13 @@ class TypedLines(LineReader):
 
 
 @pytest.mark.parametrize("end", [EOFError(), KeyboardInterrupt()], ids=["ctrl-d", "ctrl-c"])
-def test_a_terminal_is_greeted_and_taken_leave_of(terminal, end):
-    done = terminal("I moved to Lisbon", end)
+def test_terminal_shows_greeting_and_farewell(run_terminal_chat, end):
+    done = run_terminal_chat("I moved to Lisbon", end)
     assert "no model is configured: replies come from memory alone" in done.out
     assert done.out.rstrip().endswith("Goodbye. What was said is remembered.")
 
 
-def test_ctrl_c_during_an_answer_stops_the_answer_alone(terminal, monkeypatch):
+def test_ctrl_c_during_a_reply_stops_only_the_reply(run_terminal_chat, monkeypatch):
     say = ChatSession.say
 
     def slow(self, text):
@@ -476,10 +478,13 @@ def test_ctrl_c_during_an_answer_stops_the_answer_alone(terminal, monkeypatch):
         return reply
 
     monkeypatch.setattr(ChatSession, "say", slow)
-    done = terminal("I moved to Lisbon", "Where do I live?", "I love photography")
+    done = run_terminal_chat("I moved to Lisbon", "Where do I live?", "I love photography")
     assert "Stopped." in done.err
     assert "Noted: User likes photography" in done.out
 
 
-def test_words_that_would_steer_a_terminal_do_not(terminal):
-    assert "\x1b" not in terminal("I moved to \x1b[31mLisbon", "Where do I live?", "/memory").out
+def test_control_sequences_are_not_printed(run_terminal_chat):
+    assert (
+        "\x1b"
+        not in run_terminal_chat("I moved to \x1b[31mLisbon", "Where do I live?", "/memory").out
+    )

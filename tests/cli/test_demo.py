@@ -1,4 +1,4 @@
-"""The demo: everything it shows is true, it needs nothing, and it leaves nothing behind."""
+"""`told demo`: everything it shows is true, it needs nothing, and it leaves nothing behind."""
 
 import json
 import sys
@@ -16,7 +16,7 @@ from told.tools.demo import DEMO_NOW, SECRET, STORE_FILE, load_story
 
 @pytest.fixture
 def scratch(tmp_path, monkeypatch):
-    """Where the demo puts its temporary folder."""
+    """Return the folder in which the demo creates its temporary folder."""
     folder = tmp_path / "scratch"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
@@ -38,7 +38,7 @@ def demo(scratch, capsys):
 
 @pytest.fixture
 def acts(demo):
-    """The calls of the demo and their results, found by words alone."""
+    """Return the calls of the demo and their results, without an embedder."""
     return json.loads(demo("--json", "--embedder", "none"))["acts"]
 
 
@@ -46,7 +46,7 @@ def results(acts, call: str) -> list:
     return [act["result"] for act in acts if call in act["call"]]
 
 
-def test_the_story_is_told_in_order_and_ends_before_today():
+def test_story_is_in_order_and_ends_before_today():
     times = [parse_instant(line.at) for line in load_story()]
     assert times == sorted(times)
     assert times[-1] < DEMO_NOW
@@ -54,7 +54,7 @@ def test_the_story_is_told_in_order_and_ends_before_today():
     assert {line.user for line in load_story()} == {"mara", "jonas"}
 
 
-def test_the_same_question_has_another_answer_as_of_march(acts):
+def test_same_question_has_a_different_answer_as_of_march(acts):
     now, jonas, march = results(acts, "Where does Mara live?")
     assert now["results"][0]["memory"] == "User lives in Porto"
     assert march["results"][0]["memory"] == "User lives in Lisbon"
@@ -62,11 +62,11 @@ def test_the_same_question_has_another_answer_as_of_march(acts):
     assert [row["user_id"] for row in jonas["results"]] == ["jonas"]
 
 
-def test_a_detail_of_months_ago_is_found(acts):
+def test_detail_from_months_ago_is_found(acts):
     assert "ORB-88231" in results(acts, "frame number")[0]["results"][0]["memory"]
 
 
-def test_the_two_clocks_differ(acts):
+def test_event_time_and_record_time_differ(acts):
     unknown, held = results(acts, "papers")
     assert unknown["results"] == []
     assert "passport" in held["results"][0]["memory"]
@@ -102,7 +102,7 @@ def test_explain_and_context_are_shown(acts):
     assert len(bundle["results"]) > 1
 
 
-def test_what_is_erased_is_gone_from_every_byte(acts):
+def test_erased_text_is_in_no_byte_of_the_file(acts):
     before, after = results(acts, "read_bytes")
     assert sum(before.values()) > 0
     assert sum(after.values()) == 0
@@ -111,13 +111,13 @@ def test_what_is_erased_is_gone_from_every_byte(acts):
     assert results(acts, "memory.verify")[0]["ok"]
 
 
-def test_nothing_is_left_behind(demo, scratch, home):
+def test_demo_leaves_no_files(demo, scratch, home):
     demo("--embedder", "none")
     assert list(scratch.iterdir()) == []
     assert list(home.rglob("*.db")) == []
 
 
-def test_a_kept_demo_can_be_used(demo, tmp_path, scratch):
+def test_kept_demo_store_can_be_used(demo, tmp_path, scratch):
     folder = tmp_path / "kept"
     assert f"--store sqlite:///{folder / STORE_FILE}" in demo(
         "--embedder", "none", "--keep", str(folder)
@@ -128,13 +128,13 @@ def test_a_kept_demo_can_be_used(demo, tmp_path, scratch):
         assert memory.verify()["ok"]
 
 
-def test_a_folder_with_something_in_it_is_never_used(demo, tmp_path):
+def test_non_empty_folder_is_rejected(demo, tmp_path):
     (tmp_path / "precious").write_text("mine")
     assert "not an empty folder" in demo("--keep", str(tmp_path), code=2)
 
 
 @pytest.mark.parametrize("width", ["60", "100"])
-def test_people_see_every_scene_without_colours(demo, width, monkeypatch):
+def test_every_scene_is_printed_without_colours(demo, width, monkeypatch):
     monkeypatch.setenv("COLUMNS", width)
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("FORCE_COLOR", "1")
@@ -164,7 +164,7 @@ def test_the_story_is_package_data():
     assert Path(demo_module.__file__).with_name("story.jsonl").is_file()
 
 
-def test_what_to_try_next_can_be_typed_where_the_shell_does_not_find_told(demo, monkeypatch):
+def test_suggested_commands_use_the_path_told_was_started_with(demo, monkeypatch):
     monkeypatch.setattr(sys, "argv", [".venv/bin/told"])
     monkeypatch.setenv("PATH", "")
     assert "  .venv/bin/told doctor\n" in demo("--embedder", "none")

@@ -1,6 +1,4 @@
-"""The doctor: a sound patient has nothing to mend, each illness is found, and the patient is never
-harmed.
-"""
+"""`told doctor`: a healthy store has no findings, each fault is found, and nothing is changed."""
 
 import json
 import os
@@ -33,7 +31,7 @@ def url(file):
 
 @pytest.fixture
 def memory(url):
-    """A store with some memories in it, found by words."""
+    """Create a store with some memories and no embedder."""
     with Memory(url, embedder="none") as opened:
         opened.add(["I moved to Lisbon", "I like tea"], user_id="alice")
         yield opened
@@ -41,7 +39,7 @@ def memory(url):
 
 @pytest.fixture
 def examine(url, home):
-    """The findings on the store, by name."""
+    """Run the checks and return the findings by name."""
 
     def call(environment=None, **arguments):
         wanted = {"store": url, "embedder": "none", **arguments}
@@ -59,35 +57,35 @@ def states(found) -> set[str]:
     return {check.state for check in found.values()}
 
 
-def test_a_sound_store_has_nothing_to_mend(memory, examine):
+def test_healthy_store_has_no_findings(memory, examine):
     found = examine()
     assert states(found) == {"ok"}
     assert len(found) >= 12
 
 
-def test_the_patient_is_not_touched(memory, examine, file):
+def test_doctor_does_not_change_the_store(memory, examine, file):
     before = memory.stats(), sorted(path.name for path in file.parent.iterdir())
     examine()
     assert (memory.stats(), sorted(path.name for path in file.parent.iterdir())) == before
 
 
-def test_a_store_that_is_not_there_is_not_made(examine, file, url):
+def test_missing_store_is_not_created(examine, file, url):
     found = examine()
     assert states(found) == {"ok"}
     assert "does not exist yet" in found["store opens"].detail
     assert not file.parent.exists()
 
 
-def test_a_store_in_memory_can_be_examined(examine):
+def test_ram_store_can_be_checked(examine):
     assert states(examine(store="ram://")) == {"ok"}
 
 
-def test_an_old_sqlite_is_refused(examine, monkeypatch):
+def test_old_sqlite_is_a_failure(examine, monkeypatch):
     monkeypatch.setattr(apsw, "sqlite_lib_version", lambda: "3.51.2")
     assert examine()["SQLite"].state == "fail"
 
 
-def test_an_old_python_is_refused(examine, monkeypatch):
+def test_old_python_is_a_failure(examine, monkeypatch):
     monkeypatch.setattr(doctor, "MIN_PYTHON", (4, 0))
     assert examine()["Python"].state == "fail"
 
@@ -97,7 +95,7 @@ def test_missing_numpy_is_a_warning(examine, monkeypatch):
     assert examine()["numpy"].state == "warn"
 
 
-def test_an_unknown_setting_in_the_file_ends_the_examination(examine, home):
+def test_unknown_setting_in_the_file_stops_the_checks(examine, home):
     (home / "told").mkdir()
     (home / "told" / "config.yaml").write_text("durablity: full\n")
     found = examine()
@@ -106,43 +104,41 @@ def test_an_unknown_setting_in_the_file_ends_the_examination(examine, home):
     assert "ledger" not in found
 
 
-def test_an_unknown_setting_in_the_environment_is_pointed_out(examine):
+def test_unknown_setting_in_the_environment_is_a_warning(examine):
     found = examine({"TOLD_DURABLITY": "full"})
     assert found["configuration"].state == "warn"
     assert "'durability'" in found["configuration"].fix
     assert examine({"TOLD_USER": "alice", "TOLD_ZONE": "UTC"})["configuration"].state == "ok"
 
 
-def test_a_zone_that_is_none_is_a_failure(examine):
+def test_invalid_time_zone_is_a_failure(examine):
     found = examine(zone="Mars/Base")["configuration"]
     assert (found.state, found.detail) == ("fail", "zone: 'Mars/Base' is not a time zone.")
 
 
-def test_a_folder_in_the_place_of_a_file_is_named_and_its_permissions_are_left_alone(
-    examine, tmp_path
-):
+def test_folder_in_place_of_the_file_is_named_and_keeps_its_permissions(examine, tmp_path):
     found = examine(store=f"sqlite:///{tmp_path}")
     assert found["store writable"].detail == f"{tmp_path} is a folder"
     assert "told.db" in found["store writable"].fix
     assert found["file permissions"].state == "ok"
 
 
-def test_less_durability_is_pointed_out(examine):
+def test_reduced_durability_is_a_warning(examine):
     assert examine(durability="normal")["durability"].state == "warn"
 
 
-def test_a_place_that_cannot_be_written_is_a_failure(memory, examine, file, monkeypatch):
+def test_unwritable_folder_is_a_failure(memory, examine, file, monkeypatch):
     monkeypatch.setattr(os, "access", lambda path, mode: path != file)
     assert "cannot be written" in examine()["store writable"].detail
 
 
 @pytest.mark.parametrize(("free", "state"), [(2**20, "fail"), (100 * 2**20, "warn"), (2**40, "ok")])
-def test_a_disk_that_fills_up_is_noticed(free, state, examine, monkeypatch):
+def test_low_disk_space_is_reported(free, state, examine, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Usage(free))
     assert examine()["disk space"].state == state
 
 
-def test_a_store_that_everybody_can_read_is_pointed_out(memory, examine, file):
+def test_world_readable_store_is_a_warning(memory, examine, file):
     assert examine()["file permissions"].state == "ok"
     file.chmod(0o644)
     found = examine()["file permissions"]
@@ -150,7 +146,7 @@ def test_a_store_that_everybody_can_read_is_pointed_out(memory, examine, file):
     assert f"chmod 600 {file}" in found.fix
 
 
-def test_a_place_where_nothing_can_be_kept_fails_the_round_trip(examine, monkeypatch):
+def test_failed_write_fails_the_round_trip(examine, monkeypatch):
     def full(*_, **__):
         raise OSError("No space left on device")
 
@@ -158,7 +154,7 @@ def test_a_place_where_nothing_can_be_kept_fails_the_round_trip(examine, monkeyp
     assert "No space left" in examine()["round trip"].detail
 
 
-def test_a_file_that_is_no_store_does_not_open(examine, file):
+def test_file_that_is_not_a_store_does_not_open(examine, file):
     file.parent.mkdir()
     file.write_bytes(b"not a database at all" * 100)
     found = examine()
@@ -166,7 +162,7 @@ def test_a_file_that_is_no_store_does_not_open(examine, file):
     assert "ledger" not in found
 
 
-def test_a_store_of_another_age_is_named(memory, examine, file):
+def test_store_of_another_schema_version_is_reported(memory, examine, file):
     memory.close()
     with apsw.Connection(str(file)) as db:
         db.execute("UPDATE meta SET value = 99 WHERE key LIKE '%schema%'")
@@ -180,7 +176,7 @@ def tamper(file, seq: int) -> None:
         db.execute("UPDATE entry SET at = at + 1 WHERE id & ((1 << 40) - 1) = ?", (seq,))
 
 
-def test_a_ledger_that_was_touched_is_found(memory, examine, file):
+def test_tampered_ledger_is_reported(memory, examine, file):
     tamper(file, 2)
     found = examine()["ledger"]
     assert found.state == "fail"
@@ -191,7 +187,7 @@ LAST = -1
 
 
 @pytest.mark.parametrize(("seq", "state"), [(LAST, "fail"), (1, "ok")])
-def test_of_a_long_ledger_the_end_is_verified(seq, state, memory, examine, file, monkeypatch):
+def test_only_the_end_of_a_long_ledger_is_verified(seq, state, memory, examine, file, monkeypatch):
     monkeypatch.setattr(doctor, "MAX_VERIFIED_ENTRIES", 2)
     written = memory.stats()["entries"]
     assert examine()["ledger"].detail == f"2 of {written} entries verified"
@@ -199,13 +195,13 @@ def test_of_a_long_ledger_the_end_is_verified(seq, state, memory, examine, file,
     assert examine()["ledger"].state == state
 
 
-def test_a_long_ledger_with_erased_entries_is_sound(memory, examine, monkeypatch):
+def test_long_ledger_with_erased_entries_verifies(memory, examine, monkeypatch):
     memory.erase(memory.get_all(user_id="alice")["results"][1]["id"])
     monkeypatch.setattr(doctor, "MAX_VERIFIED_ENTRIES", 3)
     assert examine()["ledger"].state == "ok"
 
 
-def test_an_index_that_does_not_fit_is_found(memory, examine, file):
+def test_inconsistent_index_is_reported(memory, examine, file):
     with apsw.Connection(str(file)) as db:
         db.execute("INSERT INTO block VALUES (9, 9, 0, 0, 0, x'00', x'00')")
     found = examine()["index"]
@@ -213,7 +209,7 @@ def test_an_index_that_does_not_fit_is_found(memory, examine, file):
     assert "told rebuild" in found.fix
 
 
-def test_a_ledger_of_the_future_is_pointed_out(url, examine):
+def test_ledger_with_future_times_is_reported(url, examine):
     with Memory(
         url, embedder="none", mint=IdGenerator(lambda: wall_clock_us() + 3_600_000_000)
     ) as ahead:
@@ -230,14 +226,14 @@ def test_texts_without_vectors_are_counted(url, examine):
     assert examine()["pending vectors"].detail.startswith("1 texts")
 
 
-def test_work_set_aside_is_shown(memory, examine):
+def test_failed_jobs_are_reported(memory, examine):
     memory.engine.store.record_fault("default", "vectors", 2, "the model was away")
     found = examine()["faults"]
     assert "the model was away" in found.detail
     assert "told faults retry" in found.fix
 
 
-def test_the_embedder_is_named_with_the_reason(memory, examine):
+def test_embedder_is_named_with_the_reason(memory, examine):
     assert "as chosen" in examine()["embedder"].detail
     best = examine(embedder=None)
     assert best["embedder"].detail == "local:minilm, the best that is installed"
@@ -246,7 +242,7 @@ def test_the_embedder_is_named_with_the_reason(memory, examine):
     assert chosen["embedder"].detail == "local:minilm, chosen by TOLD_EMBEDDER"
 
 
-def test_an_embedder_that_is_not_the_stores_is_a_failure(url, examine):
+def test_different_embedder_than_the_store_is_a_failure(url, examine):
     with Memory(url, embedder=HashingEmbedder(model="other:model")) as memory:
         memory.add("Indexed by another model", user_id="alice")
     found = examine(embedder="local:minilm")["embedder works"]
@@ -254,7 +250,7 @@ def test_an_embedder_that_is_not_the_stores_is_a_failure(url, examine):
     assert "told reindex --embedder local:minilm" in found.fix
 
 
-def test_a_missing_model_is_a_failure_when_it_was_chosen_and_a_warning_when_not(url, examine):
+def test_missing_model_is_a_failure_if_chosen_and_otherwise_a_warning(url, examine):
     assert examine(embedder="local:e5-small")["embedder"].state == "fail"
     with Memory(url, embedder=HashingEmbedder(model="local:e5-small")) as memory:
         memory.add("Indexed by a model that is gone", user_id="alice")
@@ -263,13 +259,13 @@ def test_a_missing_model_is_a_failure_when_it_was_chosen_and_a_warning_when_not(
     assert found.fix == "Run `told models install e5-small`."
 
 
-def test_a_store_indexed_by_a_provider_asks_for_no_local_model(url, examine):
+def test_store_indexed_by_a_provider_needs_no_local_model(url, examine):
     with Memory(url, embedder=HashingEmbedder(model="far:model")) as memory:
         memory.add("Indexed far away", user_id="alice")
     assert "--embedder far:model" in examine(embedder=None)["embedder"].fix
 
 
-def test_no_language_model_is_said_plainly_with_what_could_be(examine):
+def test_missing_language_model_is_reported_with_the_choices(examine):
     name = "language model"
     assert examine()[name].detail == "none, so no text leaves this machine"
     could = examine({"ANTHROPIC_API_KEY": "a-1"})[name]
@@ -277,7 +273,7 @@ def test_no_language_model_is_said_plainly_with_what_could_be(examine):
     assert could.detail.endswith("; ANTHROPIC_API_KEY is set, so `llm: auto` would use anthropic")
 
 
-def test_the_language_model_is_named_with_the_reason(examine, monkeypatch):
+def test_language_model_is_named_with_the_reason(examine, monkeypatch):
     name = "language model"
     assert examine({"TOLD_LLM": "auto"})[name].state == "warn"
     assert examine({"TOLD_LLM": "ollama:own"})[name].detail == "ollama:own, chosen by TOLD_LLM"
@@ -286,12 +282,12 @@ def test_the_language_model_is_named_with_the_reason(examine, monkeypatch):
     assert found.detail == "openai:gpt-4o-mini, for OPENAI_API_KEY is set"
 
 
-def test_a_language_model_that_cannot_be_opened_is_a_failure(examine):
+def test_language_model_that_cannot_be_opened_is_a_failure(examine):
     found = examine(llm="openai:gpt-4o-mini")["language model"]
     assert (found.state, found.fix) == ("fail", "Set OPENAI_API_KEY, or give api_key.")
 
 
-def test_the_command_ends_with_three_on_a_failure(memory, file, url, capsys):
+def test_command_exits_with_three_on_a_failure(memory, file, url, capsys):
     words = ["doctor", "--store", url, "--embedder", "none"]
     assert run([*words, "--json"]) == 0
     body = json.loads(capsys.readouterr().out)

@@ -1,6 +1,4 @@
-"""`told eval`: from a file of conversations to figures, in a store of its own, and every mistake
-named.
-"""
+"""`told eval`: measure conversations from a file in a separate store, and report every mistake."""
 
 import json
 import os
@@ -20,8 +18,8 @@ FIGURES = {"R@5", "R@10", "R@20", "R@50", "nDCG@10", "newest first", "AUROC"} | 
 }
 
 
-def test_the_example_is_measured_by_category_and_overall(told):
-    out = told("eval", EXAMPLE, *QUICK, "--embedder", "hash:64").out
+def test_example_is_measured_by_category_and_overall(run_cli):
+    out = run_cli("eval", EXAMPLE, *QUICK, "--embedder", "hash:64").out
     assert "2 conversations, 24 turns, 13 questions; hash:64" in out
     rows = {line[:18].strip(): line.split() for line in out.splitlines()}
     assert rows["category"][:5] == ["category", "asked", "R@120t", "R@240t", "all@240t"]
@@ -30,9 +28,9 @@ def test_the_example_is_measured_by_category_and_overall(told):
 
 
 @pytest.mark.parametrize("width", [60, 80])
-def test_a_narrow_terminal_cuts_no_figure_and_says_which_it_left_out(told, width, monkeypatch):
+def test_narrow_terminal_cuts_no_figure_and_names_omitted_columns(run_cli, width, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(width))
-    out = told("eval", EXAMPLE, *QUICK, "--embedder", "none", "--compare", "depth=5").out
+    out = run_cli("eval", EXAMPLE, *QUICK, "--embedder", "none", "--compare", "depth=5").out
     lines = out.splitlines()
     head = next(line.split() for line in lines if line.startswith("category"))
     every = next(line.split() for line in lines if line.startswith("all "))
@@ -42,8 +40,8 @@ def test_a_narrow_terminal_cuts_no_figure_and_says_which_it_left_out(told, width
     assert max(len(line.rstrip()) for line in lines) <= width
 
 
-def test_the_report_holds_every_figure_question_and_setting(told):
-    done = told("eval", EXAMPLE, *QUICK, "--set", "depth=7", "--misses", "1", "--json").json
+def test_report_holds_every_figure_question_and_setting(run_cli):
+    done = run_cli("eval", EXAMPLE, *QUICK, "--set", "depth=7", "--misses", "1", "--json").json
     assert done["budgets"] == [120, 240]
     (file,) = done["files"]
     assert (file["file"], file["conversations"], file["turns"], file["questions"]) == (
@@ -66,8 +64,8 @@ def test_the_report_holds_every_figure_question_and_setting(told):
     assert run["all"]["R@120t"] <= run["all"]["R@240t"]
 
 
-def test_what_is_missing_adds_up_to_the_recall(told):
-    (run,) = told("eval", EXAMPLE, *QUICK, "--json").json["files"][0]["variants"]
+def test_misses_add_up_to_the_recall(run_cli):
+    (run,) = run_cli("eval", EXAMPLE, *QUICK, "--json").json["files"][0]["variants"]
     for row in run["questions"]:
         for budget, missing in row["missing"].items():
             assert row["figures"][f"R@{budget}t"] == pytest.approx(
@@ -75,9 +73,9 @@ def test_what_is_missing_adds_up_to_the_recall(told):
             )
 
 
-def test_a_miss_says_what_was_absent_its_rank_and_why(told):
+def test_miss_reports_the_absent_turn_its_rank_and_the_reason(run_cli):
     words = ("eval", EXAMPLE, "--budget", "40", "--embedder", "hash:64", "--misses")
-    (run,) = told(*words, "2", "--json").json["files"][0]["variants"]
+    (run,) = run_cli(*words, "2", "--json").json["files"][0]["variants"]
     assert len(run["misses"]) == 2
     for one in run["misses"]:
         assert one["budget"] == 40
@@ -85,16 +83,16 @@ def test_a_miss_says_what_was_absent_its_rank_and_why(told):
             assert turn["text"]
             assert turn["fate"]
             assert turn["rank"] is None or turn["rank"] >= 1
-    out = told(*words, "1").out
+    out = run_cli(*words, "1").out
     assert f"✗ {run['misses'][0]['question']}" in out
     assert run["misses"][0]["missing"][0]["id"] in out
-    assert "✗" not in told(*words, "0").out
+    assert "✗" not in run_cli(*words, "0").out
 
 
 # Variants
 
 
-def test_variants_run_beside_the_default_and_show_their_differences(told):
+def test_variants_run_beside_the_default_and_show_their_differences(run_cli):
     words = (
         "eval",
         EXAMPLE,
@@ -104,7 +102,7 @@ def test_variants_run_beside_the_default_and_show_their_differences(told):
         "--compare",
         "depth=8",
     )
-    first, letters, last = told(*words, "--json").json["files"][0]["variants"]
+    first, letters, last = run_cli(*words, "--json").json["files"][0]["variants"]
     assert [(run["name"], run["settings"], run["embedder"]) for run in (first, letters, last)] == [
         ("told", {}, None),
         ("letters", {"embedder": "hash:64", "depth": 9}, "hash:64"),
@@ -112,12 +110,12 @@ def test_variants_run_beside_the_default_and_show_their_differences(told):
     ]
     apart = letters["all"]["nDCG@10"] - first["all"]["nDCG@10"]
     assert apart
-    line = next(line for line in told(*words).out.splitlines() if line.startswith("letters "))
+    line = next(line for line in run_cli(*words).out.splitlines() if line.startswith("letters "))
     assert f"{apart:+.3f}" in line.split()
 
 
-def test_a_setting_of_the_whole_run_holds_for_every_variant(told):
-    done = told(
+def test_setting_of_the_run_applies_to_every_variant(run_cli):
+    done = run_cli(
         "eval", EXAMPLE, "--set", "depth=3", "--compare", "encoding=cl100k_base", *QUICK, "--json"
     ).json
     found = [run["settings"] for run in done["files"][0]["variants"]]
@@ -125,13 +123,13 @@ def test_a_setting_of_the_whole_run_holds_for_every_variant(told):
 
 
 @pytest.mark.parametrize("words", [("--set", "text_limit=5"), ("--compare", "short=text_limit=5")])
-def test_settings_reach_the_memory_that_is_measured(words, told):
-    err = told("eval", EXAMPLE, *QUICK, *words, code=2).err
+def test_settings_reach_the_measured_store(words, run_cli):
+    err = run_cli("eval", EXAMPLE, *QUICK, *words, code=2).err
     assert "conversation 'allotment', session '1': The text has 64 characters; at most 5" in err
 
 
 class Counting:
-    """A `hash` embedder that counts the texts it is asked for."""
+    """A `hash` embedder that counts the texts it embeds."""
 
     def __init__(self, inner):
         self.inner, self.asked = inner, []
@@ -142,7 +140,7 @@ class Counting:
         return self.inner.embed(texts, purpose)
 
 
-def test_each_text_is_embedded_once_whatever_the_number_of_variants(told, monkeypatch):
+def test_each_text_is_embedded_once_for_all_variants(run_cli, monkeypatch):
     counters = []
 
     def get(embedders, choice=None, real=EmbedderPool.get):
@@ -153,7 +151,7 @@ def test_each_text_is_embedded_once_whatever_the_number_of_variants(told, monkey
         return found
 
     monkeypatch.setattr(EmbedderPool, "get", get)
-    told(
+    run_cli(
         "eval",
         EXAMPLE,
         *QUICK,
@@ -182,19 +180,19 @@ def test_each_text_is_embedded_once_whatever_the_number_of_variants(told, monkey
         (("--budget", "0"), "--budget"),
     ],
 )
-def test_a_mistaken_setting_is_refused_before_anything_is_read(words, says, told, tmp_path):
+def test_invalid_setting_is_rejected_before_any_file_is_read(words, says, run_cli, tmp_path):
     file = tmp_path / "broken.json"
     file.write_text("not JSON")
-    assert says in told("eval", str(file), *words, code=2).err
+    assert says in run_cli("eval", str(file), *words, code=2).err
 
 
 # Files
 
 
-def test_each_file_has_its_own_figures(told, tmp_path):
+def test_each_file_has_its_own_figures(run_cli, tmp_path):
     whole = json.loads(Path(EXAMPLE).read_text("utf-8"))
     (tmp_path / "two.json").write_text(json.dumps(whole[1:]), "utf-8")
-    done = told(
+    done = run_cli(
         "eval", EXAMPLE, str(tmp_path / "two.json"), *QUICK, "--limit-conversations", "1", "--json"
     ).json
     assert [(file["turns"], file["questions"]) for file in done["files"]] == [(17, 9), (7, 4)]
@@ -211,62 +209,62 @@ def test_each_file_has_its_own_figures(told, tmp_path):
         ),
     ],
 )
-def test_a_bad_file_is_named_with_the_place_of_the_mistake(body, says, told, tmp_path):
+def test_invalid_file_is_reported_with_the_position(body, says, run_cli, tmp_path):
     file = tmp_path / "chats.json"
     file.write_text(body)
-    err = told("eval", str(file), code=2).err
+    err = run_cli("eval", str(file), code=2).err
     assert str(file) in err
     assert says in err
 
 
-def test_a_file_that_is_not_there_is_refused(told, tmp_path):
-    assert "none.json" in told("eval", str(tmp_path / "none.json"), code=2).err
+def test_missing_file_is_rejected(run_cli, tmp_path):
+    assert "none.json" in run_cli("eval", str(tmp_path / "none.json"), code=2).err
 
 
 # Stores
 
 
-def test_the_users_own_store_is_never_touched(told, sdk, tmp_path):
-    told("add", "I live in Lisbon", "-u", "allotment")
-    told("eval", EXAMPLE, *QUICK)
+def test_the_users_own_store_is_never_touched(run_cli, sdk, tmp_path):
+    run_cli("add", "I live in Lisbon", "-u", "allotment")
+    run_cli("eval", EXAMPLE, *QUICK)
     assert [row["memory"] for row in sdk("get_all", user_id="allotment")["results"]] == [
         "I live in Lisbon"
     ]
 
 
-def test_a_named_store_keeps_the_conversations_and_must_be_empty(told, tmp_path):
+def test_named_store_keeps_the_conversations_and_must_be_empty(run_cli, tmp_path):
     kept = ("--store", f"sqlite:///{tmp_path / 'kept.db'}")
-    told("eval", EXAMPLE, *QUICK, *kept, "--compare", "depth=3")
-    found = told("search", "Which plot?", "-u", "allotment", *kept, "--json").json["results"]
+    run_cli("eval", EXAMPLE, *QUICK, *kept, "--compare", "depth=3")
+    found = run_cli("search", "Which plot?", "-u", "allotment", *kept, "--json").json["results"]
     assert found[0]["metadata"] == {"id": "a1", "session": "1"}
     assert (found[0]["actor_id"], found[0]["said_at"][:10]) == ("Nora", "2026-02-03")
-    assert "holds memories already" in told("eval", EXAMPLE, *QUICK, *kept, code=2).err
-    assert "one file" in told("eval", EXAMPLE, EXAMPLE, *kept, code=2).err
+    assert "holds memories already" in run_cli("eval", EXAMPLE, *QUICK, *kept, code=2).err
+    assert "one file" in run_cli("eval", EXAMPLE, EXAMPLE, *kept, code=2).err
 
 
-def test_a_store_in_ram_has_no_size_on_disk(told):
-    (run,) = told("eval", EXAMPLE, *QUICK, "--store", "ram://", "--json").json["files"][0][
+def test_ram_store_has_no_size_on_disk(run_cli):
+    (run,) = run_cli("eval", EXAMPLE, *QUICK, "--store", "ram://", "--json").json["files"][0][
         "variants"
     ]
     assert run["cost"]["bytes_per_turn"] is None
 
 
-def test_the_report_can_be_saved_beside_the_tables(told, tmp_path):
+def test_report_can_be_saved_to_a_file(run_cli, tmp_path):
     path = tmp_path / "figures.json"
-    out = told("eval", EXAMPLE, *QUICK, "--save", str(path)).out
+    out = run_cli("eval", EXAMPLE, *QUICK, "--save", str(path)).out
     saved = json.loads(path.read_text("utf-8"))
     assert f"{saved['files'][0]['variants'][0]['all']['R@240t']:.3f}" in out
 
 
-def test_what_told_could_not_do_is_said(told):
-    done = told("eval", EXAMPLE, *QUICK, "--json").json
+def test_warnings_are_reported(run_cli):
+    done = run_cli("eval", EXAMPLE, *QUICK, "--json").json
     assert any("No embedder" in warning for warning in done["warnings"])
 
 
 # The public data
 
 
-def test_the_benchmark_says_how_to_name_its_data():
+def test_benchmark_says_how_to_name_its_data():
     done = subprocess.run(
         [sys.executable, str(ROOT / "bench" / "recall.py")],
         capture_output=True,
@@ -278,11 +276,11 @@ def test_the_benchmark_says_how_to_name_its_data():
     assert "TOLD_EVAL_DATA" in done.stderr
 
 
-def test_a_larger_context_never_holds_less_of_the_public_data(told):
+def test_larger_context_never_holds_less_of_the_public_data(run_cli):
     path = Path(os.environ.get("TOLD_EVAL_DATA", "")) / "locomo.json"
     if "TOLD_EVAL_DATA" not in os.environ or not path.is_file():
         pytest.skip("TOLD_EVAL_DATA names no folder with locomo.json")
-    (run,) = told("eval", str(path), "--limit-conversations", "1", "--json").json["files"][0][
+    (run,) = run_cli("eval", str(path), "--limit-conversations", "1", "--json").json["files"][0][
         "variants"
     ]
     recalls = [run["all"][f"R@{budget}t"] for budget in (500, 1000, 2000, 4000)]

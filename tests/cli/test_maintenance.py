@@ -1,6 +1,4 @@
-"""The command line beyond the memory verbs: care, help, models, errors, and words that must not
-steer a terminal.
-"""
+"""The maintenance commands, help, models, errors, and safe printing of stored text."""
 
 import json
 import os
@@ -24,12 +22,12 @@ def one_line(text: str) -> bool:
     return text.endswith("\n") and text.count("\n") == 1
 
 
-# Looking after a store
+# Maintenance
 
 
-def test_verify_proves_a_sound_ledger(told, sdk, moved):
-    assert told("verify", "--json").json == sdk("verify")
-    assert "sound" in told("verify").out
+def test_verify_accepts_an_intact_ledger(run_cli, sdk, memory_id):
+    assert run_cli("verify", "--json").json == sdk("verify")
+    assert "sound" in run_cli("verify").out
 
 
 def tamper(store: str) -> None:
@@ -38,198 +36,198 @@ def tamper(store: str) -> None:
         db.execute("UPDATE entry SET at = at + 1 WHERE id = (SELECT max(id) FROM entry)")
 
 
-def test_verify_ends_with_three_on_a_ledger_that_was_touched(told, store, moved):
+def test_verify_exits_with_three_on_a_tampered_ledger(run_cli, store, memory_id):
     tamper(store)
-    body = told("verify", "--json", code=3).json
+    body = run_cli("verify", "--json", code=3).json
     assert not body["ok"]
     assert body["first_bad_seq"] == 2
-    assert "not sound" in told("verify", code=3).out
+    assert "not sound" in run_cli("verify", code=3).out
 
 
-def test_rebuild_folds_the_views_again(told, sdk, moved):
-    assert told("rebuild", "--json").json == sdk("rebuild")
-    assert set(told("rebuild", "facts", "links", "--json").json["rebuilt"]) == {"facts", "links"}
-    assert "Views:" in told("rebuild", "walls", code=2).err
+def test_rebuild_recreates_the_views(run_cli, sdk, memory_id):
+    assert run_cli("rebuild", "--json").json == sdk("rebuild")
+    assert set(run_cli("rebuild", "facts", "links", "--json").json["rebuilt"]) == {"facts", "links"}
+    assert "Views:" in run_cli("rebuild", "walls", code=2).err
 
 
-def test_reindex_embeds_what_has_no_vector(told, moved):
-    assert "models install" in told("reindex", code=1).err
-    done = told("reindex", "--embedder", "local:minilm", "--json").json
+def test_reindex_embeds_texts_without_vectors(run_cli, memory_id):
+    assert "models install" in run_cli("reindex", code=1).err
+    done = run_cli("reindex", "--embedder", "local:minilm", "--json").json
     assert done == {"embedded": 1, "model": "local:minilm", "dim": 384}
-    assert told("reindex", "--embedder", "local:minilm", "--json").json["embedded"] == 0
+    assert run_cli("reindex", "--embedder", "local:minilm", "--json").json["embedded"] == 0
 
 
-def test_stats_counts(told, sdk, moved):
-    assert told("stats", "--json").json == sdk("stats")
-    assert "entries" in told("stats").out
-    assert "model            none" in told("stats").out
-    told("reindex", "--embedder", "hash")
-    assert "hash" in told("stats").out
-    assert "{" not in told("stats").out
+def test_stats_prints_the_counts(run_cli, sdk, memory_id):
+    assert run_cli("stats", "--json").json == sdk("stats")
+    assert "entries" in run_cli("stats").out
+    assert "model            none" in run_cli("stats").out
+    run_cli("reindex", "--embedder", "hash")
+    assert "hash" in run_cli("stats").out
+    assert "{" not in run_cli("stats").out
 
 
-def test_an_export_is_imported_elsewhere_and_exported_the_same(told, sdk, moved, tmp_path):
+def test_export_and_import_round_trip(run_cli, sdk, memory_id, tmp_path):
     first, second, other = (
         tmp_path / "a.jsonl",
         tmp_path / "b.jsonl",
         f"sqlite:///{tmp_path / 'other.db'}",
     )
-    assert told("export", str(first), "--json").json == {"entries": 2, "path": str(first)}
-    assert told("import", str(first), "--store", other, "--json").json == {"entries": 2}
-    told("export", str(second), "--store", other)
+    assert run_cli("export", str(first), "--json").json == {"entries": 2, "path": str(first)}
+    assert run_cli("import", str(first), "--store", other, "--json").json == {"entries": 2}
+    run_cli("export", str(second), "--store", other)
     assert first.read_bytes() == second.read_bytes()
-    assert told("list", "-u", "alice", "--store", other, "--json").json == sdk(
+    assert run_cli("list", "-u", "alice", "--store", other, "--json").json == sdk(
         "get_all", user_id="alice"
     )
 
 
-def test_an_export_goes_through_a_pipe(told, moved, tmp_path):
-    exported = told("export").out
-    assert exported == told("export", "-").out
+def test_export_can_be_piped(run_cli, memory_id, tmp_path):
+    exported = run_cli("export").out
+    assert exported == run_cli("export", "-").out
     other = f"sqlite:///{tmp_path / 'other.db'}"
-    assert told("import", "-", "--store", other, "--json", stdin=exported).json == {"entries": 2}
-    assert "0 new entries" in told("import", "-", "--store", other, stdin=exported).out
+    assert run_cli("import", "-", "--store", other, "--json", stdin=exported).json == {"entries": 2}
+    assert "0 new entries" in run_cli("import", "-", "--store", other, stdin=exported).out
 
 
-def test_an_export_does_not_overwrite_unasked(told, moved, tmp_path):
+def test_export_asks_before_it_overwrites(run_cli, memory_id, tmp_path):
     file = tmp_path / "mine.txt"
     file.write_text("precious")
-    told("export", str(file), stdin="n\n", code=1)
+    run_cli("export", str(file), stdin="n\n", code=1)
     assert file.read_text() == "precious"
-    told("export", str(file), "--yes")
+    run_cli("export", str(file), "--yes")
     assert file.read_text() != "precious"
 
 
-def test_an_export_is_its_owners_alone_and_never_takes_the_place_of_the_store(
-    told, store, moved, tmp_path
-):
-    told("export", str(tmp_path / "mine.jsonl"))
+def test_export_is_private_and_never_overwrites_the_store(run_cli, store, memory_id, tmp_path):
+    run_cli("export", str(tmp_path / "mine.jsonl"))
     assert (tmp_path / "mine.jsonl").stat().st_mode & 0o077 == 0
     assert (
         "belongs to a database"
-        in told("export", store.removeprefix("sqlite:///"), "--yes", code=2).err
+        in run_cli("export", store.removeprefix("sqlite:///"), "--yes", code=2).err
     )
-    assert told("verify", "--json").json["ok"]
+    assert run_cli("verify", "--json").json["ok"]
 
 
-def test_nobody_is_asked_about_a_folder_or_a_device(told, moved, tmp_path):
-    assert "Is a directory" in told("export", str(tmp_path), code=2).err
-    assert "entries → /dev/null" in told("export", "/dev/null").out
+def test_export_to_a_folder_or_device_does_not_prompt(run_cli, memory_id, tmp_path):
+    assert "Is a directory" in run_cli("export", str(tmp_path), code=2).err
+    assert "entries → /dev/null" in run_cli("export", "/dev/null").out
 
 
-def test_what_is_no_export_is_refused(told, tmp_path):
+def test_import_rejects_a_file_that_is_not_an_export(run_cli, tmp_path):
     (tmp_path / "x").write_text("hello\n")
-    assert "not a told export" in told("import", str(tmp_path / "x"), code=2).err
-    told("import", str(tmp_path / "absent"), code=2)
+    assert "not a told export" in run_cli("import", str(tmp_path / "x"), code=2).err
+    run_cli("import", str(tmp_path / "absent"), code=2)
 
 
-def test_a_backup_is_a_store(told, sdk, moved, tmp_path):
+def test_backup_is_a_usable_store(run_cli, sdk, memory_id, tmp_path):
     copy = tmp_path / "copy.db"
-    assert told("backup", str(copy), "--json").json == {"path": str(copy)}
-    assert told("list", "-u", "alice", "--store", f"sqlite:///{copy}", "--json").json == sdk(
+    assert run_cli("backup", str(copy), "--json").json == {"path": str(copy)}
+    assert run_cli("list", "-u", "alice", "--store", f"sqlite:///{copy}", "--json").json == sdk(
         "get_all", user_id="alice"
     )
-    assert "exists already" in told("backup", str(copy), code=2).err
+    assert "exists already" in run_cli("backup", str(copy), code=2).err
 
 
-def test_users_are_listed_for_people_and_for_machines(told, sdk):
-    assert told("users").out == "No users, agents or runs.\n"
-    told("add", "I like rain", "-u", "mara", "-a", "editor")
-    told("add", "I like sun", "-u", "mara")
-    rows = [line.split() for line in told("users").out.splitlines()]
+def test_users_are_listed_as_text_and_as_json(run_cli, sdk):
+    assert run_cli("users").out == "No users, agents or runs.\n"
+    run_cli("add", "I like rain", "-u", "mara", "-a", "editor")
+    run_cli("add", "I like sun", "-u", "mara")
+    rows = [line.split() for line in run_cli("users").out.splitlines()]
     assert rows[0] == ["who", "name", "memories", "first", "last"]
     assert [row[:3] for row in rows[2:]] == [["user", "mara", "2"], ["agent", "editor", "1"]]
-    assert told("users", "--type", "agent", "--json").json == sdk("users", type="agent")
-    assert "Did you mean 'user'?" in told("users", "-t", "users", code=2).err
+    assert run_cli("users", "--type", "agent", "--json").json == sdk("users", type="agent")
+    assert "Did you mean 'user'?" in run_cli("users", "-t", "users", code=2).err
 
 
 @pytest.mark.parametrize("columns", ["40", "60", "80"])
-def test_names_of_users_are_whole_and_their_figures_readable_on_a_narrow_terminal(
-    columns, told, monkeypatch
-):
+def test_user_names_and_figures_are_not_cut_on_a_narrow_terminal(columns, run_cli, monkeypatch):
     name = "01a1e2a4-b797-7104-87b3-8bd6b6ba0da4"
     for user in (name, "bob"):
-        told("add", "I like tea", "-u", user)
+        run_cli("add", "I like tea", "-u", user)
     monkeypatch.setenv("COLUMNS", columns)
-    lines = [line.strip() for line in told("users").out.splitlines()]
+    lines = [line.strip() for line in run_cli("users").out.splitlines()]
     assert name in lines
     assert any(line.startswith("user, 1 memory, 20") for line in lines)
     assert max(map(len, lines)) <= int(columns)
 
 
-def test_who_erases_nobody_is_told_where_to_look(told):
-    assert "`told users`" in told("erase", "-u", "nobody", "--yes", code=1).err
+def test_erasing_an_unknown_user_hints_at_the_list_of_users(run_cli):
+    assert "`told users`" in run_cli("erase", "-u", "nobody", "--yes", code=1).err
 
 
-def test_an_unknown_kind_is_a_warning_beside_what_was_done(told):
-    done = told("add", "I like rain", "-u", "mara", "--kind", "prefrence")
+def test_unknown_kind_is_a_warning(run_cli):
+    done = run_cli("add", "I like rain", "-u", "mara", "--kind", "prefrence")
     assert "Did you mean 'preference'?" in done.err
-    assert "Did you mean" not in told("add", "I like sun", "-u", "mara", "--kind", "prefrence").err
-    assert "Did you mean 'prefrence'?" in told("list", "-u", "mara", "--kind", "prefrense").err
-    assert told("list", "-u", "mara", "--kind", "evnt", "--json").json["warnings"]
+    assert (
+        "Did you mean" not in run_cli("add", "I like sun", "-u", "mara", "--kind", "prefrence").err
+    )
+    assert "Did you mean 'prefrence'?" in run_cli("list", "-u", "mara", "--kind", "prefrense").err
+    assert run_cli("list", "-u", "mara", "--kind", "evnt", "--json").json["warnings"]
 
 
-# About told
+# Information
 
 
-def test_a_store_that_is_made_by_opening_it_is_named_once(told, tmp_path):
+def test_new_store_is_announced_once(run_cli, tmp_path):
     file = tmp_path / "typo.db"
-    first, second = (told("list", "-u", "alice", "--store", f"sqlite:///{file}") for _ in range(2))
+    first, second = (
+        run_cli("list", "-u", "alice", "--store", f"sqlite:///{file}") for _ in range(2)
+    )
     assert (first.out, first.err) == ("Nothing found.\n", f"a new store: {file}\n")
     assert second.err == ""
-    assert told("list", "-u", "alice", "--store", "ram://").err == ""
+    assert run_cli("list", "-u", "alice", "--store", "ram://").err == ""
 
 
-def test_where_prints_the_places(told, store, home, monkeypatch):
+def test_where_prints_the_paths(run_cli, store, home, monkeypatch):
     monkeypatch.setenv("TOLD_MODELS", str(home / "models"))
-    body = told("where", "--json").json
+    body = run_cli("where", "--json").json
     places = {"data": str(home / ".data" / "told"), "models": str(home / "models")}
     assert body == {"store": store, "config": None, **places}
     monkeypatch.setenv("COLUMNS", "20")
-    assert f"{store}\n" in told("where").out
+    assert f"{store}\n" in run_cli("where").out
 
 
-def test_config_prints_every_setting_and_its_origin(told, store, home, monkeypatch):
+def test_config_prints_every_setting_and_its_origin(run_cli, store, home, monkeypatch):
     monkeypatch.setenv("COLUMNS", "300")
     file = home / ".config" / "told" / "config.yaml"
     file.parent.mkdir(parents=True)
     file.write_text("budget: 500\n")
-    values = told("config", "--json").json
+    values = run_cli("config", "--json").json
     assert list(values) == list(SETTING_FIELDS)
     assert (values["budget"], values["store"]) == (500, store)
-    origins = told("config", "--origin", "--json", "--zone", "Europe/Berlin").json
+    origins = run_cli("config", "--origin", "--json", "--zone", "Europe/Berlin").json
     assert origins["budget"] == {"value": 500, "origin": str(file)}
     assert origins["store"]["origin"] == "TOLD_STORE"
     assert origins["zone"]["origin"] == "argument"
     assert origins["limit"]["origin"] == "default"
-    assert str(file) in told("config", "--origin").out
+    assert str(file) in run_cli("config", "--origin").out
 
 
-def test_config_spells_a_setting_as_a_file_does(told, home):
-    assert "llm_timeout" in told("config").out
+def test_config_prints_settings_as_in_the_file(run_cli, home):
+    assert "llm_timeout" in run_cli("config").out
 
 
-def test_a_mistyped_setting_is_answered_with_the_one_meant(told, home):
+def test_misspelled_setting_suggests_the_right_one(run_cli, home):
     file = home / ".config" / "told" / "config.yaml"
     file.parent.mkdir(parents=True)
     file.write_text("buget: 500\n")
-    assert "Did you mean `budget`?" in told("config", code=2).err
+    assert "Did you mean `budget`?" in run_cli("config", code=2).err
 
 
-def test_version_names_what_told_stands_on(told):
-    body = told("version", "--json").json
+def test_version_lists_the_dependencies(run_cli):
+    body = run_cli("version", "--json").json
     assert body["told"] == __version__
     assert body["python"] == ".".join(map(str, sys.version_info[:3]))
     assert body["sqlite"] == apsw.sqlite_lib_version()
     assert {"apsw", "numpy", "onnxruntime"} <= body.keys()
-    assert __version__ in told("version").out
-    assert told("--version").out == f"{__version__}\n"
+    assert __version__ in run_cli("version").out
+    assert run_cli("--version").out == f"{__version__}\n"
 
 
 @pytest.mark.parametrize(
     "words", [["version"], ["--help"], ["search", "--help"], ["help", "--json"], ["config"]]
 )
-def test_small_questions_load_nothing_heavy(words):
+def test_light_commands_import_nothing_heavy(words):
     code = (
         f"import sys\nfrom told.cli.app import run\nassert run({words!r}) == 0\n"
         "print(sorted({'numpy', 'onnxruntime', 'apsw', 'told.engine'} & set(sys.modules)), "
@@ -239,18 +237,18 @@ def test_small_questions_load_nothing_heavy(words):
     assert done.stderr == "[]\n"
 
 
-def test_help_is_there_for_every_command_and_names_the_exit_codes(told):
-    tree = told("help", "--json").json
+def test_every_command_has_help_with_exit_codes(run_cli):
+    tree = run_cli("help", "--json").json
     for name in tree["commands"]:
-        assert "Usage:" in told(name, "--help").out
-    shown = told("--help").out
+        assert "Usage:" in run_cli(name, "--help").out
+    shown = run_cli("--help").out
     assert all(name in shown for name in tree["commands"])
     assert "Exit codes" in shown
-    assert told().out.strip() == shown.strip()
+    assert run_cli().out.strip() == shown.strip()
 
 
-def test_help_tells_a_program_everything(told):
-    tree = told("help", "--json").json
+def test_help_as_json_lists_commands_and_options(run_cli):
+    tree = run_cli("help", "--json").json
     search = tree["commands"]["search"]
     assert [row["names"] for row in search["arguments"]] == [["query"]]
     assert ["--user", "-u", "--user-id"] in [row["names"] for row in search["options"]]
@@ -262,12 +260,12 @@ def test_help_tells_a_program_everything(told):
         "verify",
         "remove",
     }
-    assert told("help", "models", "install", "--json").json["command"] == "told models install"
-    assert "Did you mean 'search'?" in told("help", "serach", code=2).err
+    assert run_cli("help", "models", "install", "--json").json["command"] == "told models install"
+    assert "Did you mean 'search'?" in run_cli("help", "serach", code=2).err
 
 
-def test_every_verb_of_the_sdk_is_a_command(told):
-    tree = told("help", "--json").json["commands"]
+def test_every_verb_of_the_sdk_is_a_command(run_cli):
+    tree = run_cli("help", "--json").json["commands"]
     below = {
         f"{group} {name}" for group, command in tree.items() for name in command.get("commands", ())
     }
@@ -276,7 +274,7 @@ def test_every_verb_of_the_sdk_is_a_command(told):
     assert offered <= commands
 
 
-def test_the_shell_completes_commands_and_options(store):
+def test_shell_completes_commands_and_options(store):
     asked = {"_TOLD_COMPLETE": "complete_bash", "COMP_CWORD": "1"}
     for words, wanted in {"told sea": {"search"}, "told reb": {"rebuild"}}.items():
         environment = {**os.environ, **asked, "COMP_WORDS": words}
@@ -289,7 +287,7 @@ def test_the_shell_completes_commands_and_options(store):
 
 @pytest.fixture
 def installed(home, monkeypatch):
-    """A model folder as the installer leaves it, with a file that was damaged since."""
+    """Create a model folder as the installer does, then damage one file."""
     folder = home / "models" / "e5-small"
     folder.mkdir(parents=True)
     (folder / "model.onnx").write_bytes(b"damaged")
@@ -298,39 +296,39 @@ def installed(home, monkeypatch):
     return folder
 
 
-def test_models_are_listed_with_their_places(told, installed):
-    rows = {row["name"]: row for row in told("models", "list", "--json").json}
+def test_models_are_listed_with_their_paths(run_cli, installed):
+    rows = {row["name"]: row for row in run_cli("models", "list", "--json").json}
     assert rows["e5-small"]["path"] == str(installed)
     assert rows["e5-small"]["dim"] == 384
-    assert "e5-small" in told("models", "list").out
-    assert "Usage: told models" in told("models").out
+    assert "e5-small" in run_cli("models", "list").out
+    assert "Usage: told models" in run_cli("models").out
 
 
-def test_a_model_says_where_it_is(told, installed):
-    assert told("models", "path", "e5-small").out == f"{installed}\n"
-    assert "Known models" in told("models", "path", "e6-small", code=2).err
+def test_path_of_a_model_is_printed(run_cli, installed):
+    assert run_cli("models", "path", "e5-small").out == f"{installed}\n"
+    assert "Known models" in run_cli("models", "path", "e6-small", code=2).err
 
 
-def test_a_damaged_model_is_found(told, installed):
-    rows = told("models", "verify", "e5-small", "--json", code=3).json
+def test_damaged_model_is_reported(run_cli, installed):
+    rows = run_cli("models", "verify", "e5-small", "--json", code=3).json
     assert rows == [{"name": "e5-small", "ok": False, "first_bad_file": "model.onnx"}]
-    assert "e5-small" in told("models", "verify", code=3).out
+    assert "e5-small" in run_cli("models", "verify", code=3).out
 
 
-def test_a_model_is_removed_once(told, installed):
-    told("models", "remove", "e5-small")
+def test_model_can_be_removed_only_once(run_cli, installed):
+    run_cli("models", "remove", "e5-small")
     assert not installed.exists()
-    assert "told models install e5-small" in told("models", "remove", "e5-small", code=1).err
-    told("models", "path", "e5-small", code=1)
+    assert "told models install e5-small" in run_cli("models", "remove", "e5-small", code=1).err
+    run_cli("models", "path", "e5-small", code=1)
 
 
-def test_install_leaves_an_installed_model_alone(told, installed):
-    done = told("models", "install", "e5-small", "--json")
+def test_install_does_not_touch_an_installed_model(run_cli, installed):
+    done = run_cli("models", "install", "e5-small", "--json")
     assert done.json == {"name": "e5-small", "path": str(installed)}
     assert "already installed" in done.err
 
 
-def test_install_without_a_name_takes_the_best(told, installed, monkeypatch):
+def test_install_without_a_name_installs_the_best_model(run_cli, installed, monkeypatch):
     real, asked = models_module.load_provider(), []
 
     class Recording:
@@ -341,7 +339,7 @@ def test_install_without_a_name_takes_the_best(told, installed, monkeypatch):
             return installed
 
     monkeypatch.setattr(models_module, "load_provider", Recording)
-    told("models", "install")
+    run_cli("models", "install")
     assert asked == [(real.registry.models()[0].name, None)]
 
 
@@ -363,49 +361,49 @@ MISUSES = [
 
 
 @pytest.mark.parametrize("words", MISUSES, ids=" ".join)
-def test_misuse_is_answered_in_one_line(words, told):
-    done = told(*words, code=2)
+def test_usage_error_is_one_line(words, run_cli):
+    done = run_cli(*words, code=2)
     assert done.err.startswith("error: ")
     assert one_line(done.err)
     assert done.out == ""
 
 
-def test_a_mistyped_command_is_answered_with_the_one_meant(told):
-    assert "Did you mean 'search'?" in told("serch", "x", "-u", "alice", code=2).err
+def test_misspelled_command_suggests_the_right_one(run_cli):
+    assert "Did you mean 'search'?" in run_cli("serch", "x", "-u", "alice", code=2).err
 
 
-def test_a_mistyped_store_is_answered_with_the_one_meant(told):
+def test_misspelled_store_suggests_the_right_one(run_cli):
     assert (
         "Did you mean 'sqlite'?"
-        in told("list", "-u", "alice", "--store", "sqlit:///x.db", code=2).err
+        in run_cli("list", "-u", "alice", "--store", "sqlit:///x.db", code=2).err
     )
 
 
-def test_with_json_an_error_is_the_same_object_as_everywhere(told):
-    error = told("search", "x", "--json", code=2).error
+def test_json_error_is_the_common_error_object(run_cli):
+    error = run_cli("search", "x", "--json", code=2).error
     assert (error["code"], error["error"]) == ("TOLD-E101", "ScopeError")
-    usage = told("serch", "--json", code=2).error
+    usage = run_cli("serch", "--json", code=2).error
     assert usage["error"] == "UsageError"
     assert "search" in usage["message"]
 
 
-def test_a_traceback_is_shown_only_when_asked_for(told):
-    assert "Traceback" not in told("get", "nothing", code=1).err
-    assert "Traceback" in told("get", "nothing", "--debug", code=1).err
+def test_traceback_is_shown_only_on_request(run_cli):
+    assert "Traceback" not in run_cli("get", "nothing", code=1).err
+    assert "Traceback" in run_cli("get", "nothing", "--debug", code=1).err
 
 
-def test_a_file_that_cannot_be_written_is_one_line(told, moved, tmp_path):
-    done = told("export", str(tmp_path / "no" / "such" / "folder.jsonl"), code=2)
+def test_unwritable_file_is_a_one_line_error(run_cli, memory_id, tmp_path):
+    done = run_cli("export", str(tmp_path / "no" / "such" / "folder.jsonl"), code=2)
     assert one_line(done.err)
     assert "folder.jsonl" in done.err
 
 
-def test_ctrl_c_ends_with_130(told, monkeypatch):
+def test_ctrl_c_exits_with_130(run_cli, monkeypatch):
     def interrupted(*_, **__):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Memory, "get_all", interrupted)
-    done = told("list", "-u", "alice", code=130)
+    done = run_cli("list", "-u", "alice", code=130)
     assert "Traceback" not in done.err
 
 
@@ -419,7 +417,7 @@ def test_ctrl_c_ends_with_130(told, monkeypatch):
         ["export"],
     ],
 )
-def test_a_reader_that_goes_away_is_no_reason_to_complain(words, store, moved):
+def test_closed_output_pipe_is_not_an_error(words, store, memory_id):
     read, write = os.pipe()
     os.close(read)
     done = subprocess.run([TOLD, *words], stdout=write, stderr=subprocess.PIPE, check=False)
@@ -428,7 +426,7 @@ def test_a_reader_that_goes_away_is_no_reason_to_complain(words, store, moved):
     assert b"error" not in done.stderr.lower()
 
 
-def test_a_fault_nobody_foresaw_still_ends_in_one_line(store):
+def test_unexpected_exception_is_a_one_line_error(store):
     code = (
         "import told.api.memory as sdk\nfrom told.cli import main\n"
         "def broken(*_, **__): raise ZeroDivisionError('oops')\n"
@@ -441,40 +439,40 @@ def test_a_fault_nobody_foresaw_still_ends_in_one_line(store):
     assert "--debug" in done.stderr
 
 
-# Somebody else's words
+# Stored text on a terminal
 
 
-def test_a_memory_cannot_steer_the_terminal(told):
-    told("add", "red \x1b[31m alert \x1b[0m \x9b2J \u202eback", "-u", "alice")
+def test_control_sequences_in_a_memory_are_escaped(run_cli):
+    run_cli("add", "red \x1b[31m alert \x1b[0m \x9b2J \u202eback", "-u", "alice")
     for words in (["list"], ["search", "alert"], ["timeline"], ["explain", "alert"]):
-        shown = told(*words, "-u", "alice").out
+        shown = run_cli(*words, "-u", "alice").out
         assert "alert" in shown
         assert not {"\x1b", "\x9b", "\u202e"} & set(shown)
     assert (
-        told("list", "-u", "alice", "--json")
+        run_cli("list", "-u", "alice", "--json")
         .json["results"][0]["memory"]
         .startswith("red \x1b[31m alert")
     )
 
 
-def test_a_memory_is_text_and_no_markup(told):
-    told("add", "[bold]not bold[/bold] [link=https://example.org]x[/link]", "-u", "alice")
+def test_markup_in_a_memory_is_printed_literally(run_cli):
+    run_cli("add", "[bold]not bold[/bold] [link=https://example.org]x[/link]", "-u", "alice")
     assert (
         "[bold]not bold[/bold] [link=https://example.org]x[/link]"
-        in told("list", "-u", "alice").out
+        in run_cli("list", "-u", "alice").out
     )
 
 
-def test_colours_stay_out_of_pipes(told, moved, monkeypatch):
+def test_piped_output_has_no_colours(run_cli, memory_id, monkeypatch):
     monkeypatch.delenv("NO_COLOR")
-    assert "\x1b" not in told("list", "-u", "alice").out
+    assert "\x1b" not in run_cli("list", "-u", "alice").out
 
 
-def test_ids_are_never_cut(told, moved, monkeypatch):
-    told("add", "word " * 60, "-u", "alice")
+def test_ids_are_never_cut(run_cli, memory_id, monkeypatch):
+    run_cli("add", "word " * 60, "-u", "alice")
     for width in ("60", "80", "200"):
         monkeypatch.setenv("COLUMNS", width)
-        assert moved in told("list", "-u", "alice").out
+        assert memory_id in run_cli("list", "-u", "alice").out
 
 
 def test_the_program_runs(store):

@@ -1,6 +1,4 @@
-"""The standard streams: any encoding, bytes that are no text, and streams that are closed or
-full.
-"""
+"""The standard streams: any encoding, undecodable bytes, and closed or full streams."""
 
 import io
 import json
@@ -21,16 +19,14 @@ LANG_C = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 @pytest.fixture
-def held(store, sdk):
-    """The id of a memory that few encodings have every character of."""
+def accented_id(store, sdk):
+    """Add a memory that few encodings can represent and return its id."""
     return sdk("add", SAID, user_id="alice")["results"][0]["id"]
 
 
 @pytest.fixture
 def program(store, monkeypatch):
-    """Run the program with streams in an encoding; give its code, its output and its errors as
-    bytes.
-    """
+    """Run the program in an encoding and return its exit code, output and errors as bytes."""
 
     def run(words, encoding="utf-8", stdin=b""):
         out, err = io.BytesIO(), io.BytesIO()
@@ -63,21 +59,21 @@ def program(store, monkeypatch):
         ["tiers", "-u", "alice"],
     ],
 )
-def test_whatever_a_terminal_is_encoded_in_all_of_it_is_printed(words, encoding, program, held):
+def test_output_is_complete_in_every_terminal_encoding(words, encoding, program, accented_id):
     code, out, err = program(words, encoding)
     assert code == 0, err
     assert out
     assert b"error" not in err
 
 
-def test_a_character_the_terminal_does_not_have_is_spelled(program, held):
-    _, out, _ = program(["get", held], "ascii")
+def test_unencodable_character_is_escaped(program, accented_id):
+    _, out, _ = program(["get", accented_id], "ascii")
     assert r"Z\xfcrich > \u6771\u4eac +" in out.decode("ascii")
-    _, out, _ = program(["get", held], "latin-1")
+    _, out, _ = program(["get", accented_id], "latin-1")
     assert r"Zürich > \u6771\u4eac +" in out.decode("latin-1")
 
 
-def test_our_own_marks_have_a_spelling_in_ascii(program, held):
+def test_symbols_have_an_ascii_form(program, accented_id):
     _, out, _ = program(["verify"], "ascii")
     assert out.startswith(b"+ sound")
     for words in (["doctor"], ["--help"], ["explain", "Zurich", "-u", "bob"]):
@@ -86,7 +82,7 @@ def test_our_own_marks_have_a_spelling_in_ascii(program, held):
 
 
 @pytest.mark.parametrize("encoding", [*ENCODINGS, "utf-8"])
-def test_json_is_json_in_every_encoding_and_so_are_errors(encoding, program, held):
+def test_json_output_and_errors_are_valid_in_every_encoding(encoding, program, accented_id):
     _, out, _ = program(["list", "-u", "alice", "--json"], encoding)
     assert json.loads(out)["results"][0]["memory"] == SAID
     code, _, err = program(["get", "Zürich ✓", "--json"], encoding)
@@ -94,7 +90,7 @@ def test_json_is_json_in_every_encoding_and_so_are_errors(encoding, program, hel
     assert "Zürich ✓" in json.loads(err)["message"]
 
 
-def test_a_name_that_is_no_text_is_printed_as_json_nevertheless(program, held, tmp_path):
+def test_undecodable_file_name_is_printed_as_json(program, accented_id, tmp_path):
     name = os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.jsonl")
     code, out, _ = program(["export", name, "--json"])
     assert code == 0
@@ -111,9 +107,7 @@ def test_a_name_that_is_no_text_is_printed_as_json_nevertheless(program, held, t
         (b"one\r\ntwo\r\n", "utf-8", "one\ntwo"),
     ],
 )
-def test_what_is_piped_in_is_utf_8_or_else_what_the_terminal_speaks(
-    data, encoding, said, program, sdk
-):
+def test_piped_input_is_utf_8_or_else_the_terminal_encoding(data, encoding, said, program, sdk):
     code, _, err = program(["add", "-", "-u", "bob"], encoding, data)
     assert code == 0, err
     assert [row["memory"] for row in sdk("get_all", user_id="bob")["results"]] == [said]
@@ -130,14 +124,14 @@ def test_what_is_piped_in_is_utf_8_or_else_what_the_terminal_speaks(
     ],
 )
 @pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_bytes_that_are_no_text_are_refused_in_one_line(words, encoding, program):
+def test_undecodable_input_is_a_one_line_error(words, encoding, program):
     code, _, err = program(words, encoding, b"caf\xe9\n")
     assert code == 2
     assert err.startswith(b"error: Standard input is not UTF-8 text:")
     assert err.count(b"\n") == 1
 
 
-def test_a_typed_line_that_is_no_text_is_refused_and_the_next_one_read(program, sdk, monkeypatch):
+def test_undecodable_typed_line_is_rejected_and_the_next_one_read(program, sdk, monkeypatch):
     monkeypatch.setattr(
         LineReader, "__init__", lambda self: vars(self).update(interactive=True, _pushed_back=[])
     )
@@ -149,20 +143,20 @@ def test_a_typed_line_that_is_no_text_is_refused_and_the_next_one_read(program, 
     ]
 
 
-def test_a_terminal_as_wide_as_nothing_is_one_of_unknown_width(program, held, monkeypatch):
+def test_terminal_width_zero_means_unknown_width(program, accented_id, monkeypatch):
     monkeypatch.setenv("COLUMNS", "0")
     assert SAID.encode() in program(["list", "-u", "alice"])[1]
 
 
-def test_the_program_speaks_in_the_c_locale(held):
+def test_program_works_in_the_c_locale(accented_id):
     done = subprocess.run(
-        [TOLD, "get", held], capture_output=True, env={**os.environ, **LANG_C}, check=False
+        [TOLD, "get", accented_id], capture_output=True, env={**os.environ, **LANG_C}, check=False
     )
     assert (done.returncode, done.stderr) == (0, b"")
     assert rb"Z\xfcrich > \u6771\u4eac +" in done.stdout
 
 
-def in_shell(words: str, redirected: str):
+def run_in_shell(words: str, redirected: str):
     return subprocess.run(
         ["sh", "-c", f"{TOLD} {words} {redirected}"], capture_output=True, check=False
     )
@@ -181,19 +175,19 @@ full_device = pytest.mark.skipif(
         pytest.param(">/dev/full", b"No space left on device", marks=full_device),
     ],
 )
-def test_output_that_cannot_be_written_is_an_error_in_one_line(words, redirected, why, held):
-    done = in_shell(words, redirected)
+def test_unwritable_output_is_a_one_line_error(words, redirected, why, accented_id):
+    done = run_in_shell(words, redirected)
     assert done.returncode == 1
     assert why in done.stderr
     assert done.stderr.count(b"\n") == 1
 
 
 def test_closed_input_is_empty(store):
-    done = in_shell("add - -u alice --json", "<&-")
+    done = run_in_shell("add - -u alice --json", "<&-")
     assert (done.returncode, done.stderr) == (0, b"")
     assert json.loads(done.stdout)["skipped"]
 
 
-def test_errors_nobody_hears_go_nowhere_else(store):
-    done = in_shell("get nothing", "2>&-")
+def test_errors_are_dropped_when_stderr_is_closed(store):
+    done = run_in_shell("get nothing", "2>&-")
     assert (done.returncode, done.stdout, done.stderr) == (1, b"", b"")

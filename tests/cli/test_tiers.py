@@ -1,4 +1,4 @@
-"""The commands about the tiers, as somebody at a terminal meets them."""
+"""The commands for the tiers."""
 
 import io
 import json
@@ -12,22 +12,22 @@ CHAT = "haha that's so funny"
 
 
 @pytest.fixture
-def talked(told, monkeypatch):
-    """A conversation of which one turn has left a tail of two."""
+def conversation(run_cli, monkeypatch):
+    """Add a conversation with one turn more than its tail of two holds."""
     monkeypatch.setenv("TOLD_TAIL_SIZE", "2")
     for text in (CHAT, "We keep sessions in Redis 7", "The deadline is March 3"):
-        told("add", text, "-u", "mara")
+        run_cli("add", text, "-u", "mara")
 
 
-def test_what_is_said_can_be_consolidated_for_one_user_or_for_everybody(told, sdk, talked):
-    done = told("consolidate", "-u", "mara", "--json").json
+def test_consolidate_runs_for_one_user_or_for_all(run_cli, sdk, conversation):
+    done = run_cli("consolidate", "-u", "mara", "--json").json
     assert (done["left"], done["dropped"], done["filed"]) == (1, 1, 0)
-    assert told("consolidate", "--force", "--json").json["filed"] == 2
+    assert run_cli("consolidate", "--force", "--json").json["filed"] == 2
     assert CHAT not in [row["memory"] for row in sdk("get_all", user_id="mara")["results"]]
 
 
-def test_people_see_figures(told, talked):
-    shown = told("consolidate", "--user", "mara", "--force").out.splitlines()
+def test_consolidate_prints_figures(run_cli, conversation):
+    shown = run_cli("consolidate", "--user", "mara", "--force").out.splitlines()
     assert [line.split() for line in shown] == [
         ["judged", "0"],
         ["returned", "0"],
@@ -40,8 +40,8 @@ def test_people_see_figures(told, talked):
     ]
 
 
-def test_the_tiers_are_plain_lines_in_a_pipe(told, talked):
-    shown = told("tiers", "-u", "mara").out.splitlines()
+def test_piped_tiers_are_plain_lines(run_cli, conversation):
+    shown = run_cli("tiers", "-u", "mara").out.splitlines()
     assert [line.split(maxsplit=1)[0] for line in shown] == [
         "tail",
         "index",
@@ -54,7 +54,7 @@ def test_the_tiers_are_plain_lines_in_a_pipe(told, talked):
     assert "0 exchanges" in shown[3]
 
 
-def test_the_tiers_are_a_panel_on_a_terminal(told, sdk, talked):
+def test_tiers_are_a_panel_on_a_terminal(run_cli, sdk, conversation):
     console = Console(record=True, width=100, file=io.StringIO())
     console.print(fading.render_tier_panel(sdk("tiers", user_id="mara")))
     drawn = console.export_text()
@@ -63,20 +63,20 @@ def test_the_tiers_are_a_panel_on_a_terminal(told, sdk, talked):
     assert "2 turns" in drawn
 
 
-def test_the_tiers_as_json_are_what_the_sdk_returns(told, sdk, talked):
-    assert told("tiers", "-u", "mara", "--json").json == json.loads(
+def test_tiers_as_json_equal_the_sdk_result(run_cli, sdk, conversation):
+    assert run_cli("tiers", "-u", "mara", "--json").json == json.loads(
         json.dumps(sdk("tiers", user_id="mara"))
     )
 
 
-def test_the_registry_lists_exchanges_with_their_summaries(told, talked):
-    assert "No exchange is archived yet." in told("registry", "-u", "mara").out
-    told("consolidate", "--force")
-    shown = told("registry", "-u", "mara", "--limit", "1").out
+def test_registry_lists_exchanges_with_their_summaries(run_cli, conversation):
+    assert "No exchange is archived yet." in run_cli("registry", "-u", "mara").out
+    run_cli("consolidate", "--force")
+    shown = run_cli("registry", "-u", "mara", "--limit", "1").out
     assert "User: The deadline is March 3" in shown
     assert "Redis" not in shown
-    assert len(told("registry", "-u", "mara", "--json").json["results"]) == 2
+    assert len(run_cli("registry", "-u", "mara", "--json").json["results"]) == 2
 
 
-def test_whose_tiers_has_to_be_said(told):
-    assert "user_id" in told("tiers", code=2).err
+def test_tiers_require_a_scope(run_cli):
+    assert "user_id" in run_cli("tiers", code=2).err

@@ -154,7 +154,7 @@ Records: TypeAlias = dict[str, dict[str, JSON]]
 TIMES = ("created_at", "updated_at", "said_at", "expiration_date")
 
 
-def some_json(rng: random.Random, depth: int = 0) -> Any:
+def random_json(rng: random.Random, depth: int = 0) -> Any:
     choice = rng.random()
     if choice < 0.4:
         return rng.choice(TEXTS)
@@ -163,11 +163,11 @@ def some_json(rng: random.Random, depth: int = 0) -> Any:
     if choice < 0.85 or depth > 2:
         return rng.choice((None, True, False))
     if choice < 0.95:
-        return [some_json(rng, depth + 1) for _ in range(rng.randrange(4))]
-    return {rng.choice(KEYS): some_json(rng, depth + 1) for _ in range(rng.randrange(3))}
+        return [random_json(rng, depth + 1) for _ in range(rng.randrange(4))]
+    return {rng.choice(KEYS): random_json(rng, depth + 1) for _ in range(rng.randrange(3))}
 
 
-def some_fact(rng: random.Random, seq: int) -> Fact:
+def random_fact(rng: random.Random, seq: int) -> Fact:
     def maybe(values: Sequence[Any]) -> Any:
         return rng.choice(values) if rng.random() < 0.6 else None
 
@@ -185,11 +185,11 @@ def some_fact(rng: random.Random, seq: int) -> Fact:
         created_at=rng.randrange(9) * SECOND,
         updated_at=rng.randrange(9) * SECOND,
         said_at=maybe(range(0, 9 * SECOND, SECOND)),
-        meta={rng.choice(KEYS): some_json(rng) for _ in range(rng.randrange(8))},
+        meta={rng.choice(KEYS): random_json(rng) for _ in range(rng.randrange(8))},
     )
 
 
-def some_test(
+def random_test(
     rng: random.Random, values: Sequence[Any], operators: Sequence[str]
 ) -> dict[str, Any]:
     op = rng.choice(operators)
@@ -200,35 +200,33 @@ def some_test(
     }
 
 
-def some_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
+def random_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
     choice = rng.random()
     if choice < 0.15:
         field = rng.choice(tuple(BUILT_IN_TEXT))
-        return {field: some_test(rng, BUILT_IN_TEXT[field], OPERATORS)}
+        return {field: random_test(rng, BUILT_IN_TEXT[field], OPERATORS)}
     if choice < 0.25:
-        return {rng.choice(("user_id", "agent_id", "run_id")): some_test(rng, IDS, OPERATORS)}
+        return {rng.choice(("user_id", "agent_id", "run_id")): random_test(rng, IDS, OPERATORS)}
     if choice < 0.35:
-        return {rng.choice(TIMES): some_test(rng, range(9), OPERATORS[:8])}
+        return {rng.choice(TIMES): random_test(rng, range(9), OPERATORS[:8])}
     if choice < 0.42:
         field = rng.choice(
             ("role", "actor_id", "source", "user_id", "run_id", "said_at", "expiration_date")
         )
         return {field: rng.choice(({"eq": None}, {"ne": None}, {"in": [None]}, {"nin": [None]}))}
-    return metadata_condition(rng, facts)
+    return random_metadata_condition(rng, facts)
 
 
-def metadata_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
-    """A condition on a key, often with the value some fact has there, so that it has something to
-    find.
-    """
+def random_metadata_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, Any]:
+    """Return a condition on a key, often with the value some fact has there."""
     known = rng.choice(facts).meta
     key = rng.choice(tuple(known) or KEYS) if rng.random() < 0.7 else rng.choice(KEYS)
-    value = known[key] if key in known and rng.random() < 0.6 else some_json(rng)
+    value = known[key] if key in known and rng.random() < 0.6 else random_json(rng)
     if isinstance(value, list) and value and rng.random() < 0.6:
         value = rng.choice(value)
     op = rng.choice(OPERATORS)
     if op in ("in", "nin"):
-        value = [value, *(some_json(rng) for _ in range(rng.randrange(4)))][: rng.randrange(5)]
+        value = [value, *(random_json(rng) for _ in range(rng.randrange(4)))][: rng.randrange(5)]
     elif op == "icontains":
         value = rng.choice((str.upper, str.lower, str.swapcase))(
             value if isinstance(value, str) else rng.choice(TEXTS)
@@ -240,17 +238,17 @@ def metadata_condition(rng: random.Random, facts: Sequence[Fact]) -> dict[str, A
     return {f"metadata.{key}": {op: value}}
 
 
-def some_expression(rng: random.Random, facts: Sequence[Fact], depth: int = 0) -> dict[str, Any]:
+def random_expression(rng: random.Random, facts: Sequence[Fact], depth: int = 0) -> dict[str, Any]:
     choice = rng.random()
     if depth > 3 or choice < 0.45:
-        return some_condition(rng, facts)
+        return random_condition(rng, facts)
     parts = [
-        some_expression(rng, facts, depth + 1) for _ in range(rng.choice((0, 1, 1, 2, 2, 2, 3)))
+        random_expression(rng, facts, depth + 1) for _ in range(rng.choice((0, 1, 1, 2, 2, 2, 3)))
     ]
     return {"AND" if choice < 0.65 else "OR" if choice < 0.85 else "NOT": parts}
 
 
-def database(facts: Sequence[Fact]) -> apsw.Connection:
+def make_database(facts: Sequence[Fact]) -> apsw.Connection:
     db = apsw.Connection(":memory:")
     db.execute(SCHEMA)
     for fact in facts:
@@ -280,57 +278,55 @@ def database(facts: Sequence[Fact]) -> apsw.Connection:
     return db
 
 
-def pushed(db: apsw.Connection, wanted: Filter) -> tuple[set[str], Filter]:
+def find_by_sql(db: apsw.Connection, wanted: Filter) -> tuple[set[str], Filter]:
     where, params, residual = sql.compile_filter(wanted)
     return {
         row[0] for row in db.execute(f"SELECT f.thread FROM fact AS f WHERE {where}", params)
     }, residual
 
 
-def agreed(
+def assert_sql_agrees(
     db: apsw.Connection, records: Records, wanted: Filter
 ) -> tuple[set[str], set[str], Filter]:
-    """What truly matches and what SQL finds, which must lose nothing and be made exact by the
-    residual.
-    """
+    """Return the true matches and the SQL result, exact once the residual is applied."""
     truth = {name for name, seen in records.items() if matches_filter(wanted, seen)}
-    rows, residual = pushed(db, wanted)
+    rows, residual = find_by_sql(db, wanted)
     assert rows >= truth, wanted
     assert {name for name in rows if matches_filter(residual, records[name])} == truth, wanted
     return truth, rows, residual
 
 
-def world(metas: Sequence[tuple[str, dict[str, Any]]]) -> tuple[apsw.Connection, Records]:
-    """A database of facts with these texts and metadata, and their records."""
+def make_world(metas: Sequence[tuple[str, dict[str, Any]]]) -> tuple[apsw.Connection, Records]:
+    """Return a database of facts with these texts and metadata, and their records."""
     scope = Scope("default", "alice")
     facts = [
         Fact(f"m{seq}", seq, seq, scope, text, "", meta=meta)
         for seq, (text, meta) in enumerate(metas, 1)
     ]
-    return database(facts), {fact.id: to_record(fact) for fact in facts}
+    return make_database(facts), {fact.id: to_record(fact) for fact in facts}
 
 
 @pytest.fixture(scope="module")
 def texts() -> tuple[apsw.Connection, Records]:
-    return world([(text, {"tag": text, "list": [text, 1, None]}) for text in TEXTS])
+    return make_world([(text, {"tag": text, "list": [text, 1, None]}) for text in TEXTS])
 
 
 @pytest.fixture(scope="module")
 def numbers() -> tuple[apsw.Connection, Records]:
-    return world(
+    return make_world(
         [("", {"n": number, "list": [number]}) for number in (*NUMBERS, True, False, None, "5")]
     )
 
 
-def test_what_sql_finds_and_the_residual_keeps_is_what_the_matcher_finds() -> None:
+def test_sql_with_residual_finds_what_the_matcher_finds() -> None:
     rng = random.Random(20260301)
     filters = exact = found = strict = 0
     for _ in range(16):
-        facts = [some_fact(rng, seq) for seq in range(1, 41)]
-        db, records = database(facts), {fact.id: to_record(fact) for fact in facts}
+        facts = [random_fact(rng, seq) for seq in range(1, 41)]
+        db, records = make_database(facts), {fact.id: to_record(fact) for fact in facts}
         for _ in range(400):
-            wanted = parse_filter(some_expression(rng, facts))
-            truth, rows, residual = agreed(db, records, wanted)
+            wanted = parse_filter(random_expression(rng, facts))
+            truth, rows, residual = assert_sql_agrees(db, records, wanted)
             filters, exact, found = (
                 filters + 1,
                 exact + (residual == MATCH_ALL),
@@ -351,7 +347,7 @@ def test_each_operator_agrees_on_each_text(
     db, records = texts
     operand = [value, "work"] if op in ("in", "nin") else value
     for field in ("memory", "tag", "list"):
-        agreed(db, records, parse_filter({field: {op: operand}}))
+        assert_sql_agrees(db, records, parse_filter({field: {op: operand}}))
 
 
 @pytest.mark.parametrize("op", ["eq", "ne", "gt", "gte", "lt", "lte", "in", "contains"])
@@ -361,7 +357,9 @@ def test_each_operator_agrees_on_each_number(
 ) -> None:
     db, records = numbers
     for field in ("n", "list"):
-        agreed(db, records, parse_filter({field: {op: [value] if op == "in" else value}}))
+        assert_sql_agrees(
+            db, records, parse_filter({field: {op: [value] if op == "in" else value}})
+        )
 
 
 @pytest.mark.parametrize(
@@ -376,11 +374,11 @@ def test_each_operator_agrees_on_each_number(
         {"list": {"contains": False}},
     ],
 )
-def test_ordinary_filters_leave_nothing_to_do_above(expression: Any) -> None:
+def test_ordinary_filters_have_no_residual(expression: Any) -> None:
     assert sql.compile_filter(parse_filter(expression))[2] == MATCH_ALL
 
 
-def test_a_conjunction_keeps_only_the_parts_that_are_left() -> None:
+def test_residual_of_a_conjunction_holds_only_the_unpushed_parts() -> None:
     tag, fold = {"tag": "a"}, {"memory": {"icontains": "é"}}
     assert sql.compile_filter(parse_filter({"AND": [tag, fold]}))[2] == parse_filter(fold)
     either = {"OR": [tag, fold]}
@@ -389,7 +387,7 @@ def test_a_conjunction_keeps_only_the_parts_that_are_left() -> None:
     ] == parse_filter({"AND": [either, {"NOT": fold}]})
 
 
-def test_what_cannot_be_pushed_at_all_does_not_narrow() -> None:
+def test_filter_that_cannot_be_pushed_adds_no_sql_condition() -> None:
     assert sql.compile_filter(parse_filter({"NOT": {"n": 5}}))[:2] == ("1", [])
     assert sql.compile_filter(parse_filter({"OR": [{"tag": "a"}, {"expiration_date": None}]}))[
         :2
@@ -398,8 +396,8 @@ def test_what_cannot_be_pushed_at_all_does_not_narrow() -> None:
     assert sql.compile_filter(parse_filter({"OR": []})) == ("0", [], MATCH_ALL)
 
 
-def test_an_equality_on_a_column_uses_its_index() -> None:
-    db, _ = world([])
+def test_equality_on_a_column_uses_its_index() -> None:
+    db, _ = make_world([])
     for expression, index in (
         ({"kind": "a"}, "fact_kind"),
         ({"role": {"in": ["a", "b"]}, "tag": "x"}, "fact_role"),
@@ -412,26 +410,26 @@ def test_an_equality_on_a_column_uses_its_index() -> None:
         assert any(index in row[3] for row in plan), plan
 
 
-def test_the_largest_filter_compiles_and_runs() -> None:
+def test_largest_filter_compiles_and_runs() -> None:
     values = [f"v{number}" for number in range(1000)]
     tests = [{f"k{number}": {"in": [*values[1:], None]}} for number in range(125)]
-    db, _ = world([("", {"k0": "v0", "k1": "v1"})])
-    assert pushed(db, parse_filter({"AND": [{"k0": {"in": values}}, {"OR": tests}]})) == (
+    db, _ = make_world([("", {"k0": "v0", "k1": "v1"})])
+    assert find_by_sql(db, parse_filter({"AND": [{"k0": {"in": values}}, {"OR": tests}]})) == (
         {"m1"},
         MATCH_ALL,
     )
     deep: Any = {"k0": "v0"}
     for _ in range(14):
         deep = {"NOT": deep}
-    assert pushed(db, parse_filter(deep)) == ({"m1"}, MATCH_ALL)
+    assert find_by_sql(db, parse_filter(deep)) == ({"m1"}, MATCH_ALL)
 
 
 MARK = "zq9"
 
 
 @pytest.mark.parametrize("nasty", [MARK + text for text in NASTY] + [text + MARK for text in NASTY])
-def test_neither_names_nor_values_are_ever_part_of_the_sql(nasty: str) -> None:
-    db, _ = world([(nasty, {"tag": nasty})])
+def test_names_and_values_are_never_part_of_the_sql(nasty: str) -> None:
+    db, _ = make_world([(nasty, {"tag": nasty})])
     for op in OPERATORS:
         operand = [nasty] if op in ("in", "nin") else nasty
         expressions = [{"memory": {op: operand}}, {"kind": {op: operand}}, {"tag": {op: operand}}]
@@ -442,18 +440,21 @@ def test_neither_names_nor_values_are_ever_part_of_the_sql(nasty: str) -> None:
         for expression in expressions:
             wanted = parse_filter(expression)
             assert MARK not in sql.compile_filter(wanted)[0]
-            pushed(db, wanted)
-    assert pushed(db, parse_filter({"memory": nasty, "tag": nasty})) == ({"m1"}, MATCH_ALL)
+            find_by_sql(db, wanted)
+    assert find_by_sql(db, parse_filter({"memory": nasty, "tag": nasty})) == ({"m1"}, MATCH_ALL)
     assert db.execute("SELECT count(*) FROM fact").fetchall() == [(1,)]
 
 
-def test_a_key_finds_only_itself_whatever_it_is_made_of() -> None:
+def test_key_with_special_characters_matches_only_itself() -> None:
     keys = [
         key
         for key in (*KEYS, *TEXTS)
         if key and not any(char < " " or char == "\x7f" for char in key)
     ]
     names = list(dict.fromkeys(keys))
-    db, _ = world([("", {key: "here"}) for key in names])
+    db, _ = make_world([("", {key: "here"}) for key in names])
     for seq, key in enumerate(names, 1):
-        assert pushed(db, parse_filter({f"metadata.{key}": "here"})) == ({f"m{seq}"}, MATCH_ALL)
+        assert find_by_sql(db, parse_filter({f"metadata.{key}": "here"})) == (
+            {f"m{seq}"},
+            MATCH_ALL,
+        )

@@ -44,7 +44,7 @@ talks = st.lists(lines, min_size=1, max_size=12)
 
 @st.composite
 def probes(draw):
-    """Any search: some words, perhaps a vector, any of what a probe may ask for besides."""
+    """Draw any search: some words, perhaps a vector, and any other options of a query."""
     asked = " ".join(
         draw(st.lists(st.sampled_from([*WORDS, "Ann", "bob", "Anna", "zebra"]), max_size=4))
     )
@@ -67,7 +67,7 @@ SCORES = ("cosine", "dense", "hub", "bm25", "cover")
 
 
 def assert_same_ranking(one, other):
-    """Both results list the same candidates in the same order; those that tie may swap."""
+    """Check that both results list the same candidates in the same order; ties may swap."""
     for ranked, expected in ((one.by_vector, other.by_vector), (one.by_terms, other.by_terms)):
         assert [score for _, score in ranked] == approximate([score for _, score in expected])
         scores = dict(expected)
@@ -123,25 +123,23 @@ def test_every_ranking_is_the_same_on_every_store(store, talk, asked, data):
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_what_a_scope_showed_before_is_not_shown_again_once_it_expired_or_was_changed(store):
+def test_expired_or_changed_memories_are_no_longer_returned(store):
     with stage("ram") as ram, opened(store) as disk:
         for here in (ram, disk):
             here.memory.add("tea in the garden", user_id="u", infer=False)
             here.memory.add(
                 "tea by the river", user_id="u", infer=False, expiration_date="2030-01-01"
             )
-        _look_around(ram, disk)
+        _assert_same_searches(ram, disk)
         for here in (ram, disk):
             first, _ = here.memory.get_all(user_id="u")["results"]
             here.memory.update(first["id"], "coffee in the garden")
             here.memory.add("tea on the bridge", user_id="u", infer=False, run_id="r")
-        _look_around(ram, disk)
+        _assert_same_searches(ram, disk)
 
 
-def _look_around(*stages):
-    """Searches before and after something expires, then and again, in a scope and in a part of it,
-    all the same.
-    """
+def _assert_same_searches(*stages):
+    """Compare searches before and after an expiry, in a scope and in a part of it."""
     early, late = AsOf(LATEST, 1_800_000_000_000_000), AsOf(LATEST, 1_900_000_000_000_000)
     vector = HashingEmbedder().embed(["tea"])[0]
     for as_of in (early, late, early, AsOf(2, early.at), late):
@@ -154,7 +152,7 @@ def _look_around(*stages):
                 assert_same_ranking(one, other)
 
 
-def test_what_a_scope_shows_is_worked_out_once_until_something_is_written():
+def test_visible_rows_are_cached_until_the_next_write():
     with (
         stage("sqlite") as here,
         mock.patch.object(NumpyPartition, "_compute_visible_rows", autospec=True) as worked_out,
@@ -169,7 +167,7 @@ def test_what_a_scope_shows_is_worked_out_once_until_something_is_written():
         assert worked_out.call_count == 2
 
 
-def test_a_search_builds_no_candidates_until_they_are_read():
+def test_search_builds_candidates_lazily():
     with (
         stage("sqlite") as here,
         mock.patch.object(NumpyPartitionResult, "build_candidates", autospec=True) as made,
@@ -185,7 +183,7 @@ def test_a_search_builds_no_candidates_until_they_are_read():
 
 
 @pytest.mark.parametrize("knobs", [{}, {"exact_rows": 1}], ids=["exactly", "by sketch"])
-def test_what_the_index_says_it_takes_is_about_what_it_takes(knobs):
+def test_index_cache_size_is_close_to_its_memory_use(knobs):
     talk = [
         {"role": "user", "content": f"{word} {other} {n}", "name": "Ann"}
         for word in WORDS

@@ -1,6 +1,4 @@
-"""The same reads and notes on every store: what is beside the ledger is the same, whatever is
-erased meanwhile.
-"""
+"""Data beside the ledger is the same on every store after the same reads, notes and erasures."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -77,7 +75,7 @@ steps = st.one_of(
 
 
 def play(store, step):
-    """Take one step; what it returned."""
+    """Take one step and return its result."""
     name, *arguments = step
     match step:
         case "tell", thread:
@@ -108,8 +106,8 @@ def play(store, step):
             return getattr(store, name)(ACCOUNT, *arguments)
 
 
-def beside(store):
-    """Everything that can be read of what is beside the ledger, and the ticks."""
+def dump_overlay(store):
+    """Return everything readable beside the ledger, and the ticks."""
     return {
         "met": list(store.cooccurrence(ACCOUNT, THREADS).items()),
         "recalls": [list(store.access_history(ACCOUNT, thread).records) for thread in THREADS],
@@ -135,7 +133,7 @@ def places(task):
 
 @given(script=st.lists(steps, max_size=30))
 @tried(60)
-def test_what_is_beside_the_ledger_is_the_same_on_every_store(tmp_path_factory, script):
+def test_overlay_is_the_same_on_every_store(tmp_path_factory, script):
     path = tmp_path_factory.mktemp("overlay") / "m.db"
     clock = ManualClock()
     ram, disk = (seeded_mint(1, clock) for _ in range(2))
@@ -148,12 +146,12 @@ def test_what_is_beside_the_ledger_is_the_same_on_every_store(tmp_path_factory, 
             clock.tick(1000)
             ram, disk = (play(store, step) for store in stores)
             assert ram == (list(disk) if isinstance(ram, list) else disk), step
-            assert beside(stores[0]) == beside(stores[1]), step
+            assert dump_overlay(stores[0]) == dump_overlay(stores[1]), step
         for store in stores:
-            before = beside(store), [list(store.view_rows(ACCOUNT, view)) for view in VIEWS]
+            before = dump_overlay(store), [list(store.view_rows(ACCOUNT, view)) for view in VIEWS]
             store.rebuild(ACCOUNT, VIEWS, build_fold(VIEWS))
             assert (
-                beside(store),
+                dump_overlay(store),
                 [list(store.view_rows(ACCOUNT, view)) for view in VIEWS],
             ) == before
     finally:

@@ -1,7 +1,7 @@
-"""The same script on every store: the same receipts, answers, scores, rows, proofs and bytes.
+"""The same script on every store gives the same receipts, answers, scores, rows, proofs and bytes.
 
-The ram store is the specification. The sqlite store is held to it with NumPy, without it, and with
-partitions so small that every search goes through the sketch.
+The ram store is the specification. The sqlite store is compared with it with NumPy, without it, and
+with partitions so small that every search uses the sketch.
 """
 
 import json
@@ -61,8 +61,8 @@ COLUMNS = {
 VALUES = {"evidence": EvidenceRow, "facts": Fact, "links": Link, "passages": Passage, "ticks": Tick}
 
 
-def told(here):
-    """The rows of every view of a stage in words both stores share."""
+def dump_views(here):
+    """Return the rows of every view in a form both stores share."""
     return {
         view: [_row(view, row) for row in rows if len(row) > 4]
         for view, rows in here.rows().items()
@@ -86,10 +86,8 @@ def _row(view, row):
     }
 
 
-def outcome(result):
-    """What a step returned, but for what an erasure counts of the index; that has a test of its
-    own.
-    """
+def strip_index_counts(result):
+    """Return a step's result without the index counts of an erasure, which have their own test."""
     if isinstance(result, dict) and "destroyed" in result:
         kept = ("entries", "facts", "links", "evidence", "tickets")
         return {**result, "destroyed": {name: result["destroyed"][name] for name in kept}}
@@ -101,10 +99,13 @@ def outcome(result):
     script=scripts(any_step, 14), asked=st.lists(questions, min_size=1, max_size=3), data=st.data()
 )
 @tried(30)
-def test_a_script_is_the_same_on_every_store(store, script, asked, data):
+def test_script_gives_the_same_results_on_every_store(store, script, asked, data):
     with stage("ram") as ram, opened(store) as disk:
         for number, step in enumerate(script):
-            expected, found = outcome(ram.player.step(step)), outcome(disk.player.step(step))
+            expected, found = (
+                strip_index_counts(ram.player.step(step)),
+                strip_index_counts(disk.player.step(step)),
+            )
             assert found == expected, f"step {number}: {step}"
         ids, boundaries = ram.player.ids, ram.boundaries()
         moments = [None, *(f"#{seq}" for seq in boundaries[-3:])]
@@ -114,7 +115,7 @@ def test_a_script_is_the_same_on_every_store(store, script, asked, data):
                 assert answers(disk.player.call, question, ids, moment) == expected
         assert disk.exported() == ram.exported()
         assert disk.memory.verify() == ram.memory.verify()
-        assert told(disk) == told(ram)
+        assert dump_views(disk) == dump_views(ram)
         for memory_id in ids:
             assert disk.memory.history(memory_id) == ram.memory.history(memory_id)
         scope = data.draw(scopes)
@@ -129,7 +130,7 @@ def test_a_script_is_the_same_on_every_store(store, script, asked, data):
 @pytest.mark.parametrize("store", STORES)
 @given(script=scripts(any_step, 8), question=questions)
 @tried(15)
-def test_a_ledger_moves_between_stores_and_says_the_same(store, script, question):
+def test_exported_ledger_gives_the_same_answers_in_another_store(store, script, question):
     with (
         stage("ram") as ram,
         opened(store, seed="other") as disk,
@@ -145,15 +146,13 @@ def test_a_ledger_moves_between_stores_and_says_the_same(store, script, question
         expected = answers(ram.player.call, question, ram.player.ids)
         assert answers(disk.player.call, question, ram.player.ids) == expected
         assert answers(back.player.call, question, ram.player.ids) == expected
-        assert told(disk) == told(ram) == told(back)
+        assert dump_views(disk) == dump_views(ram) == dump_views(back)
 
 
 @pytest.mark.parametrize("store", STORES)
 @given(script=scripts(any_step, 8), later=scripts(any_step, 5), question=questions)
 @tried(15)
-def test_a_later_export_brings_an_earlier_copy_up_to_date_erasures_too(
-    store, script, later, question
-):
+def test_importing_a_later_export_updates_a_copy_including_erasures(store, script, later, question):
     with stage("ram") as ram, stage("ram", seed="copy") as copy, opened(store, seed="copy") as disk:
         ram.player.play(script)
         for here in (copy, disk):
@@ -167,13 +166,13 @@ def test_a_later_export_brings_an_earlier_copy_up_to_date_erasures_too(
         expected = answers(ram.player.call, question, ram.player.ids)
         assert answers(copy.player.call, question, ram.player.ids) == expected
         assert answers(disk.player.call, question, ram.player.ids) == expected
-        assert told(disk) == told(ram)
+        assert dump_views(disk) == dump_views(ram)
 
 
 @pytest.mark.parametrize("store", STORES)
 @given(script=scripts(any_step, 8), question=questions)
 @tried(10)
-def test_another_embedder_finds_the_same_on_every_store(store, script, question):
+def test_reindexing_with_another_embedder_is_the_same_on_every_store(store, script, question):
     other = HashingEmbedder(32, "hash-32")
     with stage("ram") as ram, opened(store) as disk:
         for here in (ram, disk):
@@ -183,10 +182,8 @@ def test_another_embedder_finds_the_same_on_every_store(store, script, question)
 
 
 @pytest.mark.parametrize("store", [name for name in STORES if name != "sqlite by sketch"])
-def test_a_full_scope_ranks_alike_to_the_last_bit(store):
-    """More than one block of vectors, versions, gaps and an erasure in the middle; a sketch of so
-    many only guesses.
-    """
+def test_large_scope_ranks_bit_identically(store):
+    """Cover several vector blocks, versions, gaps and an erasure; a sketch only approximates."""
     with stage("ram") as ram, opened(store) as disk:
         words = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
         found = []
@@ -219,8 +216,8 @@ def test_a_full_scope_ranks_alike_to_the_last_bit(store):
             assert answer == expected
 
 
-def test_a_sketch_guesses_well():
-    """Of the ten nearest, at least 98 in 100 are found, and what is found is scored exactly."""
+def test_sketch_finds_98_percent_of_the_nearest():
+    """At least 98% of the ten nearest are found, and their scores are exact."""
     with stage("ram") as ram, opened("sqlite by sketch") as disk:
         words = "tea coffee Berlin Tokyo sister brother garden violin river bridge".split()
         said = [
@@ -251,9 +248,7 @@ def test_a_sketch_guesses_well():
 
 
 class Signs:
-    """Vectors of ones and minus ones, so long that sums of products pass what a single-precision
-    number can count.
-    """
+    """Vectors of ±1, so long that sums of products exceed single precision."""
 
     model, dim, local = "signs", 1601, True
 
@@ -269,7 +264,7 @@ def hash_of(text):
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_long_vectors_score_alike_to_the_last_bit(store):
+def test_long_vectors_score_bit_identically(store):
     found = []
     for stores in (stage("ram", embedder=Signs()), opened(store, embedder=Signs())):
         with stores as here:
@@ -280,7 +275,7 @@ def test_long_vectors_score_alike_to_the_last_bit(store):
 
 
 class Blank(HashingEmbedder):
-    """Knows nothing of some texts."""
+    """Return zero vectors for some texts."""
 
     def embed(self, texts, purpose="passage"):
         known = super().embed(texts, purpose)
@@ -292,7 +287,7 @@ class Blank(HashingEmbedder):
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.parametrize("query", ["tea", "blank"])
-def test_a_vector_of_zeros_is_near_to_nothing_on_every_store(store, query):
+def test_zero_vector_matches_nothing_on_every_store(store, query):
     found = []
     for stores in (stage("ram", embedder=Blank()), opened(store, embedder=Blank())):
         with stores as here:
@@ -302,7 +297,7 @@ def test_a_vector_of_zeros_is_near_to_nothing_on_every_store(store, query):
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_an_erasure_counts_alike_on_every_store(store):
+def test_erase_counts_are_the_same_on_every_store(store):
     found = []
     for stores in (stage("ram"), opened(store)):
         with stores as here:
@@ -317,7 +312,7 @@ def test_an_erasure_counts_alike_on_every_store(store):
     assert found[0] == found[1]
 
 
-def test_the_plain_partition_is_really_the_one_that_is_used():
+def test_plain_partition_is_really_used():
     with opened("sqlite without NumPy") as here:
         here.memory.add("tea", user_id="u")
         here.memory.search("tea", user_id="u")

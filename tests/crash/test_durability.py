@@ -1,6 +1,4 @@
-"""What is acknowledged survives power loss by default, and whoever chooses less gets exactly
-that.
-"""
+"""Acknowledged writes survive power loss by default; lower durability settings sync less."""
 
 import re
 import shutil
@@ -27,7 +25,7 @@ os._exit(0)
 """
 
 
-def pragma(memory: Memory, name: str) -> object:
+def read_pragma(memory: Memory, name: str) -> object:
     return memory.engine.store._database.writer.execute(f"PRAGMA {name}").get
 
 
@@ -35,28 +33,26 @@ def pragma(memory: Memory, name: str) -> object:
     ("chosen", "level"),
     [({}, FULL), ({"durability": "full"}, FULL), ({"durability": "normal"}, NORMAL)],
 )
-def test_the_writing_connection_syncs_as_the_setting_says(
+def test_synchronous_pragma_follows_the_setting(
     tmp_path: Path, chosen: dict[str, str], level: int
 ) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none", **chosen) as memory:
         memory.add("tea", user_id="alice")
-        assert pragma(memory, "synchronous") == level
-        assert pragma(memory, "journal_mode") == "wal"
+        assert read_pragma(memory, "synchronous") == level
+        assert read_pragma(memory, "journal_mode") == "wal"
 
 
-def test_the_connection_stays_in_full_after_an_erasure_and_a_reindex(tmp_path: Path) -> None:
+def test_connection_stays_in_full_sync_after_erase_and_reindex(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
         memory.add("tea", user_id="alice")
         memory.erase(user_id="alice")
         memory.reindex(hashing_embedder(dim=8, model="hash-8"))
-        assert pragma(memory, "synchronous") == FULL
-        assert pragma(memory, "journal_mode") == "wal"
+        assert read_pragma(memory, "synchronous") == FULL
+        assert read_pragma(memory, "journal_mode") == "wal"
 
 
-def calls_of_an_add(path: Path, durability: str) -> list[str]:
-    """The writes and syncs of one add, in order, as the kernel saw them; skipped where nothing may
-    be traced.
-    """
+def trace_add(path: Path, durability: str) -> list[str]:
+    """Return the write and sync calls of one add, in order; skip where tracing is not allowed."""
     log = path.with_suffix(".strace")
     command = [STRACE, "-f", "-y", "-e", "trace=write,pwrite64,fsync,fdatasync", "-o", str(log)]
     done = subprocess.run(
@@ -77,13 +73,13 @@ def calls_of_an_add(path: Path, durability: str) -> list[str]:
 
 
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
-def test_an_acknowledged_add_was_synced_after_its_last_write(tmp_path: Path) -> None:
-    calls = calls_of_an_add(tmp_path / "m.db", "full")
+def test_acknowledged_add_is_synced_after_its_last_write(tmp_path: Path) -> None:
+    calls = trace_add(tmp_path / "m.db", "full")
     assert "pwrite64 -wal" in calls
     assert calls[-1] in ("fdatasync -wal", "fsync -wal")
 
 
 @pytest.mark.skipif(STRACE is None, reason="strace is not installed")
-def test_with_normal_durability_an_add_costs_no_sync(tmp_path: Path) -> None:
-    calls = calls_of_an_add(tmp_path / "m.db", "normal")
+def test_add_with_normal_durability_does_not_sync(tmp_path: Path) -> None:
+    calls = trace_add(tmp_path / "m.db", "normal")
     assert set(calls) == {"pwrite64 -wal"}

@@ -1,4 +1,4 @@
-"""An erasure killed half-way: afterwards everything is there, or nothing is, to the last byte."""
+"""A killed erasure leaves either everything or nothing, to the last byte."""
 
 import random
 import signal
@@ -34,8 +34,8 @@ sys.stdin.read()
 pytestmark = [pytest.mark.crash, pytest.mark.xdist_group("crash")]
 
 
-def erased_until_killed(path: Path, step: str, delay: float | None = None) -> bool:
-    """Run an erasure that is killed; whether it had been acknowledged."""
+def erase_until_killed(path: Path, step: str, delay: float | None = None) -> bool:
+    """Run an erasure that is killed; return whether it was acknowledged."""
     command = [sys.executable, "-c", PROGRAM, str(path), step]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -49,8 +49,8 @@ def erased_until_killed(path: Path, step: str, delay: float | None = None) -> bo
     return said == "erased\n"
 
 
-def survivors(path: Path) -> int:
-    """How many of Alice's memories are left; with none left, no byte of them is either."""
+def count_survivors(path: Path) -> int:
+    """Count Alice's memories; if none is left, check that no byte of them is left."""
     with Memory(f"sqlite:///{path}", embedder=hashing_embedder()) as memory:
         left = len(memory.get_all(user_id="alice", limit=1000)["results"])
         verdict = memory.verify()
@@ -64,14 +64,16 @@ def survivors(path: Path) -> int:
 
 
 @pytest.mark.parametrize(("step", "left"), [("begun", 40), ("written", 40), ("committed", 0)])
-def test_killed_at_a_step_of_its_transaction(tmp_path: Path, step: str, left: int) -> None:
-    erased_until_killed(tmp_path / "m.db", step)
-    assert survivors(tmp_path / "m.db") == left
+def test_erasure_killed_at_a_transaction_step_is_complete_or_absent(
+    tmp_path: Path, step: str, left: int
+) -> None:
+    erase_until_killed(tmp_path / "m.db", step)
+    assert count_survivors(tmp_path / "m.db") == left
 
 
-def test_killed_at_any_moment(tmp_path: Path) -> None:
+def test_erasure_killed_at_any_moment_is_complete_or_absent(tmp_path: Path) -> None:
     dice = random.Random(7)
     for number in range(4):
         path = tmp_path / str(number) / "m.db"
-        acknowledged = erased_until_killed(path, "never", dice.uniform(0, 0.08))
-        assert survivors(path) in ((0,) if acknowledged else (0, 40))
+        acknowledged = erase_until_killed(path, "never", dice.uniform(0, 0.08))
+        assert count_survivors(path) in ((0,) if acknowledged else (0, 40))

@@ -1,5 +1,5 @@
-"""A full disk is a clear error: nothing is half-written, reads go on, and writes work again once
-there is room.
+"""A full disk is a clear error: no partial writes, reads work, and writes resume when there is
+space.
 """
 
 import shutil
@@ -20,7 +20,7 @@ SIZE = 1024 * 1024
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of one megabyte, where this user may make one."""
+    """Mount a disk of one megabyte, where this user may mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -35,7 +35,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(memory: Memory, size: int = 2000) -> tuple[list[str], StoreError]:
-    """Batches of three until the store refuses one; what was acknowledged, and the refusal."""
+    """Add batches of three until one is rejected; return the acknowledged texts and the error."""
     kept: list[str] = []
     for number in range(5000):
         texts = [f"number{number} {part} " + "x" * size for part in ("ash", "birch", "cedar")]
@@ -47,13 +47,13 @@ def fill(memory: Memory, size: int = 2000) -> tuple[list[str], StoreError]:
     pytest.fail("the disk never became full")
 
 
-def texts(memory: Memory) -> list[str]:
+def list_texts(memory: Memory) -> list[str]:
     return [row["memory"] for row in memory.get_all(user_id="alice", limit=1000)["results"]]
 
 
 def assert_whole(memory: Memory, kept: list[str]) -> None:
-    """Exactly what was acknowledged is there, in the ledger and in every view."""
-    assert texts(memory) == kept
+    """Check that the ledger and every view hold exactly what was acknowledged."""
+    assert list_texts(memory) == kept
     assert kept[0] in {
         row["memory"]
         for row in memory.search("number0 ash", user_id="alice", limit=1000)["results"]
@@ -62,7 +62,7 @@ def assert_whole(memory: Memory, kept: list[str]) -> None:
     assert verdict["ok"], verdict
 
 
-def test_a_full_disk_is_named_and_loses_nothing(small_disk: Path) -> None:
+def test_full_disk_is_a_clear_error_and_loses_nothing(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(200 * 1024))
     with Memory(f"sqlite:///{small_disk}/m.db", embedder=hashing_embedder()) as memory:
@@ -81,7 +81,7 @@ def test_a_full_disk_is_named_and_loses_nothing(small_disk: Path) -> None:
         assert_whole(memory, [*kept, "after", "the", "flood"])
 
 
-def test_a_store_on_a_full_disk_opens_or_says_what_is_full(small_disk: Path) -> None:
+def test_store_on_a_full_disk_opens_or_reports_the_full_disk(small_disk: Path) -> None:
     with Memory(f"sqlite:///{small_disk}/m.db", embedder=hashing_embedder()) as memory:
         memory.add("tea", user_id="alice")
     ballast = small_disk / "ballast"
@@ -95,17 +95,17 @@ def test_a_store_on_a_full_disk_opens_or_says_what_is_full(small_disk: Path) -> 
         assert "Free some space" in str(error)  # noqa: PT017
     else:
         with memory:
-            assert texts(memory) == ["tea"]
+            assert list_texts(memory) == ["tea"]
             with pytest.raises(StoreFull):
                 memory.add("y" * 50_000, user_id="alice")
     ballast.unlink()
     with Memory(f"sqlite:///{small_disk}/m.db", embedder=hashing_embedder()) as memory:
-        assert texts(memory) == ["tea"]
+        assert list_texts(memory) == ["tea"]
         memory.add("milk", user_id="alice")
         assert memory.verify()["ok"]
 
 
-def test_an_erasure_on_a_full_disk_says_so(small_disk: Path) -> None:
+def test_erase_on_a_full_disk_is_a_clear_error(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     ballast.write_bytes(bytes(200 * 1024))
     with Memory(f"sqlite:///{small_disk}/m.db", embedder=hashing_embedder()) as memory:
@@ -119,14 +119,14 @@ def test_an_erasure_on_a_full_disk_says_so(small_disk: Path) -> None:
         assert warnings or b"x" * 500 not in (small_disk / "m.db").read_bytes()
 
 
-def test_a_quota_inside_sqlite_is_named_too(tmp_path: Path) -> None:
+def test_sqlite_page_limit_is_reported_as_a_full_store(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
         memory.add("tea", user_id="alice")
         writer = memory.engine.store._database.writer
         writer.execute("PRAGMA max_page_count = 80")
         kept, error = fill(memory)
         assert isinstance(error, StoreFull)
-        assert texts(memory) == ["tea", *kept]
+        assert list_texts(memory) == ["tea", *kept]
         before = {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS}
         writer.execute("PRAGMA max_page_count = 1000000")
         memory.rebuild()
@@ -137,7 +137,7 @@ def test_a_quota_inside_sqlite_is_named_too(tmp_path: Path) -> None:
         assert memory.verify()["ok"]
 
 
-def test_one_too_big_for_the_rest_of_the_disk_does_not_take_others_down(tmp_path: Path) -> None:
+def test_write_too_big_for_the_disk_does_not_fail_later_writes(tmp_path: Path) -> None:
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=hashing_embedder()) as memory:
         memory.add("tea", user_id="alice")
         pages = memory.engine.store._database.writer.execute("PRAGMA page_count").get
@@ -145,7 +145,7 @@ def test_one_too_big_for_the_rest_of_the_disk_does_not_take_others_down(tmp_path
         with pytest.raises(StoreFull):
             memory.add("y" * 90_000, user_id="alice")
         memory.add("milk", user_id="alice")
-        assert texts(memory) == ["tea", "milk"]
+        assert list_texts(memory) == ["tea", "milk"]
 
 
 PROGRAM = """
@@ -165,7 +165,7 @@ except ToldError as error:
 """
 
 
-def test_a_limit_on_the_size_of_a_file_is_told_as_an_error_of_the_store(tmp_path: Path) -> None:
+def test_file_size_limit_is_reported_as_a_store_error(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, str(tmp_path / "m.db")],
         check=False,
@@ -176,5 +176,5 @@ def test_a_limit_on_the_size_of_a_file_is_told_as_an_error_of_the_store(tmp_path
     assert name in ("StoreFull", "StoreError"), done.stderr
     assert kept == found
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder="none") as memory:
-        assert len(texts(memory)) == int(kept)
+        assert len(list_texts(memory)) == int(kept)
         assert memory.verify()["ok"]

@@ -1,6 +1,4 @@
-"""A writer is killed without warning, again and again; whatever it was promised is there, and
-nothing by halves.
-"""
+"""A writer killed at any moment loses no acknowledged write and leaves no partial one."""
 
 import json
 import os
@@ -28,7 +26,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.timeout(0), pytest.mark.xdist_group
 
 @pytest.fixture(scope="module")
 def kill() -> Iterator[Kill]:
-    """Order one life of a writer and read what it said before it was killed."""
+    """Run one writer process until it is killed, and return what it reported."""
     program = [sys.executable, str(Path(__file__).parent / "writer.py")]
     with subprocess.Popen(
         program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -46,20 +44,20 @@ def kill() -> Iterator[Kill]:
         server.stdin.close()
 
 
-class Promises:
-    """What the writers of one file were promised, over all their lives."""
+class Acknowledged:
+    """The writes that the writers of one file had acknowledged, over all runs."""
 
     def __init__(self) -> None:
         self.texts: dict[str, str | None] = {}
         self.receipts: dict[str, list[str]] = {}
 
     def keep(self, memory: Memory, said: Report) -> None:
-        """Hold one life's report against the store; what was tried and not answered may be there or
-        not, but whole.
+        """Compare one run's report with the store; an unanswered write may be there or not, but
+        whole.
         """
         assert not [line for line in said if "failed" in line], said[-1]
         done = {line["done"]: line["ids"] for line in said if "done" in line}
-        now = {row["id"]: row["memory"] for row in everything(memory)}
+        now = {row["id"]: row["memory"] for row in list_memories(memory)}
         for line in said:
             if "tried" in line:
                 self._settle(line["tried"], line, done.get(line["tried"]), now)
@@ -91,39 +89,37 @@ class Promises:
             self.texts.update(zip(ids, texts, strict=True))
 
 
-def everything(memory: Memory) -> list[dict[str, Any]]:
-    """All of the writer's memories, page by page."""
+def list_memories(memory: Memory) -> list[dict[str, Any]]:
+    """Return all of the writer's memories, page by page."""
     rows: list[dict[str, Any]] = []
     while page := memory.get_all(user_id="writer", limit=1000, offset=len(rows))["results"]:
         rows += page
     return rows
 
 
-def reopened(path: Path) -> Memory:
+def reopen(path: Path) -> Memory:
     return Memory(f"sqlite:///{path}", embedder=hashing_embedder(dim=16, model="hash-16"))
 
 
-def rows(memory: Memory) -> dict[str, list[Any]]:
+def dump_views(memory: Memory) -> dict[str, list[Any]]:
     return {view: list(memory.engine.store.view_rows("default", view)) for view in VIEWS}
 
 
-def check(path: Path, promises: Promises, said: Report) -> None:
-    """Everything that must hold after a kill."""
-    with reopened(path) as memory:
+def check(path: Path, promises: Acknowledged, said: Report) -> None:
+    """Check everything that must hold after a kill."""
+    with reopen(path) as memory:
         promises.keep(memory, said)
         verdict = memory.verify()
         assert verdict["ok"], verdict
-        grown = rows(memory)
+        grown = dump_views(memory)
         memory.rebuild()
-        assert rows(memory) == grown
+        assert dump_views(memory) == grown
         assert memory.stats()["pending_vectors"] == 0
         retry(memory, promises, said)
 
 
-def retry(memory: Memory, promises: Promises, said: Report) -> None:
-    """The first, the last and the unanswered adds are sent again: each receipt is the one the store
-    already gave.
-    """
+def retry(memory: Memory, promises: Acknowledged, said: Report) -> None:
+    """Send the first, last and unanswered adds again; each receipt must be the stored one."""
     adds = [line for line in said if line.get("op") in ("add", "several", "bulk")]
     for line in {line["tried"]: line for line in adds[:1] + adds[-5:]}.values():
         mark = line["tried"]
@@ -145,7 +141,7 @@ def retry(memory: Memory, promises: Promises, said: Report) -> None:
 
 
 @pytest.mark.parametrize("threads", [1, 4])
-def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(
+def test_kill_at_any_moment_loses_no_acknowledged_write(
     kill: Kill, tmp_path: Path, threads: int
 ) -> None:
     dice = random.Random(f"{threads}/{KILLS}")
@@ -153,7 +149,7 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(
     acknowledged = 0
     for number in range(kills):
         if number % LIVES_OF_A_FILE == 0:
-            path, promises = tmp_path / f"{number}.db", Promises()
+            path, promises = tmp_path / f"{number}.db", Acknowledged()
         early = number % 8 == 3
         lines, delay = (
             (1, dice.uniform(0, 0.03)) if early else (dice.randint(1, 30), dice.uniform(0, 0.004))
@@ -168,10 +164,10 @@ def test_a_kill_at_any_moment_loses_nothing_that_was_acknowledged(
 
 @pytest.mark.parametrize("threads", [1, 4])
 @pytest.mark.parametrize("step", STEPS)
-def test_a_kill_at_a_step_of_the_commit_leaves_all_of_it_or_nothing(
+def test_kill_during_a_commit_leaves_all_of_it_or_nothing(
     kill: Kill, tmp_path: Path, step: str, threads: int
 ) -> None:
-    path, promises = tmp_path / "m.db", Promises()
+    path, promises = tmp_path / "m.db", Acknowledged()
     for number in range(max(KILLS * 3 // 10 // 12, 1)):
         said = kill(path, number, threads=threads, step=step, nth=1 + number * 2)
         assert said[0] == {"born": True}

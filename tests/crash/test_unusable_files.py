@@ -1,4 +1,4 @@
-"""A file told cannot use is refused in one clear sentence, and left as it was found."""
+"""An unusable file is rejected with a clear message and left unchanged."""
 
 import hashlib
 import signal
@@ -25,13 +25,13 @@ from told.ports import VIEWS
 from told.testing import hashing_embedder
 
 
-def opened(path: Path) -> Memory:
+def open_memory(path: Path) -> Memory:
     return Memory(f"sqlite:///{path}", embedder=hashing_embedder())
 
 
-def made(path: Path, count: int = 3) -> Path:
-    """A store with a few memories, closed."""
-    with opened(path) as memory:
+def make_store(path: Path, count: int = 3) -> Path:
+    """Create a store with a few memories and close it."""
+    with open_memory(path) as memory:
         memory.add(
             [f"memory number {number} about tea" for number in range(count)], user_id="alice"
         )
@@ -42,7 +42,7 @@ def fingerprint(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-# Not ours, or not whole
+# Foreign or damaged files
 
 
 @pytest.mark.parametrize(
@@ -55,19 +55,17 @@ def fingerprint(path: Path) -> str:
     ],
     ids=["text", "image", "short text", "magic alone"],
 )
-def test_a_file_that_is_no_database_is_refused_and_untouched(
-    tmp_path: Path, content: bytes
-) -> None:
+def test_file_that_is_not_a_database_is_rejected_unchanged(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "m.db"
     path.write_bytes(content)
     with pytest.raises(StoreError) as refused:
-        opened(path)
+        open_memory(path)
     assert isinstance(refused.value, StoreCorrupt)
     assert path.read_bytes() == content
     assert [file.name for file in tmp_path.iterdir()] == ["m.db"]
 
 
-def test_the_database_of_another_program_is_refused_and_untouched(tmp_path: Path) -> None:
+def test_foreign_database_is_rejected_unchanged(tmp_path: Path) -> None:
     path = tmp_path / "bookmarks.db"
     with apsw.Connection(str(path)) as other:
         other.execute(
@@ -76,11 +74,11 @@ def test_the_database_of_another_program_is_refused_and_untouched(tmp_path: Path
     other.close()
     before = fingerprint(path)
     with pytest.raises(StoreError):
-        opened(path).close()
+        open_memory(path).close()
     assert fingerprint(path) == before
 
 
-def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(
+def test_foreign_database_with_a_meta_table_is_rejected_unchanged(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "other.db"
@@ -91,7 +89,7 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(
     other.close()
     before = fingerprint(path)
     with pytest.raises(StoreError):
-        opened(path).close()
+        open_memory(path).close()
     assert fingerprint(path) == before
 
 
@@ -103,16 +101,16 @@ def test_another_program_that_also_has_a_meta_table_is_refused_and_untouched(
     ],
     ids=str,
 )
-def test_a_store_of_another_schema_is_refused_and_untouched(
+def test_store_of_an_unsupported_schema_is_rejected_unchanged(
     tmp_path: Path, version: object, advice: str
 ) -> None:
-    path = made(tmp_path / "m.db")
+    path = make_store(tmp_path / "m.db")
     with apsw.Connection(str(path)) as db:
         db.execute("UPDATE meta SET value = ? WHERE key = 'schema'", (version,))
     db.close()
     before = fingerprint(path)
     with pytest.raises(StoreVersion, match="schema") as refused:
-        opened(path)
+        open_memory(path)
     assert advice in str(refused.value)
     assert fingerprint(path) == before
 
@@ -145,12 +143,12 @@ UNDONE = {
     3: "DROP TABLE blob; DROP TABLE holding; DROP INDEX fact_claim; DROP INDEX fact_evidence;"
     "ALTER TABLE fault DROP COLUMN raw",
 }
-"""What takes a file from each schema back to the one before it."""
+"""SQL that downgrades a file from each schema to the previous one."""
 EARLIER = [number for number in SCHEMA_FILES if number < SCHEMA_VERSION]
 
 
-def aged(path: Path, version: int) -> Path:
-    """A store as it was when its schema was an earlier one."""
+def downgrade_schema(path: Path, version: int) -> Path:
+    """Rewrite a store with an earlier schema."""
     with apsw.Connection(str(path)) as db:
         for number in sorted((later for later in SCHEMA_FILES if later > version), reverse=True):
             db.execute(UNDONE[number])
@@ -160,27 +158,23 @@ def aged(path: Path, version: int) -> Path:
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_is_brought_up_to_date_with_all_it_holds(
-    tmp_path: Path, version: int
-) -> None:
-    path = aged(made(tmp_path / "m.db"), version)
-    with opened(path) as memory:
+def test_earlier_schema_is_migrated_with_all_its_data(tmp_path: Path, version: int) -> None:
+    path = downgrade_schema(make_store(tmp_path / "m.db"), version)
+    with open_memory(path) as memory:
         assert len(memory.get_all(user_id="alice")["results"]) == 3
         assert memory.verify()["ok"]
         assert memory.stats()["schema"] == SCHEMA_VERSION
         assert memory.stats()["blobs"] == memory.stats()["tasks"] == 0
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         assert memory.search("tea", user_id="alice")["results"]
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_goes_on_as_if_it_had_been_made_today(
-    tmp_path: Path, version: int
-) -> None:
+def test_migrated_store_behaves_like_a_new_one(tmp_path: Path, version: int) -> None:
     both = []
     for name in ("then.db", "today.db"):
-        path = made(tmp_path / name, 70)
-        with opened(aged(path, version) if name == "then.db" else path) as memory:
+        path = make_store(tmp_path / name, 70)
+        with open_memory(downgrade_schema(path, version) if name == "then.db" else path) as memory:
             first, second, *_ = memory.get_all(user_id="alice", limit=100)["results"]
             memory.update(first["id"], "coffee after all")
             memory.add("tea with milk", user_id="alice")
@@ -197,41 +191,37 @@ def test_a_store_of_an_earlier_schema_goes_on_as_if_it_had_been_made_today(
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_store_of_an_earlier_schema_gets_the_views_it_had_not(
-    tmp_path: Path, version: int
-) -> None:
-    path, accounts = made(tmp_path / "m.db"), ("default", "umbrella")
+def test_migration_creates_the_missing_views(tmp_path: Path, version: int) -> None:
+    path, accounts = make_store(tmp_path / "m.db"), ("default", "umbrella")
     with Memory(f"sqlite:///{path}", embedder=hashing_embedder(), account="umbrella") as memory:
         memory.add("their tea", user_id="alice")
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         grown = [list(memory.engine.store.view_rows(account, "ticks")) for account in accounts]
     assert list(map(len, grown)) == [3, 1]
-    store = open_store(f"sqlite:///{aged(path, version)}")
+    store = open_store(f"sqlite:///{downgrade_schema(path, version)}")
     assert [list(store.list_accounts().get(account, ())) for account in accounts] == [
         ["ticks"] if version < 4 else []
     ] * 2
     store.close()
     for _ in range(2):
-        with opened(path) as memory:
+        with open_memory(path) as memory:
             assert [
                 list(memory.engine.store.view_rows(account, "ticks")) for account in accounts
             ] == grown
             assert not any(memory.engine.store.list_accounts().values())
 
 
-def answered(
+def collect_answers(
     path: Path, as_written_then: Callable[[Path], object]
 ) -> list[list[tuple[str, float]]]:
-    """What a store with a memory that waits for its vector answers before and after it has it, with
-    the scores.
-    """
-    with opened(made(path)) as memory:
+    """Return results and scores before and after a pending vector is filled in."""
+    with open_memory(make_store(path)) as memory:
         memory.add("a kettle", user_id="alice")
     with Memory(f"sqlite:///{path}", embedder="none") as memory:
         memory.add("the kettle is for tea", user_id="alice")
     as_written_then(path)
     answers = []
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         for waiting in (1, 0):
             assert memory.stats()["pending_vectors"] == waiting
             found = memory.search("a kettle for tea", user_id="alice")["results"]
@@ -243,14 +233,12 @@ def answered(
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_vector_finds_the_passage_that_waited_for_it_in_an_earlier_schema(
-    tmp_path: Path, version: int
-) -> None:
-    then = answered(tmp_path / "then.db", lambda path: aged(path, version))
-    assert then == answered(tmp_path / "today.db", lambda path: path)
+def test_pending_vector_is_attached_after_a_migration(tmp_path: Path, version: int) -> None:
+    then = collect_answers(tmp_path / "then.db", lambda path: downgrade_schema(path, version))
+    assert then == collect_answers(tmp_path / "today.db", lambda path: path)
 
 
-def test_a_vector_finds_the_passage_that_a_process_of_an_older_told_goes_on_to_write(
+def test_pending_vector_is_attached_to_a_passage_written_by_an_older_version(
     tmp_path: Path,
 ) -> None:
     def written_by_an_older_told(path: Path) -> None:
@@ -263,8 +251,8 @@ def test_a_vector_finds_the_passage_that_a_process_of_an_older_told_goes_on_to_w
             )
         db.close()
 
-    then = answered(tmp_path / "then.db", written_by_an_older_told)
-    assert then == answered(tmp_path / "today.db", lambda path: path)
+    then = collect_answers(tmp_path / "then.db", written_by_an_older_told)
+    assert then == collect_answers(tmp_path / "today.db", lambda path: path)
 
 
 KILLED = """
@@ -282,29 +270,27 @@ connect.Database(Path(sys.argv[1]), durability="full", busy_timeout=5.0)
 
 
 @pytest.mark.parametrize("version", EARLIER)
-def test_a_process_killed_while_it_brings_a_store_up_to_date_leaves_it_as_it_was(
-    tmp_path: Path, version: int
-) -> None:
-    path = aged(made(tmp_path / "m.db"), version)
+def test_killed_migration_leaves_the_store_unchanged(tmp_path: Path, version: int) -> None:
+    path = downgrade_schema(make_store(tmp_path / "m.db"), version)
     died = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert died.returncode == -signal.SIGKILL
     with apsw.Connection(str(path)) as db:
         assert db.execute("SELECT value FROM meta WHERE key = 'schema'").get == version
     db.close()
-    with opened(path) as memory:
+    with open_memory(path) as memory:
         assert memory.stats()["schema"] == SCHEMA_VERSION
         assert len(memory.search("tea", user_id="alice")["results"]) == 3
         assert memory.verify()["ok"]
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.6, 0.9, 0.99])
-def test_a_truncated_store_never_answers_as_if_it_were_whole(tmp_path: Path, share: float) -> None:
-    path = made(tmp_path / "m.db", 200)
+def test_truncated_store_never_answers_as_if_it_were_complete(tmp_path: Path, share: float) -> None:
+    path = make_store(tmp_path / "m.db", 200)
     whole = path.read_bytes()
     cut = whole[: int(len(whole) * share)]
     path.write_bytes(cut)
     try:
-        with opened(path) as memory:
+        with open_memory(path) as memory:
             rows = memory.get_all(user_id="alice", limit=1000)["results"]
             verdict = memory.verify()
     except StoreError as error:
@@ -316,8 +302,8 @@ def test_a_truncated_store_never_answers_as_if_it_were_whole(tmp_path: Path, sha
     assert path.read_bytes() == cut
 
 
-def test_a_page_of_rubbish_is_reported_by_verify(tmp_path: Path) -> None:
-    path = made(tmp_path / "m.db", 200)
+def test_corrupt_page_is_reported_by_verify(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "m.db", 200)
     whole = bytearray(path.read_bytes())
     found = 0
     for page in range(2, len(whole) // 4096, 7):
@@ -325,42 +311,42 @@ def test_a_page_of_rubbish_is_reported_by_verify(tmp_path: Path) -> None:
         damaged[page * 4096 : (page + 1) * 4096] = bytes([page % 251 + 1]) * 4096
         path.write_bytes(damaged)
         try:
-            with opened(path) as memory:
+            with open_memory(path) as memory:
                 found += not memory.verify()["ok"]
         except StoreCorrupt:
             found += 1
     assert found == len(range(2, len(whole) // 4096, 7))
 
 
-def test_a_tampered_byte_of_the_ledger_is_found(tmp_path: Path) -> None:
-    path = made(tmp_path / "m.db", 5)
+def test_tampered_byte_of_the_ledger_is_detected(tmp_path: Path) -> None:
+    path = make_store(tmp_path / "m.db", 5)
     whole = path.read_bytes()
     offsets = [i for i in range(len(whole)) if whole.startswith(b"memory number 3", i)]
     assert len(offsets) >= 2
     caught = []
     for offset in offsets:
         path.write_bytes(whole[:offset] + b"M" + whole[offset + 1 :])
-        with opened(path) as memory:
+        with open_memory(path) as memory:
             caught.append(not memory.verify()["ok"])
     assert any(caught)
 
 
-def test_a_folder_in_place_of_the_file_is_refused(tmp_path: Path) -> None:
+def test_folder_in_place_of_the_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "m.db").mkdir()
     with pytest.raises(StoreError):
-        opened(tmp_path / "m.db")
+        open_memory(tmp_path / "m.db")
 
 
-def test_a_path_through_a_file_is_refused(tmp_path: Path) -> None:
+def test_path_through_a_file_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("here")
     with pytest.raises(StoreError):
-        opened(tmp_path / "file" / "m.db")
+        open_memory(tmp_path / "file" / "m.db")
 
 
 @pytest.mark.parametrize(
     "url", ["sqlite://", "sqlite:///", "sqlite:///a\0b", "nosuch:///x", "/just/a/path", "sqlite:x"]
 )
-def test_an_address_that_names_no_store_is_refused(url: str) -> None:
+def test_invalid_store_url_is_rejected(url: str) -> None:
     with pytest.raises(ToldError) as refused:
         Memory(url, embedder="none")
     assert isinstance(refused.value, ConfigError | StoreError)
@@ -371,7 +357,7 @@ def test_an_address_that_names_no_store_is_refused(url: str) -> None:
 
 @pytest.fixture
 def read_only_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk with a store on it that is remounted read-only, where this user may do so."""
+    """Mount a disk with a store on it read-only, where this user may mount one."""
     folder = tmp_path / "disk"
     folder.mkdir()
     mounted = subprocess.run(
@@ -382,17 +368,17 @@ def read_only_disk(tmp_path: Path) -> Iterator[Path]:
     if mounted.returncode:
         pytest.skip(f"a tmpfs cannot be mounted: {mounted.stderr.decode().strip()}")
     try:
-        made(folder / "m.db")
+        make_store(folder / "m.db")
         subprocess.run(["mount", "-o", "remount,ro", str(folder)], check=True)
         yield folder
     finally:
         subprocess.run(["umount", "-l", str(folder)], check=True)
 
 
-def test_a_store_on_a_read_only_disk_is_named_and_intact(read_only_disk: Path) -> None:
+def test_store_on_a_read_only_disk_is_a_clear_error_and_intact(read_only_disk: Path) -> None:
     before = fingerprint(read_only_disk / "m.db")
     try:
-        memory = opened(read_only_disk / "m.db")
+        memory = open_memory(read_only_disk / "m.db")
     except StoreReadOnly as error:
         assert "permissions" in str(error)  # noqa: PT017
     else:
@@ -403,17 +389,17 @@ def test_a_store_on_a_read_only_disk_is_named_and_intact(read_only_disk: Path) -
     assert fingerprint(read_only_disk / "m.db") == before
 
 
-def test_a_new_store_on_a_read_only_disk_is_refused(read_only_disk: Path) -> None:
+def test_new_store_on_a_read_only_disk_is_rejected(read_only_disk: Path) -> None:
     with pytest.raises(StoreReadOnly):
-        opened(read_only_disk / "new.db")
+        open_memory(read_only_disk / "new.db")
     with pytest.raises(StoreReadOnly):
-        opened(read_only_disk / "folder" / "new.db")
+        open_memory(read_only_disk / "folder" / "new.db")
 
 
 @pytest.fixture
 def immutable(tmp_path: Path) -> Iterator[Path]:
-    """A store whose file may not be changed, where the file system knows such a thing."""
-    path = made(tmp_path / "m.db")
+    """Create a store with an immutable file, where the file system supports it."""
+    path = make_store(tmp_path / "m.db")
     frozen = subprocess.run(["chattr", "+i", str(path)], check=False, capture_output=True)
     if frozen.returncode:
         pytest.skip(f"a file cannot be made immutable: {frozen.stderr.decode().strip()}")
@@ -421,10 +407,10 @@ def immutable(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["chattr", "-i", str(path)], check=True)
 
 
-def test_a_read_only_file_is_named_and_intact(immutable: Path) -> None:
+def test_read_only_file_is_a_clear_error_and_intact(immutable: Path) -> None:
     before = fingerprint(immutable)
     try:
-        memory = opened(immutable)
+        memory = open_memory(immutable)
     except StoreReadOnly:
         pass
     else:
@@ -435,8 +421,8 @@ def test_a_read_only_file_is_named_and_intact(immutable: Path) -> None:
     assert fingerprint(immutable) == before
 
 
-def test_a_writer_that_may_not_write_says_so_and_keeps_reading(tmp_path: Path) -> None:
-    with opened(made(tmp_path / "m.db")) as memory:
+def test_rejected_write_is_reported_and_reads_still_work(tmp_path: Path) -> None:
+    with open_memory(make_store(tmp_path / "m.db")) as memory:
         writer = memory.engine.store._database.writer
         writer.execute("PRAGMA query_only = ON")
         with pytest.raises(StoreReadOnly):

@@ -1,9 +1,8 @@
-"""A fork server for the crash suite: each line on stdin is one life, from fork to SIGKILL; its
-report is one line out.
+"""A fork server for the crash suite: each line on stdin runs one writer process until SIGKILL.
 
-A life opens the store, writes from one or several threads, and reports each write twice through a
-pipe: before it is tried and after it returned. What the pipe holds when the life is over is all
-that anybody was ever promised.
+A writer opens the store, writes from one or more threads, and reports each write twice through a
+pipe: before the call and after it returned. Once the process is dead, everything in the pipe is
+printed as one line on stdout.
 """
 
 import json
@@ -33,7 +32,7 @@ OPERATIONS = (
 
 
 class Life:
-    """One thread of one life: what it holds and how it reports."""
+    """One thread of one writer process: its memory and its report pipe."""
 
     def __init__(self, memory: Memory, pipe: int, name: str, dice: random.Random) -> None:
         self.memory = memory
@@ -44,7 +43,7 @@ class Life:
         self.number = 0
 
     def say(self, **line: object) -> None:
-        """One line, shorter than a pipe's buffer, hence written whole or not at all."""
+        """Write one line, shorter than a pipe's buffer and therefore written atomically."""
         os.write(self.pipe, json.dumps(line).encode() + b"\n")
 
     def live(self, writes: int) -> None:
@@ -113,7 +112,7 @@ def _killer(step: str, nth: int):
 
 
 def report(order: dict[str, Any]) -> list[str]:
-    """Fork a life, end it, and give back every line it said."""
+    """Fork a writer, wait for its end, and return every line it reported."""
     out, pipe = os.pipe()
     child = os.fork()
     if child == 0:

@@ -1,4 +1,4 @@
-"""The pages tell the truth: their code runs, their commands succeed, their links lead somewhere."""
+"""The documentation works: its code runs, its commands succeed, its links resolve."""
 
 import os
 import shutil
@@ -17,31 +17,29 @@ NAMES = [page.relative_to(ROOT).as_posix() for page in PAGES]
 
 @pytest.fixture
 def environment(home) -> dict[str, str]:
-    """The environment of a reader who has just installed told: its command is on the path, the home
-    is empty.
-    """
+    """Return the environment of a fresh install: told on the path and an empty home."""
     return {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_the_code_of_a_page_runs(page, tmp_path, monkeypatch, environment):
+def test_code_of_a_page_runs(page, tmp_path, monkeypatch, environment):
     monkeypatch.chdir(tmp_path)
     shutil.copytree(ROOT / "docs" / "examples", tmp_path / "examples")
     execute(page, tmp_path, environment)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_the_links_of_a_page_lead_somewhere(page):
+def test_links_of_a_page_resolve(page):
     assert broken_links(page, ROOT) == []
 
 
 @pytest.mark.parametrize("page", PAGES, ids=NAMES)
-def test_the_tables_of_a_page_have_headings(page):
+def test_tables_of_a_page_have_headings(page):
     assert broken_tables(page) == []
 
 
-# The machinery itself, on pages made up for it
+# Tests of the page checker on sample pages
 
 
 @pytest.fixture
@@ -56,7 +54,7 @@ def page(tmp_path):
     return write
 
 
-def test_the_blocks_of_a_page_share_their_names(page, tmp_path):
+def test_blocks_of_a_page_share_a_namespace(page, tmp_path):
     two = page("""
         ```python
         x = 20
@@ -72,12 +70,12 @@ def test_the_blocks_of_a_page_share_their_names(page, tmp_path):
     assert execute(two, tmp_path, {})["y"] == 21
 
 
-def test_rows_that_a_blank_line_cuts_off_are_no_table(page):
+def test_rows_after_a_blank_line_are_not_part_of_a_table(page):
     assert broken_tables(page("| a |\n| --- |\n| b |\n")) == []
     assert broken_tables(page("| a |\n| --- |\n\n| b |\n")) == [4]
 
 
-def test_a_failing_block_names_the_line_of_the_page(page, tmp_path):
+def test_failing_block_reports_the_line_of_the_page(page, tmp_path):
     wrong = page("# Title\n\n```python\nfine = 1\n\nassert fine == 2\n```\n")
     with pytest.raises(AssertionError) as caught:
         execute(wrong, tmp_path, {})
@@ -85,7 +83,7 @@ def test_a_failing_block_names_the_line_of_the_page(page, tmp_path):
     assert str(caught.traceback[-1].path) == str(wrong)
 
 
-def test_await_works_at_the_top_and_across_blocks(page, tmp_path):
+def test_top_level_await_works_across_blocks(page, tmp_path):
     text = """
         ```python
         import asyncio
@@ -101,7 +99,7 @@ def test_await_works_at_the_top_and_across_blocks(page, tmp_path):
     assert execute(page(text), tmp_path, {})["done"] is True
 
 
-def test_blocks_marked_notest_and_other_languages_are_left_out(page):
+def test_notest_blocks_and_other_languages_are_skipped(page):
     text = """
         ```python notest
         1 / 0
@@ -137,19 +135,19 @@ def test_console_lines_after_a_dollar_are_commands_and_the_rest_is_output(page):
     ]
 
 
-def test_a_command_that_fails_fails_the_page_with_what_it_said(page, tmp_path, environment):
+def test_failing_command_fails_the_page_with_its_output(page, tmp_path, environment):
     failing = page("```console\n$ echo before; echo oops >&2; exit 3\n$ touch after\n```\n")
     with pytest.raises(AssertionError, match=r"exit code 3(.|\n)*before\noops"):
         execute(failing, tmp_path, environment)
     assert not (tmp_path / "after").exists()
 
 
-def test_a_failure_inside_a_pipe_is_seen(page, tmp_path, environment):
+def test_failure_inside_a_pipe_is_detected(page, tmp_path, environment):
     with pytest.raises(AssertionError, match="exit code 1"):
         execute(page("```console\n$ false | cat\n```\n"), tmp_path, environment)
 
 
-def test_a_broken_link_is_named_with_its_line(page, tmp_path):
+def test_broken_link_is_reported_with_its_line(page, tmp_path):
     page("# One thing\n\n## A `code` heading, with: signs!\n\n## Twice\n\n## Twice\n", "there.md")
     linking = page(
         """\
@@ -175,7 +173,7 @@ def test_a_broken_link_is_named_with_its_line(page, tmp_path):
     ]
 
 
-def test_a_link_out_of_the_repository_leads_nowhere(page, tmp_path):
+def test_link_out_of_the_repository_is_broken(page, tmp_path):
     (tmp_path / "docs").mkdir()
     page("text", "outside.md")
     inside = page("[x](../outside.md)", "docs/inside.md")

@@ -1,6 +1,4 @@
-"""The reference is whole: its tables are those of the code, and nothing a user can name is missing
-from it.
-"""
+"""The reference is complete: its tables match the code, and every public name is documented."""
 
 import contextlib
 import importlib.util
@@ -38,15 +36,15 @@ def page(name: str) -> str:
     return (REFERENCE / f"{name}.md").read_text(encoding="utf-8")
 
 
-def undocumented(names, text: str) -> set[str]:
-    """The names that stand nowhere on a page as code of their own."""
+def list_undocumented(names, text: str) -> set[str]:
+    """Return the names that do not appear as code on a page."""
     return {name for name in names if not re.search(rf"`{re.escape(name)}[`(]", text)}
 
 
 # The tables
 
 
-def test_the_generated_tables_are_those_of_the_code():
+def test_generated_tables_are_up_to_date():
     assert [path.name for path in generate.stale()] == [], "run `make docs`"
 
 
@@ -56,7 +54,7 @@ def test_every_table_is_on_some_page():
     assert text.count("<!-- generated: ") == text.count("<!-- /generated -->")
 
 
-def test_a_page_that_fell_behind_is_named_and_can_be_brought_up_to_date(tmp_path):
+def test_outdated_page_is_named_and_can_be_updated(tmp_path):
     behind = tmp_path / "page.md"
     behind.write_text(
         "Before\n<!-- generated: errors -->\nan old table\n<!-- /generated -->\nAfter\n", "utf-8"
@@ -70,7 +68,7 @@ def test_a_page_that_fell_behind_is_named_and_can_be_brought_up_to_date(tmp_path
     assert found[behind].endswith("\nAfter\n")
 
 
-def test_a_table_nobody_makes_is_refused(tmp_path):
+def test_unknown_table_is_rejected(tmp_path):
     (tmp_path / "page.md").write_text(
         "<!-- generated: nonsense -->\n<!-- /generated -->\n", encoding="utf-8"
     )
@@ -78,7 +76,7 @@ def test_a_table_nobody_makes_is_refused(tmp_path):
         generate.stale(tmp_path)
 
 
-# Nothing is missing
+# Completeness
 
 
 def test_every_command_is_documented():
@@ -104,12 +102,12 @@ def test_every_option_of_every_command_is_documented():
     whole = about.describe_command(typer.Context(get_command(app), info_name="told"))
     bodies = [whole, *(body for _, body in generate.leaves(whole))]
     names = {name for body in bodies for option in body["options"] for name in option["names"]}
-    assert undocumented(names, page("cli")) == set()
+    assert list_undocumented(names, page("cli")) == set()
 
 
 def test_every_setting_is_documented_with_its_variable():
     assert (
-        undocumented(
+        list_undocumented(
             [*SETTING_FIELDS, *(ENV_PREFIX + name.upper() for name in SETTING_FIELDS)],
             page("settings"),
         )
@@ -123,22 +121,22 @@ def test_every_error_is_documented_with_its_code():
         found for found in vars(errors).values() if getattr(found, "code", None)
     }
     text = page("errors")
-    assert undocumented([found.__name__ for found in classes], text) == set()
+    assert list_undocumented([found.__name__ for found in classes], text) == set()
     assert {found.code for found in classes} == set(re.findall(r"TOLD-(E\d+)", text))
 
 
 def test_every_kind_is_documented():
-    assert undocumented(kind.load_builtin_ontology().names, page("kinds")) == set()
+    assert list_undocumented(kind.load_builtin_ontology().names, page("kinds")) == set()
 
 
 def test_every_entry_verb_and_field_is_documented():
     names = [*entry.VERBS, *entry.Evidence.__dataclass_fields__, *entry.Claim.__dataclass_fields__]
-    assert undocumented(names, page("entries")) == set()
+    assert list_undocumented(names, page("entries")) == set()
 
 
 def test_every_engine_verb_action_and_policy_is_documented():
     assert (
-        undocumented([*VERB_ACTIONS, *policy.Action, *policy.DEFAULT_POLICIES], page("policy"))
+        list_undocumented([*VERB_ACTIONS, *policy.Action, *policy.DEFAULT_POLICIES], page("policy"))
         == set()
     )
 
@@ -146,7 +144,7 @@ def test_every_engine_verb_action_and_policy_is_documented():
 @pytest.mark.parametrize("colour", [Memory, AsyncMemory])
 def test_every_method_of_the_sdk_is_documented(colour):
     methods = [name for name in dir(colour) if not name.startswith("_")]
-    assert undocumented(methods, page("python")) == set()
+    assert list_undocumented(methods, page("python")) == set()
 
 
 def test_every_argument_of_the_sdk_is_documented():
@@ -168,22 +166,22 @@ def test_every_argument_of_the_sdk_is_documented():
 
 
 def test_every_public_name_is_documented():
-    assert undocumented(told.__all__, page("python")) == set()
+    assert list_undocumented(told.__all__, page("python")) == set()
 
 
-def test_every_page_is_named_in_the_index():
+def test_every_page_is_in_the_index():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     there = [path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")]
     assert [name for name in there if name != "index.md" and name not in index] == []
 
 
-# Pages print what they say they print
+# Shown output
 
 SAID = re.compile(r"# → (.*)$", re.MULTILINE)
 
 
-def said(page: Path) -> list[str]:
-    """The output a page shows: every `# → ` of its Python blocks, in order."""
+def list_shown_output(page: Path) -> list[str]:
+    """Return the output a page shows: every `# → ` of its Python blocks, in order."""
     return [
         line
         for block in blocks(page)
@@ -192,16 +190,16 @@ def said(page: Path) -> list[str]:
     ]
 
 
-SPEAKING = [found for found in pages(ROOT) if said(found)]
+SPEAKING = [found for found in pages(ROOT) if list_shown_output(found)]
 
 
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     "page", SPEAKING, ids=[found.relative_to(ROOT).as_posix() for found in SPEAKING]
 )
-def test_a_page_prints_what_it_says(page, tmp_path, monkeypatch):
+def test_page_prints_the_output_it_shows(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("pages.shell", lambda *_: None)  # test_blocks runs the commands
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         execute(page, tmp_path, {})
-    assert printed.getvalue().splitlines() == said(page)
+    assert printed.getvalue().splitlines() == list_shown_output(page)

@@ -1,10 +1,9 @@
-"""Refuses every connection and every name lookup beyond this machine.
+"""Refuse every connection and name lookup beyond this machine.
 
 `tests/conftest.py` loads this file into the test process and puts its folder on PYTHONPATH, so that
-Python runs it at the start of every child process too. It listens to audit events, which CPython
-raises below every library written in Python; what a C library does with its own sockets is out of
-its sight. Each refusal is also written to the file that NETWORK_GUARD_LOG names, so that code which
-swallows the error is still found out.
+Python also runs it at the start of every child process. It uses audit events, which CPython raises
+below every Python library; it does not see the sockets of C libraries. Each refusal is also written
+to the file named by NETWORK_GUARD_LOG, so that swallowed errors are detected.
 """
 
 import ipaddress
@@ -24,11 +23,11 @@ _RESOLVES = {
 
 
 class NetworkRefused(RuntimeError):
-    """A test, or a process it started, tried to reach beyond loopback."""
+    """A test or its child process tried to reach beyond loopback."""
 
 
 def is_local(host: object) -> bool:
-    """Whether a host, as given to the socket module, is this machine."""
+    """Check whether a host, as given to the socket module, is this machine."""
     name = host.decode("ascii", "replace") if isinstance(host, bytes) else host
     if name in (None, "", "localhost"):
         return True
@@ -40,7 +39,7 @@ def is_local(host: object) -> bool:
 
 
 def is_allowed(event: str, args: tuple[object, ...]) -> bool:
-    """Whether one audit event stays on this machine."""
+    """Check whether an audit event stays on this machine."""
     if event in _REACHES:
         sock, address = args
         if address is None or getattr(sock, "family", None) not in _INTERNET:
@@ -51,7 +50,7 @@ def is_allowed(event: str, args: tuple[object, ...]) -> bool:
 
 
 def watch(event: str, args: tuple[object, ...]) -> None:
-    """The audit hook: silent, or a refusal that leaves a line in the log."""
+    """Audit hook: raise on a refused event and log it."""
     if event not in _REACHES and event not in _RESOLVES:
         return
     if is_allowed(event, args):

@@ -1,4 +1,4 @@
-"""The past stays what it was: a read as of then is the read of a store that knows no more."""
+"""Properties of as-of reads: they equal the reads of a store that holds nothing later."""
 
 import io
 from collections.abc import Iterator
@@ -15,10 +15,8 @@ KINDS = ["ram", "sqlite"]
 
 
 @contextmanager
-def replayed(here: Stage, kind: str, seq: int) -> Iterator[Stage]:
-    """A store that has heard the ledger only up to a position, at the moment that position was
-    written.
-    """
+def replay_until(here: Stage, kind: str, seq: int) -> Iterator[Stage]:
+    """Open a store with the ledger replayed up to `seq`, its clock at that entry's time."""
     lines = io.BytesIO(here.exported()).readlines()
     entry = here.memory.engine.store.scan_entries("default", seq - 1, 1)[0]
     with stage(kind, seed="replay", now=entry.at) as there:
@@ -30,7 +28,7 @@ def replayed(here: Stage, kind: str, seq: int) -> Iterator[Stage]:
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(any_step), question=questions, data=st.data())
 @tried(40)
-def test_a_read_as_of_a_position_equals_the_read_of_a_store_replayed_only_to_it(
+def test_reading_as_of_a_position_equals_reading_a_store_replayed_to_it(
     kind, script, question, data
 ):
     with stage(kind) as here:
@@ -40,7 +38,7 @@ def test_a_read_as_of_a_position_equals_the_read_of_a_store_replayed_only_to_it(
             return
         seq = data.draw(st.sampled_from(boundaries))
         ids = here.player.ids
-        with replayed(here, kind, seq) as there:
+        with replay_until(here, kind, seq) as there:
             live = answers(here.player.call, question, ids, f"#{seq}")
             assert live == answers(there.player.call, question, ids, f"#{seq}")
             assert live == answers(there.player.call, question, ids), (
@@ -70,7 +68,7 @@ def test_later_corrections_never_change_an_earlier_answer(kind, script, question
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(kept), question=questions)
 @tried(15)
-def test_a_rebuild_changes_no_answer_about_the_past(kind, script, question):
+def test_rebuild_does_not_change_as_of_answers(kind, script, question):
     with stage(kind) as here:
         here.player.play(script)
         moments = [f"#{seq}" for seq in here.boundaries()]
@@ -86,7 +84,7 @@ def test_a_rebuild_changes_no_answer_about_the_past(kind, script, question):
 @pytest.mark.parametrize("kind", KINDS)
 @given(steps=st.lists(st.integers(-3_600_000_000, 3_600_000_000), min_size=1, max_size=12))
 @tried(20)
-def test_a_clock_that_steps_back_breaks_neither_order_nor_the_past(kind, steps):
+def test_clock_stepping_back_keeps_entry_order_and_as_of_answers(kind, steps):
     with stage(kind) as here:
         instants = []
         for number, step in enumerate(steps):
@@ -107,7 +105,7 @@ def test_a_clock_that_steps_back_breaks_neither_order_nor_the_past(kind, steps):
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(any_step))
 @tried(20)
-def test_the_difference_between_two_moments_is_what_the_listings_at_them_differ_in(kind, script):
+def test_diff_equals_the_difference_of_the_two_listings(kind, script):
     with stage(kind) as here:
         here.player.play(script)
         boundaries = here.boundaries()

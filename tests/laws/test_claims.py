@@ -1,5 +1,5 @@
-"""Turns and their claims, whatever happened to them: the past stays, nothing is lost, every store
-says the same.
+"""Properties of turns and their claims: as-of reads are stable, no evidence is lost, and every
+store agrees.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ steps = st.one_of(
 pasts = st.lists(steps, min_size=1, max_size=9)
 
 
-class Past:
-    """Acts steps out on a notebook; what a step says depends on nothing but the steps before it."""
+class Actor:
+    """Perform steps on a notebook; each result depends only on the steps before it."""
 
     def __init__(self, notes: Notebook) -> None:
         self.notes = notes
@@ -98,8 +98,8 @@ class Past:
         return claim(thread, text, turn, PREDICATES[thread], since=since, said_at=self.turns)
 
 
-def answers(notes: Notebook, query: str, **options: Any) -> dict[str, Any]:
-    """Everything the asking verbs say, without what only measures the machine."""
+def collect_answers(notes: Notebook, query: str, **options: Any) -> dict[str, Any]:
+    """Return the results of every read verb, without timing figures."""
     memory, asking = notes.memory, {**U, **options}
     explained = memory.explain(query, **asking)
     for step in explained["steps"]:
@@ -121,31 +121,33 @@ def answers(notes: Notebook, query: str, **options: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("kind", KINDS)
 @given(past=pasts, later=pasts, query=st.sampled_from(QUERIES))
 @tried(15)
-def test_a_read_of_the_past_says_what_it_said_then(kind, past, later, query):
+def test_as_of_read_gives_the_answers_given_at_that_time(kind, past, later, query):
     with stage(kind) as here:
         notes = Notebook(here.memory)
-        acted = Past(notes)
+        acted = Actor(notes)
         for step in past:
             acted.act(step)
         moment = here.head
-        before = answers(notes, query, as_of=f"#{moment}") if moment else None
+        before = collect_answers(notes, query, as_of=f"#{moment}") if moment else None
         for step in later:
             acted.act(step)
         if before is not None:
-            assert answers(notes, query, as_of=f"#{moment}") == before
+            assert collect_answers(notes, query, as_of=f"#{moment}") == before
 
 
 @given(past=pasts, query=st.sampled_from(QUERIES))
 @tried(20)
-def test_every_store_says_the_same(past, query):
+def test_every_store_gives_the_same_answers(past, query):
     with ExitStack() as stack:
         said = []
         for kind in KINDS:
             notes = Notebook(stack.enter_context(stage(kind)).memory)
-            acted = Past(notes)
+            acted = Actor(notes)
             for step in past:
                 acted.act(step)
-            said.append([answers(notes, query, as_of="#1000"), notes.memory.stats()["memories"]])
+            said.append(
+                [collect_answers(notes, query, as_of="#1000"), notes.memory.stats()["memories"]]
+            )
         assert said[0] == said[1]
 
 
@@ -156,10 +158,10 @@ def test_every_store_says_the_same(past, query):
     limits=st.lists(st.integers(1, 12), min_size=1, max_size=3),
 )
 @tried(15)
-def test_asking_for_more_never_moves_what_came_first(kind, past, query, limits):
+def test_larger_limit_keeps_the_order_of_the_first_results(kind, past, query, limits):
     with stage(kind, spare=0) as here:
         notes = Notebook(here.memory)
-        acted = Past(notes)
+        acted = Actor(notes)
         for step in past:
             acted.act(step)
         asking = {**U, "as_of": f"#{max(here.head, 1)}"}
@@ -174,13 +176,11 @@ def test_asking_for_more_never_moves_what_came_first(kind, past, query, limits):
 @pytest.mark.parametrize("kind", KINDS)
 @given(past=pasts, query=st.sampled_from(QUERIES))
 @tried(20)
-def test_folding_never_loses_the_only_evidence(kind, past, query):
-    """Whatever is not shown gave way to something that is, or was given up, or leads and is no
-    memory.
-    """
+def test_grouping_never_hides_the_only_evidence(kind, past, query):
+    """Every hidden memory is superseded by a visible one, deleted, or only a lead."""
     with stage(kind) as here:
         notes = Notebook(here.memory)
-        acted = Past(notes)
+        acted = Actor(notes)
         for step in past:
             acted.act(step)
         rows = {row["id"]: row for row in here.memory.explain(query, **U, limit=150)["candidates"]}
@@ -199,7 +199,7 @@ def test_folding_never_loses_the_only_evidence(kind, past, query):
 
 
 def _leads_to(rows: dict[str, Any], thread: str, shown: set[str]) -> bool:
-    """Whether what gave way leads, over at most a few others, to something that is shown."""
+    """Check whether a hidden memory leads, within a few steps, to a visible one."""
     for _ in range(10):
         if thread in shown:
             return True
@@ -212,9 +212,9 @@ def _leads_to(rows: dict[str, Any], thread: str, shown: set[str]) -> bool:
 @pytest.mark.parametrize("kind", KINDS)
 @given(past=pasts)
 @tried(10)
-def test_views_rebuilt_are_the_views_that_were_grown(kind, past):
+def test_rebuilt_views_equal_incremental_views(kind, past):
     with stage(kind) as here:
-        acted = Past(Notebook(here.memory))
+        acted = Actor(Notebook(here.memory))
         for step in past:
             acted.act(step)
         grown = here.rows()

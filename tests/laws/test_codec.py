@@ -1,4 +1,4 @@
-"""What is written is what is read: of every verb, in this version and in those before it."""
+"""Properties of the codec: every verb round-trips, in this version and in earlier ones."""
 
 import json
 from dataclasses import replace
@@ -97,7 +97,7 @@ def test_every_verb_has_a_strategy():
 @pytest.mark.parametrize("sort", VERBS)
 @given(data=st.data())
 @tried(60)
-def test_every_verb_survives_the_envelope(sort, data):
+def test_every_verb_round_trips_through_the_envelope(sort, data):
     draft = data.draw(drafts(sort))
     assert verb_sort(draft.verb) == sort
     envelope = encode_envelope(draft)
@@ -108,7 +108,7 @@ def test_every_verb_survives_the_envelope(sort, data):
     assert canonical_json(json.loads(envelope)) == envelope, "and it is that of the whole"
 
 
-def test_an_author_who_is_called_like_a_part_of_an_envelope_is_nothing_but_an_author():
+def test_author_named_like_an_envelope_field_stays_an_author():
     draft = Draft(
         Observed("1", Evidence('"body":0')), Scope("acme", '"body":0'), '"body":0', '{"body":0}'
     )
@@ -120,22 +120,20 @@ def test_an_author_who_is_called_like_a_part_of_an_envelope_is_nothing_but_an_au
     names=st.lists(st.integers(0, 9).map(lambda number: f"sha256:{number:064}"), max_size=3),
 )
 @tried(60)
-def test_the_digest_of_evidence_is_that_of_the_canonical_form_of_who_said_what_and_when(
-    said, names
-):
+def test_evidence_digest_is_taken_from_the_canonical_speaker_text_and_time(said, names):
     said = replace(said, meta={**said.meta, "blobs": names})
     parts = [said.sort, said.role, said.name, said.said_at, said.source, said.content]
     assert said.digest() == sha256(canonical_json([*parts, sorted(set(names))] if names else parts))
 
 
 @pytest.mark.parametrize("odd", [1, True, 1.0])
-def test_what_is_equal_but_not_written_alike_has_another_digest(odd):
+def test_equal_values_with_different_spelling_have_different_digests(odd):
     for said in (Evidence("tea", source=1), Evidence("tea", source=odd)):
         parts = [said.sort, said.role, said.name, said.said_at, said.source, said.content]
         assert said.digest() == sha256(canonical_json(parts))
 
 
-def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_before():
+def test_cached_digest_is_not_reused_for_different_evidence():
     tea = Evidence("I like tea", meta={"blobs": ["sha256:" + "0" * 64]})
     assert tea.digest() == tea.digest() == replace(tea).digest() != replace(tea, meta={}).digest()
     assert (
@@ -150,7 +148,7 @@ def test_evidence_of_other_words_has_another_digest_though_the_first_was_asked_b
     salt=st.binary(),
 )
 @tried(20)
-def test_a_sealed_entry_says_who_came_before_it(drafted, salt):
+def test_sealed_entry_holds_the_hash_of_the_previous_one(drafted, salt):
     prev = GENESIS
     for seq, draft in enumerate(drafted, 1):
         sealed = seal_entry(draft, prev=prev, seq=seq, tx=1, at=7, salt=salt)
@@ -165,7 +163,7 @@ def test_a_sealed_entry_says_who_came_before_it(drafted, salt):
 
 
 def to_version_1(sort, data):
-    """A made-up version 0 called the text of a claim `words` and knew no policy."""
+    """Upcast from an invented version 0, which named a claim's text `words` and had no policy."""
     body = dict(data["body"])
     if sort == "asserted":
         body["text"] = body.pop("words")
@@ -177,13 +175,13 @@ def version_0(thread, words):
     return json.dumps({"v": 0, "scope": {"user_id": "u"}, "author": "old", "body": body}).encode()
 
 
-def test_an_entry_of_an_earlier_version_is_read_through_its_upcast(monkeypatch):
+def test_entry_of_an_earlier_version_is_upcast(monkeypatch):
     monkeypatch.setitem(ledger.UPCASTS, 0, to_version_1)
     read = decode_envelope("asserted", "acme", version_0("t", "green tea"))
     assert read == Draft(Asserted("t", Claim("green tea")), Scope("acme", "u"), "old", "private")
 
 
-def test_upcasts_follow_one_another_up_to_this_version(monkeypatch):
+def test_upcasts_are_chained_up_to_the_current_version(monkeypatch):
     monkeypatch.setattr(ledger, "VERSION", 3)
     steps = []
     for version in range(3):
@@ -197,7 +195,7 @@ def test_upcasts_follow_one_another_up_to_this_version(monkeypatch):
     assert upcast_envelope("asserted", {"v": 2}) == {"v": 3, "seen": 2}
 
 
-def test_an_entry_of_an_unknown_version_is_refused_and_says_what_to_do():
+def test_entry_of_an_unknown_version_is_rejected_with_a_hint():
     with pytest.raises(StoreVersion, match="version 0"):
         decode_envelope("asserted", "acme", version_0("t", "green tea"))
     with pytest.raises(StoreVersion, match="Upgrade told"):
@@ -224,12 +222,12 @@ def test_an_entry_of_an_unknown_version_is_refused_and_says_what_to_do():
         b'{"v":1,"scope":["u"],"author":"a","policy":"p","body":{"thread":"t","text":"x"}}',
     ],
 )
-def test_an_envelope_that_makes_no_sense_is_told_to_be_corrupt(envelope):
+def test_malformed_envelope_is_reported_as_corrupt(envelope):
     with pytest.raises((StoreCorrupt, StoreVersion)):
         decode_envelope("asserted", "acme", envelope)
 
 
-def test_an_older_ledger_can_be_imported_read_and_proven(monkeypatch, tmp_path):
+def test_older_ledger_can_be_imported_read_and_verified(monkeypatch, tmp_path):
     monkeypatch.setitem(ledger.UPCASTS, 0, to_version_1)
     envelope, salt = version_0("t", "green tea"), b"sixteen bytes .."
     digest = sha256(salt, envelope)

@@ -1,4 +1,4 @@
-"""One code path, two colours: what `Memory` does, `AsyncMemory` does."""
+"""`AsyncMemory` behaves exactly like `Memory`."""
 
 import asyncio
 import tempfile
@@ -13,7 +13,7 @@ from told.flow import arun, call, gather_flows, run
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 
-def opened(colour, kind, folder):
+def open_memory(colour, kind, folder):
     clock = ManualClock()
     url = "ram://" if kind == "ram" else f"sqlite:///{folder}/{colour.__name__}.db"
     return colour(
@@ -21,20 +21,20 @@ def opened(colour, kind, folder):
     ), clock
 
 
-def awaited(runner, memory):
+def make_blocking(runner, memory):
     return lambda verb, *args, **kwargs: runner.run(getattr(memory, verb)(*args, **kwargs))
 
 
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 @given(script=scripts(any_step), question=questions)
 @tried(20)
-def test_a_script_has_the_same_outcome_in_both_colours(kind, script, question):
+def test_script_has_the_same_outcome_in_sync_and_async(kind, script, question):
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
-        blocking, clock = opened(Memory, kind, folder)
-        waiting, other_clock = opened(AsyncMemory, kind, folder)
+        blocking, clock = open_memory(Memory, kind, folder)
+        waiting, other_clock = open_memory(AsyncMemory, kind, folder)
         try:
             here = Player(caller(blocking), clock)
-            there = Player(awaited(runner, waiting), other_clock)
+            there = Player(make_blocking(runner, waiting), other_clock)
             assert here.play(script) == there.play(script)
             assert answers(here.call, question, here.ids) == answers(
                 there.call, question, there.ids
@@ -49,8 +49,8 @@ def test_a_script_has_the_same_outcome_in_both_colours(kind, script, question):
 
 
 def steps(log, fail):
-    """A flow that calls plain and async functions, side by side and in order, and tidies up when
-    one fails.
+    """Return a flow that calls sync and async functions, in parallel and in order, and cleans up on
+    failure.
     """
 
     def plain(value):
@@ -78,14 +78,14 @@ def steps(log, fail):
 
 
 @pytest.mark.parametrize("fail", [None, 0, 1, 2, 3, 4])
-def test_both_drivers_perform_a_flow_alike(fail):
+def test_both_drivers_run_a_flow_the_same_way(fail):
     blocking, waiting = [], []
     assert run(steps(blocking, fail)) == asyncio.run(arun(steps(waiting, fail)))
     assert blocking == waiting
     assert blocking[-1] == "tidied"
 
 
-def test_a_blocking_flow_runs_inside_a_running_event_loop():
+def test_blocking_flow_runs_inside_a_running_event_loop():
     async def main():
         return run(steps([], None))
 

@@ -1,4 +1,4 @@
-"""Laws of curation: whatever is said in whatever order, on every store."""
+"""Properties of curation, for any claims in any order, on every store."""
 
 from __future__ import annotations
 
@@ -51,9 +51,7 @@ times = st.sampled_from((None, None, -30 * DAY, -DAY, 0))
 
 @st.composite
 def claims(draw: st.DrawFn) -> Claim:
-    """Anything somebody may say: of the present or the past, early or late, certain or not,
-    asserted or denied.
-    """
+    """Draw any claim: present or past, early or late, certain or not, asserted or denied."""
     name = draw(st.sampled_from(sorted(VALUES)))
     value, subject = draw(st.sampled_from(VALUES[name])), draw(subjects)
     said = draw(times)
@@ -88,22 +86,24 @@ turns = st.lists(
 )
 
 
-def about(fact: Fact | Claim) -> tuple[str | None, str]:
+def get_subject(fact: Fact | Claim) -> tuple[str | None, str]:
     return fact.subject, get_slot(fact.predicate or "")
 
 
-def bears_on(said: list[Claim], fact: Fact) -> bool:
-    """Whether any of these claims speaks of what a memory speaks of."""
+def is_about(said: list[Claim], fact: Fact) -> bool:
+    """Check whether any of these claims is about the same thing as a memory."""
     opposites = {
         (each.subject, name) for each in said for name in OPPOSITES.get(each.predicate or "", ())
     }
-    return about(fact) in map(about, said) or (fact.subject, fact.predicate) in opposites
+    return (
+        get_subject(fact) in map(get_subject, said) or (fact.subject, fact.predicate) in opposites
+    )
 
 
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(30)
-def test_nothing_is_retired_that_was_not_spoken_of(
+def test_only_memories_a_claim_is_about_are_retired(
     store: str, script: list[tuple[list[Claim], str]]
 ) -> None:
     with world(store) as here:
@@ -111,7 +111,7 @@ def test_nothing_is_retired_that_was_not_spoken_of(
             before = {fact.id: fact for fact in here.facts()}
             here.tell(*said, role=role)
             after = {fact.id: fact.text for fact in here.facts()}
-            untouched = [fact for fact in before.values() if not bears_on(said, fact)]
+            untouched = [fact for fact in before.values() if not is_about(said, fact)]
             assert [after.get(fact.id) for fact in untouched] == [fact.text for fact in untouched]
             assert all(decision.why for decision in here.curated.decisions)
             assert len({decision.turn for decision in here.curated.decisions}) == 1
@@ -120,18 +120,18 @@ def test_nothing_is_retired_that_was_not_spoken_of(
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(30)
-def test_what_can_have_one_value_has_one(store: str, script: list[tuple[list[Claim], str]]) -> None:
+def test_functional_slot_holds_one_value(store: str, script: list[tuple[list[Claim], str]]) -> None:
     with world(store) as here:
         for said, role in script:
             here.tell(*said, role=role)
-            assert crowded(here) == []
+            assert list_overfull_slots(here) == []
 
 
-def crowded(here: World) -> list[tuple[str | None, str]]:
-    """Functional slots that hold more than one certain value of the present."""
+def list_overfull_slots(here: World) -> list[tuple[str | None, str]]:
+    """Return the functional slots that hold more than one certain current value."""
     now = here.clock.now
     settled = [
-        about(fact)
+        get_subject(fact)
         for fact in here.facts()
         if lookup_predicate(fact.predicate or "").semantics is Semantics.FUNCTIONAL
         and fact.polarity == "asserted"
@@ -145,7 +145,7 @@ def crowded(here: World) -> list[tuple[str | None, str]]:
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(20)
-def test_every_change_is_in_the_history_and_nothing_else(
+def test_history_holds_exactly_the_changes(
     store: str, script: list[tuple[list[Claim], str]]
 ) -> None:
     with world(store) as here:
@@ -168,12 +168,10 @@ def test_every_change_is_in_the_history_and_nothing_else(
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns, last=claims())
 @tried(30)
-def test_saying_it_again_changes_nothing(
+def test_repeating_a_claim_changes_nothing(
     store: str, script: list[tuple[list[Claim], str]], last: Claim
 ) -> None:
-    """But for a plain denial that ended something: what it denies is gone by then, so it is news of
-    its own.
-    """
+    """Except a denial that retired something: when repeated it denies nothing, so it is new."""
     with world(store) as here:
         for said, role in script:
             here.tell(*said, role=role)
@@ -188,7 +186,7 @@ def test_saying_it_again_changes_nothing(
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(20)
-def test_nothing_but_the_user_ends_what_the_user_said(
+def test_only_the_user_retires_what_the_user_said(
     store: str, script: list[tuple[list[Claim], str]]
 ) -> None:
     with world(store) as here:
@@ -207,16 +205,16 @@ def test_nothing_but_the_user_ends_what_the_user_said(
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
 @given(script=turns)
 @tried(20)
-def test_a_contradiction_never_leaves_nothing(
+def test_contradiction_never_leaves_a_slot_empty(
     store: str, script: list[tuple[list[Claim], str]]
 ) -> None:
-    """A slot that was spoken of stays empty only if its last word was a denial."""
+    """A slot that was mentioned is empty only if its last claim was a denial."""
     with world(store) as here:
         for said, role in script:
-            before = {about(fact) for fact in here.facts()}
+            before = {get_subject(fact) for fact in here.facts()}
             here.tell(*said, role=role)
-            after = {about(fact) for fact in here.facts()}
-            denials = {about(each) for each in said if each.polarity == "negated"}
+            after = {get_subject(fact) for fact in here.facts()}
+            denials = {get_subject(each) for each in said if each.polarity == "negated"}
             opposed = {
                 (each.subject, name)
                 for each in said
@@ -226,10 +224,8 @@ def test_a_contradiction_never_leaves_nothing(
 
 
 @pytest.mark.parametrize("store", ["ram", "sqlite"])
-def test_writers_at_once_never_both_win_a_slot(store: str) -> None:
-    """Each decides against what it saw; whoever is overtaken decides again, so one value is held
-    and none is lost.
-    """
+def test_concurrent_writers_never_both_win_a_slot(store: str) -> None:
+    """A writer that lost the race decides again, so one value is current and none is lost."""
     cities = [f"Town {number}" for number in range(6)]
     with world(store) as here:
         ready = Barrier(len(cities))
@@ -255,7 +251,7 @@ def test_writers_at_once_never_both_win_a_slot(store: str) -> None:
 
 @given(script=turns)
 @tried(20)
-def test_every_store_comes_to_the_same(script: list[tuple[list[Claim], str]]) -> None:
+def test_every_store_reaches_the_same_state(script: list[tuple[list[Claim], str]]) -> None:
     with world("ram") as one, world("sqlite") as other:
         for said, role in script:
             assert one.tell(*said, role=role) == other.tell(*said, role=role)

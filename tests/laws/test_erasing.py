@@ -1,4 +1,4 @@
-"""What was erased is nowhere in the ledger any more, and what was not is as it was."""
+"""Properties of erasure: erased text is gone from the ledger, and everything else is unchanged."""
 
 import pytest
 from hypothesis import given
@@ -17,7 +17,7 @@ CANARY = "the canary is called 4711"
     after=scripts(any_step, 4),
 )
 @tried(25)
-def test_an_erased_text_is_nowhere_in_the_ledger(kind, before, changes, after):
+def test_erased_text_is_nowhere_in_the_ledger(kind, before, changes, after):
     with stage(kind) as here:
         memory = here.memory
         here.player.play(before)
@@ -43,9 +43,8 @@ def test_an_erased_text_is_nowhere_in_the_ledger(kind, before, changes, after):
         for row in memory.get_all(user_id="keeper", filters={"memory": {"contains": "canary"}})[
             "results"
         ]:
-            if memory.get(
-                row["id"]
-            ):  # a copy taken from the same evidence goes with the one erased before it
+            # A copy with the same evidence may already be erased.
+            if memory.get(row["id"]):
                 memory.erase(row["id"])
         assert CANARY not in here.exported().decode()
         assert memory.history(made)[-1]["event"] == "ERASE"
@@ -59,7 +58,7 @@ def test_an_erased_text_is_nowhere_in_the_ledger(kind, before, changes, after):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_text_that_was_given_up_and_told_again_is_erased_with_its_earlier_self(kind):
+def test_erasing_a_text_also_erases_its_deleted_earlier_copy(kind):
     with stage(kind) as here:
         first = here.memory.add(CANARY, user_id="u")["results"][0]["id"]
         here.memory.delete(first)
@@ -71,7 +70,7 @@ def test_a_text_that_was_given_up_and_told_again_is_erased_with_its_earlier_self
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(any_step, 8), question=questions)
 @tried(20)
-def test_erasing_one_scope_moves_nothing_in_another(kind, script, question):
+def test_erasing_one_scope_does_not_change_another(kind, script, question):
     with stage(kind, hot_size=0) as here:
         here.player.play(script)
         before = answers(here.player.call, question, here.player.ids)
@@ -83,7 +82,7 @@ def test_erasing_one_scope_moves_nothing_in_another(kind, script, question):
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(any_step, 8))
 @tried(15)
-def test_an_older_export_brings_nothing_back(kind, script):
+def test_importing_an_older_export_does_not_restore_erased_text(kind, script):
     with stage(kind) as here:
         made = here.memory.add(CANARY, user_id="keeper")["results"][0]["id"]
         older = here.exported()

@@ -1,8 +1,7 @@
-"""Every value of every row of a file follows from the ledger, or is known not to; whatever else
-stands there is found.
+"""Every value in a store file follows from the ledger, or is known not to.
 
-Whatever is changed, deleted or planted by hand is told of by `verify` and put right by `rebuild`,
-unless nothing but a backup can: then that is what is said.
+`verify` detects whatever is changed, deleted or planted by hand, and `rebuild` repairs it. Where
+only a backup helps, the problem says so.
 """
 
 from contextlib import contextmanager, suppress
@@ -24,8 +23,7 @@ SAID = [
     {"role": "assistant", "content": "I see", "name": "Bot"},
 ]
 BESIDE = {"access", "met", "recall", "recall_state", "task", "note", "fault"}
-"""What reads and consumers leave beside the ledger: only what no row of theirs can hold is found.
-"""
+"""Tables beside the ledger; only impossible values are detected in them."""
 
 FREE = {
     "account.name": "no entry says what its account is called",
@@ -43,13 +41,13 @@ FREE = {
     "cursor.seq": "a consumer may have come so far",
     "blob.media_type": "whoever sent it said so",
 }
-"""What may be changed to something else that could be true, and why nobody can tell."""
+"""Columns where another value could be true, and why."""
 
 DROPPED = {"ticket", "cursor", "blob", "behind", "meta"} | BESIDE
-"""What may be missing: nothing says that it has to be there."""
+"""Tables whose rows may be missing."""
 
 LOST = {"account", "blob"}
-"""What only a backup brings back."""
+"""Tables that only a backup restores."""
 
 
 def write(memory):
@@ -65,7 +63,7 @@ def write(memory):
     memory.engine.store.update_consumer("default", "extract", notes={"key": b"value"})
 
 
-def opened(path):
+def open_memory(path):
     mint = seeded_mint("again", ManualClock())
     return Memory(
         f"sqlite:///{path}", embedder=HashingEmbedder(dim=16), mint=mint, durability="normal"
@@ -73,7 +71,7 @@ def opened(path):
 
 
 @contextmanager
-def raw(path):
+def open_raw(path):
     db = apsw.Connection(str(path))
     try:
         db.execute(
@@ -85,17 +83,17 @@ def raw(path):
 
 
 class Books:
-    """A small store with something in every table but those of blocks and of views never folded,
-    closed.
+    """A small closed store with rows in every table, except blocks and views that were never
+    folded.
     """
 
     def __init__(self, folder):
         self.path = Path(folder) / "book.db"
-        with opened(self.path) as memory:
+        with open_memory(self.path) as memory:
             write(memory)
-            self.answers = asked(memory)
+            self.answers = collect_answers(memory)
         self.whole = self.path.read_bytes()
-        with raw(self.path) as db:
+        with open_raw(self.path) as db:
             names = [
                 name
                 for (name,) in db.execute(
@@ -113,17 +111,17 @@ class Books:
             self.rows = {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names}
 
     def row(self, table, which=0):
-        """A row as a dictionary, and the names of what it is known by."""
+        """Return a row as a dictionary, and the names of its key columns."""
         names = [column[1] for column in self.columns[table]]
         keys = [column[1] for column in self.columns[table] if column[5]]
         return dict(zip(names, self.rows[table][which], strict=True)), keys
 
     def tampered(self, statement, values):
-        """Whether something could be changed in a copy of the store by hand."""
+        """Change a copy of the store by hand; return whether that was possible."""
         for suffix in ("", "-wal", "-shm"):
             Path(f"{self.path}{suffix}").unlink(missing_ok=True)
         self.path.write_bytes(self.whole)
-        with raw(self.path) as db:
+        with open_raw(self.path) as db:
             try:
                 db.execute(statement, values)
             except (apsw.ConstraintError, apsw.MismatchError):
@@ -137,8 +135,8 @@ def books(tmp_path_factory):
     return Books(tmp_path_factory.mktemp("books"))
 
 
-def asked(memory):
-    """What a store holds and answers, as far as it follows from the ledger."""
+def collect_answers(memory):
+    """Return the contents and answers of a store, as far as they follow from the ledger."""
     rows = [
         sorted(map(repr, memory.engine.store.view_rows("default", view)))
         for view in VIEWS
@@ -150,15 +148,13 @@ def asked(memory):
     return rows, [[(row["memory"], row["score"]) for row in each] for each in found]
 
 
-def told_of(books, *, search=True):
-    """What `verify` says of a store somebody tampered with; until then a search works, or told says
-    why it does not.
-    """
+def collect_problems(books, *, search=True):
+    """Return what `verify` finds; before that, a search works or fails with a clear error."""
     try:
-        with opened(books.path) as memory:
+        with open_memory(books.path) as memory:
             if search:
                 with suppress(ToldError):
-                    asked(memory)
+                    collect_answers(memory)
             verdict = memory.verify()
             return [
                 *verdict["index_problems"],
@@ -168,14 +164,14 @@ def told_of(books, *, search=True):
         return [f"{error.message} {error.hint}"]
 
 
-def healed(books, problems):
-    """Whether doing what is said makes the store what it was."""
+def is_repaired(books, problems):
+    """Follow the advice and check that the store is what it was."""
     with Memory(f"sqlite:///{books.path}", embedder="none", durability="normal") as memory:
         memory.rebuild()
-    with opened(books.path) as memory:
+    with open_memory(books.path) as memory:
         if any("reindex" in problem for problem in problems):
             memory.reindex()
-        return memory.verify()["ok"] and asked(memory) == books.answers
+        return memory.verify()["ok"] and collect_answers(memory) == books.answers
 
 
 TABLES = (
@@ -211,94 +207,95 @@ def test_every_table_is_known(books):
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_value_that_does_not_follow_from_the_ledger_is_found_and_put_right(books, table):
+def test_changed_value_is_detected_and_repaired(books, table):
     row, keys = books.row(table)
     for column, value in row.items():
         place = f"{table}.{column}"
         if not books.tampered(
-            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
-            (otherwise(value, books.types[table][column]), *(row[key] for key in keys)),
+            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({placeholders(keys)})",
+            (alter_value(value, books.types[table][column]), *(row[key] for key in keys)),
         ):
             continue
-        problems = told_of(books)
+        problems = collect_problems(books)
         if not problems:
             assert table in BESIDE or place in FREE, place
         elif table in LOST:
             assert any("backup" in problem or "ledger" in problem for problem in problems), place
         elif not any("indexed with" in problem for problem in problems):
-            assert healed(books, problems), (place, problems)
+            assert is_repaired(books, problems), (place, problems)
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_value_of_another_type_is_found_and_put_right(books, table):
+def test_value_of_another_type_is_detected_and_repaired(books, table):
     row, keys = books.row(table, -1)
     for column, value in row.items():
         place = f"{table}.{column}"
         if not books.tampered(
-            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({marks(keys)})",
+            f"UPDATE {table} SET {column} = ? WHERE ({', '.join(keys)}) IS ({placeholders(keys)})",
             (b"\xff" if isinstance(value, str) else "?", *(row[key] for key in keys)),
         ):
             continue
-        assert told_of(books, search=False), place
+        assert collect_problems(books, search=False), place
     if table not in LOST and table != "model":
-        with opened(books.path) as memory:
+        with open_memory(books.path) as memory:
             memory.rebuild()
             assert memory.verify()["ok"], place
 
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize("which", [0, -1])
-def test_a_row_that_was_deleted_is_missed_and_put_back(books, table, which):
+def test_deleted_row_is_detected_and_restored(books, table, which):
     row, keys = books.row(table, which)
     books.tampered(
-        f"DELETE FROM {table} WHERE ({', '.join(keys)}) IS ({marks(keys)})",
+        f"DELETE FROM {table} WHERE ({', '.join(keys)}) IS ({placeholders(keys)})",
         [row[key] for key in keys],
     )
-    problems = told_of(books)
+    problems = collect_problems(books)
     assert bool(problems) == (table not in DROPPED), problems
     if problems and table not in LOST:
-        assert healed(books, problems), problems
+        assert is_repaired(books, problems), problems
 
 
-def planted(books, table):
-    """Rows that could stand beside the last one: after it, in no account at all, and before the
-    first.
-    """
+def list_plantable_rows(books, table):
+    """Return rows that fit beside the last one: after it, in no account, and before the first."""
     row, keys = books.row(table, -1)
     numbers = [key for key in keys if isinstance(row[key], int)]
-    yield {**row, **{key: otherwise(row[key]) for key in keys}}
-    yield {**row, keys[-1]: row[keys[-1]] + 1 if keys[-1] in numbers else otherwise(row[keys[-1]])}
+    yield {**row, **{key: alter_value(row[key]) for key in keys}}
+    yield {
+        **row,
+        keys[-1]: row[keys[-1]] + 1 if keys[-1] in numbers else alter_value(row[keys[-1]]),
+    }
     for key in numbers:
         yield {**row, key: row[key] + (7 << 40)}
         yield {**row, key: row[key] >> 40 << 40}
 
 
 FREELY = {"tombstone", "account", "cursor", "fault", "blob", "ticket"} | BESIDE
-"""What may be planted: somebody could have meant it."""
+"""Tables where a planted row is not detectable."""
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_a_row_that_was_planted_is_found_and_cleared_away(books, table):
-    for row in planted(books, table):
+def test_planted_row_is_detected_and_removed(books, table):
+    for row in list_plantable_rows(books, table):
         if not books.tampered(
-            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({marks(row)})", [*row.values()]
+            f"INSERT INTO {table} ({', '.join(row)}) VALUES ({placeholders(row)})", [*row.values()]
         ):
             continue
-        problems = told_of(books)
+        problems = collect_problems(books)
         assert problems or table in FREELY, row
         if problems and table not in LOST:
-            assert healed(books, problems), (problems, row)
+            assert is_repaired(books, problems), (problems, row)
 
 
-# The same in memory
+# The ram store
 
 
-def forged(row):
-    """A row as another entry might have told it."""
+def forge_row(row):
+    """Return a row as another entry might have produced it."""
     return replace(row, seq=row.seq + 1)
 
 
-def lost(rows):
+def drop_row(rows):
     rows.pop(next(iter(rows)))
 
 
@@ -309,20 +306,20 @@ RAM = {
     "a fact closed": lambda a: a.facts.update(
         {s: replace(f, until=9) for s, f in [*a.facts.items()][-1:]}
     ),
-    "a fact lost": lambda a: lost(a.facts),
+    "a fact lost": lambda a: drop_row(a.facts),
     "a fact planted": lambda a: a.facts.update(
         {999: replace(next(iter(a.facts.values())), seq=999)}
     ),
     "a link changed": lambda a: a.links.__setitem__(0, replace(a.links[0], weight=0.5)),
     "a link lost": lambda a: a.links.pop(),
-    "a link planted": lambda a: a.links.append(forged(a.links[0])),
+    "a link planted": lambda a: a.links.append(forge_row(a.links[0])),
     "a link told twice": lambda a: a.links.append(a.links[0]),
     "evidence changed": lambda a: a.evidence.update(
         {s: replace(w, source="x") for s, w in [*a.evidence.items()][:1]}
     ),
-    "evidence lost": lambda a: lost(a.evidence),
+    "evidence lost": lambda a: drop_row(a.evidence),
     "evidence planted": lambda a: a.evidence.update(
-        {w.seq + 1: forged(w) for w in [*a.evidence.values()][:1]}
+        {w.seq + 1: forge_row(w) for w in [*a.evidence.values()][:1]}
     ),
     "a passage changed": lambda a: a.passages.update(
         {k: replace(p, text="x") for k, p in [*a.passages.items()][:1]}
@@ -333,9 +330,9 @@ RAM = {
     "a tick changed": lambda a: a.ticks.update(
         {s: replace(t, turns=5) for s, t in [*a.ticks.items()][:1]}
     ),
-    "a tick lost": lambda a: lost(a.ticks),
+    "a tick lost": lambda a: drop_row(a.ticks),
     "a tick planted": lambda a: a.ticks.update(
-        {t.seq + 1: forged(t) for t in [*a.ticks.values()][:1]}
+        {t.seq + 1: forge_row(t) for t in [*a.ticks.values()][:1]}
     ),
     "a ticket of nowhere": lambda a: a.tickets.update(
         {"k": IdempotencyRecord("k", b"", '{"events": []}', 999)}
@@ -355,7 +352,7 @@ RAM = {
 
 
 @pytest.mark.parametrize("tamper", RAM.values(), ids=RAM.keys())
-def test_a_store_in_memory_answers_alike(tamper):
+def test_ram_store_detects_and_repairs_the_same(tamper):
     with Memory(
         "ram://", embedder=HashingEmbedder(dim=16), mint=seeded_mint("again", ManualClock())
     ) as memory:
@@ -367,7 +364,7 @@ def test_a_store_in_memory_answers_alike(tamper):
         assert memory.verify()["ok"]
 
 
-def test_tables_that_are_not_ours_are_let_be(tmp_path):
+def test_foreign_tables_are_left_alone(tmp_path):
     path = tmp_path / "m.db"
     with Memory(f"sqlite:///{path}", embedder="none") as memory:
         write(memory)
@@ -383,7 +380,7 @@ def test_tables_that_are_not_ours_are_let_be(tmp_path):
     ]
 
 
-def test_a_rebuild_of_one_account_leaves_the_vectors_of_another(tmp_path):
+def test_rebuilding_one_account_keeps_the_vectors_of_another(tmp_path):
     url = f"sqlite:///{tmp_path}/m.db"
     with (
         Memory(url, embedder=HashingEmbedder(dim=16), account="a") as one,
@@ -401,12 +398,12 @@ def test_a_rebuild_of_one_account_leaves_the_vectors_of_another(tmp_path):
         assert other.stats()["pending_vectors"] == 0
 
 
-def marks(values):
+def placeholders(values):
     return ", ".join("?" for _ in values)
 
 
-def otherwise(value, declared="TEXT"):
-    """A value of the same type with one bit or letter of it changed."""
+def alter_value(value, declared="TEXT"):
+    """Return a value of the same type with one bit or letter changed."""
     match value:
         case int() | float():
             return value + 64

@@ -1,4 +1,4 @@
-"""Law: commits that share a transaction come to what they come to one after another."""
+"""Commits that share a transaction have the same effect as commits one after another."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def guard(random: Random, scope: Scope) -> Guard:
 
 
 def commit(random: Random, store: Store) -> Deed:
-    """A commit of a few verbs, some of which cannot be done; what it saw just now, it saw truly."""
+    """Build a commit of a few verbs, some of them impossible; its guards hold right now."""
     scope = random.choice(SCOPES)
     head = store.get_head(scope.account).seq
     seen, guards = (
@@ -136,8 +136,8 @@ def commit(random: Random, store: Store) -> Deed:
     return lambda store: store.commit(batch, fold)
 
 
-def other(random: Random, _: Store) -> Deed:
-    """A write that is no commit."""
+def random_other_write(random: Random, _: Store) -> Deed:
+    """Build a write that is not a commit."""
     account, seq = random.choice(ACCOUNTS), random.randrange(1, 9)
     return random.choice(
         (
@@ -153,9 +153,7 @@ def other(random: Random, _: Store) -> Deed:
 
 
 class Gathering:
-    """Stands in for a store's writer: whatever is to be written waits, as if others were just
-    writing.
-    """
+    """Replace a store's writer: collect writes as if another writer were busy."""
 
     def __init__(self, writer: GroupCommitWriter) -> None:
         self.writer = writer
@@ -169,14 +167,14 @@ class Gathering:
         return getattr(self.writer, name)
 
     def go(self) -> list[object]:
-        """Write for everybody who waits; what came of each."""
+        """Run every collected write and return the outcomes."""
         self.writer._queue.extend(self.jobs)
         self.writer(lambda db: None)
-        return [outcome(job.error) for job in self.jobs]
+        return [name_error(job.error) for job in self.jobs]
 
 
-def outcome(error: BaseException | None) -> object:
-    """The name of an error as whoever called is told of it."""
+def name_error(error: BaseException | None) -> object:
+    """Return the name of an error as the caller sees it."""
     if error is None:
         return None
     try:
@@ -205,7 +203,7 @@ def stores(tmp_path: Path) -> Iterator[tuple[SqliteStore, SqliteStore]]:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_another(
+def test_commits_in_one_transaction_equal_commits_one_after_another(
     stores: tuple[SqliteStore, SqliteStore], seed: int
 ) -> None:
     random = Random(seed)
@@ -213,10 +211,11 @@ def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_an
     writer = together._write
     for _ in range(4):
         kinds = [
-            other if random.random() < 0.06 else commit for _ in range(random.randrange(2, 24))
+            random_other_write if random.random() < 0.06 else commit
+            for _ in range(random.randrange(2, 24))
         ]
         deeds = [kind(random, one_by_one) for kind in kinds]
-        alone = [outcome(tried(one_by_one, deed)) for deed in deeds]
+        alone = [name_error(tried(one_by_one, deed)) for deed in deeds]
         gathering = together._write = Gathering(writer)  # type: ignore[assignment]
         for deed in deeds:
             tried(together, deed)
@@ -224,10 +223,10 @@ def test_commits_that_share_a_transaction_come_to_what_they_come_to_one_after_an
         assert gathering.go() == alone
         together.index.cache.clear()
         for account in ACCOUNTS:
-            assert _seen(together, account) == _seen(one_by_one, account)
+            assert _snapshot(together, account) == _snapshot(one_by_one, account)
 
 
-def _seen(store: Store, account: str) -> object:
+def _snapshot(store: Store, account: str) -> object:
     entries = [
         (e.seq, e.tx, e.sort, e.thread, e.draft) for e in store.scan_entries(account, 0, 10_000)
     ]

@@ -1,4 +1,4 @@
-"""Saying something twice is saying it once: retries are safe, and a key stands for one request."""
+"""Properties of retries: adding twice equals adding once, and a key stands for one request."""
 
 import itertools
 from concurrent.futures import ThreadPoolExecutor
@@ -34,7 +34,7 @@ def entries(here):
 @pytest.mark.parametrize("kind", KINDS)
 @given(before=scripts(any_step, 5), scope=scopes, request=requests)
 @tried(30)
-def test_the_same_evidence_is_kept_once(kind, before, scope, request):
+def test_same_evidence_is_stored_once(kind, before, scope, request):
     with stage(kind) as here:
         here.player.play(before)
         first = here.memory.add(**request, **scope, infer=False)
@@ -48,20 +48,20 @@ def test_the_same_evidence_is_kept_once(kind, before, scope, request):
 @pytest.mark.parametrize("kind", KINDS)
 @given(scope=scopes, request=requests, after=scripts(any_step, 6))
 @tried(30)
-def test_a_key_gives_back_its_first_receipt_whatever_happened_since(kind, scope, request, after):
+def test_idempotency_key_returns_its_first_receipt(kind, scope, request, after):
     with stage(kind) as here:
         first = here.memory.add(**request, **scope, idempotency_key="the key")
         kept = [step for step in after if step.verb != "erase"]
         here.player.play(kept)
         grown = entries(here)
-        assert here.memory.add(**request, **scope, idempotency_key="the key") == wordless(first)
+        assert here.memory.add(**request, **scope, idempotency_key="the key") == strip_skipped_text(
+            first
+        )
         assert entries(here) == grown
 
 
-def wordless(receipt):
-    """A receipt without the words of what was skipped: a key keeps none, so that an erasure leaves
-    none.
-    """
+def strip_skipped_text(receipt):
+    """Drop the text of skipped messages: a key stores none, so that an erasure leaves none."""
     rows = [
         {name: value for name, value in row.items() if name != "fact"}
         for row in receipt.get("skipped", ())
@@ -70,7 +70,7 @@ def wordless(receipt):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_replayed_receipt_says_who_spoke_not_who_spoke_first(kind):
+def test_replayed_receipt_equals_the_first_with_several_speakers(kind):
     with stage(kind) as here:
         said = [
             {"role": "user", "content": "tea"},
@@ -83,7 +83,7 @@ def test_a_replayed_receipt_says_who_spoke_not_who_spoke_first(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @given(request=requests, other=requests)
 @tried(30)
-def test_a_key_refuses_another_request(kind, request, other):
+def test_idempotency_key_rejects_a_different_request(kind, request, other):
     with stage(kind) as here:
         here.memory.add(**request, user_id="u", idempotency_key="the key")
         grown = entries(here)
@@ -107,7 +107,7 @@ def test_a_key_refuses_another_request(kind, request, other):
 @pytest.mark.parametrize("kind", KINDS)
 @given(message=messages.filter(lambda message: message["role"] != "system"))
 @tried(20)
-def test_a_key_refuses_a_request_that_differs_in_any_part_of_a_message(kind, message):
+def test_idempotency_key_rejects_a_request_with_any_message_field_changed(kind, message):
     changes = (
         {"content": "something else"},
         {"name": "Zoe"},
@@ -122,14 +122,14 @@ def test_a_key_refuses_a_request_that_differs_in_any_part_of_a_message(kind, mes
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_key_stands_for_the_scope_not_for_its_spelling(kind):
+def test_idempotency_key_ignores_how_the_scope_is_spelled(kind):
     with stage(kind) as here:
         first = here.memory.add("tea", user_id="alice", idempotency_key="k")
         assert here.memory.add("tea", user_id=" alice ", idempotency_key="k") == first
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_key_notices_a_message_that_is_not_kept(kind):
+def test_idempotency_key_covers_messages_that_are_not_stored(kind):
     with stage(kind) as here:
         system = {"role": "system", "content": "be kind"}
         here.memory.add([system, "tea"], user_id="u", idempotency_key="k")
@@ -138,13 +138,13 @@ def test_a_key_notices_a_message_that_is_not_kept(kind):
 
 
 @pytest.mark.parametrize("key", ["", "   ", "x" * 257, 7, "a\0b"])
-def test_a_key_that_is_none_is_refused(key):
+def test_invalid_idempotency_key_is_rejected(key):
     with stage("ram") as here, pytest.raises(InvalidInput):
         here.memory.add("tea", user_id="u", idempotency_key=key)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_key_used_by_many_threads_at_once_writes_once(kind):
+def test_idempotency_key_used_by_many_threads_writes_once(kind):
     with stage(kind) as here, ThreadPoolExecutor(8) as pool:
         receipts = list(
             pool.map(lambda _: here.memory.add("tea", user_id="u", idempotency_key="k"), range(16))
@@ -154,7 +154,7 @@ def test_a_key_used_by_many_threads_at_once_writes_once(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_same_text_said_by_many_threads_at_once_is_one_memory(kind):
+def test_same_text_added_by_many_threads_is_one_memory(kind):
     with stage(kind) as here, ThreadPoolExecutor(8) as pool:
         receipts = list(
             pool.map(lambda _: here.memory.add("tea", user_id="u")["results"][0], range(16))
@@ -165,7 +165,7 @@ def test_the_same_text_said_by_many_threads_at_once_is_one_memory(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_key_whose_memory_was_erased_is_free_again(kind):
+def test_idempotency_key_is_free_after_its_memory_is_erased(kind):
     with stage(kind) as here:
         [row] = here.memory.add("tea", user_id="u", idempotency_key="k")["results"]
         here.memory.erase(row["id"])
@@ -175,7 +175,7 @@ def test_a_key_whose_memory_was_erased_is_free_again(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_was_added_is_found_even_if_the_same_words_had_expired(kind):
+def test_added_text_is_found_even_if_an_equal_memory_had_expired(kind):
     with stage(kind) as here:
         here.memory.add(
             "The office code is 1234", user_id="u", expiration_date="2026-01-05T09:00:00Z"
@@ -190,7 +190,7 @@ def test_what_was_added_is_found_even_if_the_same_words_had_expired(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("more", [{"metadata": {"tag": "work"}}, {"expiration_date": "2031"}])
-def test_what_an_add_asks_for_is_done_or_it_is_said_that_it_is_not(kind, more):
+def test_add_applies_every_option_or_reports_that_it_did_not(kind, more):
     with stage(kind) as here:
         here.memory.add("tea", user_id="u")
         receipt = here.memory.add("tea", user_id="u", **more)
@@ -200,8 +200,8 @@ def test_what_an_add_asks_for_is_done_or_it_is_said_that_it_is_not(kind, more):
         assert done or receipt.get("warnings"), f"{name} was dropped in silence"
 
 
-def test_every_pair_of_kinds_of_guard_is_needed():
-    """The same words with other evidence are support; the same evidence for gone words is a new
+def test_every_pair_of_guard_kinds_is_needed():
+    """Equal text with other evidence is support; the same evidence for a deleted text is a new
     memory.
     """
     for kind, (first, second) in itertools.product(KINDS, [("chat", "mail"), (None, "chat")]):

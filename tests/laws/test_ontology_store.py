@@ -1,6 +1,4 @@
-"""Laws of an ontology's store: it holds what a store would hold that went through all its facts at
-every turn.
-"""
+"""An ontology's store holds the same facts as a naive store that visits all facts at every turn."""
 
 import pytest
 from hypothesis import given
@@ -23,7 +21,7 @@ VALUES = ("photography", "photos", "Photos ", "Picasso", "Pablo Picasso", "Monet
 
 
 class Naive:
-    """The store as it would be written first: every turn goes through every fact."""
+    """A naive store: every turn visits every fact."""
 
     def __init__(self, threshold):
         self.threshold, self.facts, self.said = threshold, [], 0
@@ -89,34 +87,36 @@ def play(script, store):
     return store
 
 
-def held(store):
+def list_facts(store):
     return {(fact.concept, fact.value): fact.salience for fact in store.facts.values()}
 
 
 @tried(150)
 @given(scripts, st.sampled_from((1.0, 0.8)))
-def test_a_store_that_never_ticks_holds_what_one_that_does_holds(script, threshold):
+def test_lazy_decay_equals_decay_at_every_turn(script, threshold):
     naive = play(script, Naive(threshold))
     lazy = play(script, MemoryStore({"concepts": CONCEPTS}, threshold))
-    assert held(lazy) == pytest.approx({(f["name"], f["value"]): f["weight"] for f in naive.facts})
+    assert list_facts(lazy) == pytest.approx(
+        {(f["name"], f["value"]): f["weight"] for f in naive.facts}
+    )
 
 
 @tried(60)
 @given(scripts, st.sampled_from((1.0, 0.8)))
-def test_a_ledger_holds_what_a_process_holds(script, threshold):
+def test_ledger_holds_the_same_facts_as_the_process(script, threshold):
     inside = play(script, MemoryStore({"concepts": CONCEPTS}, threshold))
     with Memory("ram://", embedder="none", mint=seeded_mint("law", ManualClock())) as memory:
         durable = play(
             script, MemoryStore({"concepts": CONCEPTS}, threshold, memory=memory, user_id="ann")
         )
-        assert held(durable) == pytest.approx(held(inside))
+        assert list_facts(durable) == pytest.approx(list_facts(inside))
         assert durable.turn == inside.turn
         assert sorted(durable.dump().splitlines()) == sorted(inside.dump().splitlines())
 
 
 @tried(60)
 @given(scripts)
-def test_no_concept_is_ever_over_its_cardinality_and_nothing_shown_has_faded(script):
+def test_cardinality_is_respected_and_faded_facts_are_hidden(script):
     store = MemoryStore({"concepts": CONCEPTS})
     for step in script:
         play([step], store)

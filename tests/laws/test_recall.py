@@ -1,4 +1,4 @@
-"""The whole way of a read: the past stays the past, what is denied is nowhere, and reading changes
+"""Properties of reads: as-of answers are stable, denied memories stay hidden, and reads change
 nothing.
 """
 
@@ -95,7 +95,7 @@ pasts = st.lists(steps, min_size=1, max_size=7)
 
 
 def act(here: Stage, step: tuple[str, Any, Any], ids: list[str]) -> None:
-    """One step of a past; `ids` are those made so far that are still there."""
+    """Perform one step; `ids` are the memories that still exist."""
     memory = here.memory
     match step:
         case "add", said, scope:
@@ -113,8 +113,8 @@ def act(here: Stage, step: tuple[str, Any, Any], ids: list[str]) -> None:
     here.clock.tick()
 
 
-def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
-    """Everything the asking verbs say, without what only measures the machine."""
+def collect_answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
+    """Return the results of every read verb, without timing figures."""
     asking = {**U, **options}
     explained = memory.explain(query, **asking)
     for step in explained["steps"]:
@@ -133,7 +133,7 @@ def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
     }
 
 
-# The past
+# As-of reads
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,23 +142,21 @@ def answers(memory: Memory, query: str, **options: Any) -> dict[str, Any]:
 )
 @given(past=pasts, later=pasts, query=st.sampled_from(QUERIES))
 @tried(12)
-def test_a_read_of_the_past_says_what_it_said_then(kind, knobs, past, later, query):
-    """Whatever was read or written since; recalls count for what is asked now, and for nothing
-    else.
-    """
+def test_as_of_read_gives_the_answers_given_at_that_time(kind, knobs, past, later, query):
+    """Later reads and writes have no effect; recalls count only for current reads."""
     with stage(kind, **knobs) as here:
         ids: list[str] = []
         then: dict[int, Any] = {}
         for step in (*past, *later):
             act(here, step, ids)
             if here.head and here.head not in then and len(then) < 4:
-                then[here.head] = answers(here.memory, query, as_of=f"#{here.head}")
+                then[here.head] = collect_answers(here.memory, query, as_of=f"#{here.head}")
         for seq, before in then.items():
-            assert answers(here.memory, query, as_of=f"#{seq}") == before
+            assert collect_answers(here.memory, query, as_of=f"#{seq}") == before
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_derived_later_takes_no_room_in_the_past(kind):
+def test_later_derived_memories_do_not_displace_results_of_as_of_reads(kind):
     from told.ledger.views import fold_all
     from told.model.entry import Asserted, Claim, Draft
     from told.model.scope import Scope
@@ -182,20 +180,20 @@ def test_what_is_derived_later_takes_no_room_in_the_past(kind):
 
         derive(0, 3)
         moment = f"#{here.head}"
-        before = answers(memory, "walk number 1", as_of=moment)
+        before = collect_answers(memory, "walk number 1", as_of=moment)
         derive(3, 60)
-        assert answers(memory, "walk number 1", as_of=moment) == before
+        assert collect_answers(memory, "walk number 1", as_of=moment) == before
 
 
-# What is denied
+# Denied memories
 
 SECRET = "Zanzibar"
 
 
-def secretly(said: list[dict[str, Any]], denied: set[int], start: int) -> list[dict[str, Any]]:
-    """The same turns, all of them different, and a word no query asks for in all that is said by
-    those denied.
-    """
+def mark_denied_turns(
+    said: list[dict[str, Any]], denied: set[int], start: int
+) -> list[dict[str, Any]]:
+    """Make every turn unique and add to the denied ones a word that no query contains."""
     told = []
     for number, turn in enumerate(said, start):
         row = {**turn, "content": f"{turn['content']} number{number}"}
@@ -218,13 +216,13 @@ def is_allowed(row: dict[str, Any]) -> bool | str:
 talks = st.lists(st.lists(turns, min_size=1, max_size=5), min_size=1, max_size=3)
 
 
-def guarded(
+def list_with_permission(
     here: Stage, talk: list[list[dict[str, Any]]], denied: set[int]
 ) -> list[tuple[str, bool]]:
-    """The memories that are held and what stands behind them, each with whether it may be seen."""
+    """Return the memories and their evidence, each with whether it may be seen."""
     count = 0
     for said in talk:
-        here.memory.add(secretly(said, denied, count), **U)
+        here.memory.add(mark_denied_turns(said, denied, count), **U)
         count += len(said)
         here.clock.tick()
     facts = here.memory.engine.store.find_versions("default", scope=Scope(user_id="u"))
@@ -239,10 +237,10 @@ def guarded(
     data=st.data(),
 )
 @tried(20)
-def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
+def test_denied_memories_never_appear_in_any_answer(kind, talk, denied, query, data):
     with stage(kind, guard=is_allowed, spare=0) as here:
         memory = here.memory
-        ids = guarded(here, talk, denied)
+        ids = list_with_permission(here, talk, denied)
         for _ in range(2):
             one, other = (data.draw(st.sampled_from(ids))[0] for _ in range(2))
             memory.link(one, data.draw(st.sampled_from(("part_of", "relates_to"))), other, **U)
@@ -281,14 +279,13 @@ def test_nothing_of_what_is_denied_is_told(kind, talk, denied, query, data):
     limit=st.integers(1, 6),
 )
 @tried(20)
-def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, denied, query, limit):
-    """Newest-first looks at the first five that may be seen, and so is switched off to compare.
+def test_search_with_denied_memories_equals_search_without_them(kind, talk, denied, query, limit):
+    """Newest-first looks at the first five visible results, so it is disabled here.
 
-    What replaced something that is denied is left out: only who may see both sees that it took
-    its place.
+    A memory that replaced a denied one is left out: only a reader of both sees the replacement.
     """
     with stage(kind, guard=is_allowed, newest_among=0) as here:
-        ids = guarded(here, talk, denied)
+        ids = list_with_permission(here, talk, denied)
         shown = {memory_id for memory_id, seen in ids if seen}
         versions = here.memory.engine.store.find_versions("default", scope=Scope(user_id="u"))
         assume(not shown & {fact.id for fact in versions if SECRET in str(fact)})
@@ -309,7 +306,7 @@ def test_what_is_left_is_the_same_search_without_what_is_denied(kind, talk, deni
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_only_kinds_subscribed_to_are_shown(kind):
+def test_only_subscribed_kinds_are_returned(kind):
     with stage(kind, subscribes=("skill",)) as here:
         here.memory.add("run make ship to deploy", **U, memory_type="procedural_memory")
         here.memory.add("deploy on Friday, says Zanzibar", **U)
@@ -328,7 +325,7 @@ def test_only_kinds_subscribed_to_are_shown(kind):
 @pytest.mark.parametrize("kind", KINDS)
 @given(past=pasts, queries=st.lists(st.sampled_from(QUERIES), min_size=1, max_size=4))
 @tried(12)
-def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
+def test_reads_change_no_entry_export_or_row(kind, past, queries):
     with stage(kind, access_flush=1) as here:
         ids: list[str] = []
         for step in past:
@@ -336,8 +333,8 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
         store, account = here.memory.engine.store, here.memory.engine.account
         before = (store.get_head(account), here.exported(), here.rows(), here.memory.timeline(**U))
         for query in queries:
-            answers(here.memory, query)
-            answers(here.memory, query, as_of=f"#{max(here.head, 1)}")
+            collect_answers(here.memory, query)
+            collect_answers(here.memory, query, as_of=f"#{max(here.head, 1)}")
             for memory_id in ids[:2]:
                 here.memory.why_not(query, memory_id, **U)
         assert (
@@ -349,7 +346,7 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
         assert here.memory.verify()["ok"]
 
 
-# Asking for more
+# Larger limits
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -371,10 +368,8 @@ def test_reads_change_no_entry_no_export_and_no_row(kind, past, queries):
     limits=st.lists(st.integers(1, 20), min_size=1, max_size=3),
 )
 @tried(8)
-def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, limits):
-    """Up to as many as each retriever offers anyhow; newest-first and diversity look past what is
-    asked for.
-    """
+def test_larger_limit_keeps_the_order_of_the_first_results(kind, knobs, past, query, limits):
+    """Up to a retriever's candidate count; newest-first and diversity look past the limit."""
     with stage(kind, **knobs) as here:
         ids: list[str] = []
         for step in past:
@@ -391,7 +386,7 @@ def test_asking_for_more_never_moves_what_came_first(kind, knobs, past, query, l
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("limit", [1, 2, 3, 5, 8])
-def test_a_claim_that_a_turn_leads_to_takes_no_place_of_what_scores_higher(kind, limit):
+def test_linked_claim_does_not_displace_a_higher_score(kind, limit):
     said = (
         "river tea",
         "I moved to Tokyo",
@@ -413,7 +408,7 @@ def test_a_claim_that_a_turn_leads_to_takes_no_place_of_what_scores_higher(kind,
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_who_asks_when_gets_the_same_first_however_few_are_wanted(kind):
+def test_time_question_has_the_same_first_result_at_every_limit(kind):
     with stage(kind, embedder=None) as here:
         here.memory.add(
             ["big garden yesterday at nine", *(f"big garden {name}" for name in "abcdefghijklmno")],
@@ -427,9 +422,7 @@ def test_who_asks_when_gets_the_same_first_however_few_are_wanted(kind):
 
 
 @pytest.mark.parametrize(("worth", "looked"), [(0.0, 0), (1.0, 1)])
-def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(
-    worth, looked, monkeypatch
-):
+def test_recall_counts_are_read_only_when_they_are_scored(worth, looked, monkeypatch):
     with stage("sqlite", embedder=None, rank_hotness=worth) as here:
         here.memory.add("big garden yesterday at nine", **U)
         store, asked = here.memory.engine.store, list[object]()
@@ -441,7 +434,7 @@ def test_how_often_something_was_recalled_is_looked_up_only_where_it_counts(
         assert len(asked) == looked
 
 
-# A turn of a conversation
+# Turns of a conversation
 
 
 def turn(name: str, text: str, minute: int) -> dict[str, Any]:
@@ -464,7 +457,7 @@ ALONE = hash_text("Ann: thanks, noted")
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_erasing_a_turn_leaves_nothing_of_its_words_in_the_vector_of_the_next(kind):
+def test_erasing_a_turn_removes_its_text_from_the_next_turns_vector(kind):
     with stage(kind, extract="verbatim") as here:
         memory, store = here.memory, here.memory.engine.store
         _, secret, thanks, bridge = (row["id"] for row in memory.add(TALK, **U)["results"])
@@ -497,7 +490,7 @@ def _cosine(one: str, other: str) -> float:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_turn_whose_words_stand_elsewhere_too_keeps_the_vector_it_shares(kind):
+def test_vector_shared_with_another_turn_survives_an_erasure(kind):
     with stage(kind, extract="verbatim") as here:
         memory, store = here.memory, here.memory.engine.store
         first = [row["id"] for row in memory.add(TALK, **U)["results"]]
@@ -516,8 +509,8 @@ def test_a_turn_whose_words_stand_elsewhere_too_keeps_the_vector_it_shares(kind)
     picks=st.sets(st.integers(0, 9), min_size=1, max_size=3),
 )
 @tried(15)
-def test_after_any_erasure_every_vector_is_of_a_text_that_is_there(kind, talk, picks):
-    """What is rebuilt equals what has grown, and all is filled again."""
+def test_after_any_erasure_every_vector_belongs_to_a_stored_text(kind, talk, picks):
+    """A rebuild equals the incremental state, and every vector is filled in again."""
     with stage(kind) as here:
         memory, store = here.memory, here.memory.engine.store
         ids = []
@@ -537,11 +530,13 @@ def test_after_any_erasure_every_vector_is_of_a_text_that_is_there(kind, talk, p
             )
         )
         assert embedded_hashes(store, list(hashes)) <= left, "no vector of a text that is not there"
-        before = [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]]
+        before = [collect_answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]]
         grown = here.rows()
         memory.rebuild()
         assert here.rows() == grown
-        assert [answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]] == before
+        assert [
+            collect_answers(memory, query, as_of=f"#{here.head}") for query in QUERIES[:3]
+        ] == before
         memory.reindex()
         assert embedded_hashes(store, list(left)) == left
         assert dict(store.pending_texts()) == {}
@@ -583,7 +578,7 @@ def test_no_byte_of_an_erased_turn_is_left_in_any_file(tmp_path):
 @pytest.mark.parametrize("kind", KINDS)
 @given(past=pasts, data=st.data())
 @tried(15)
-def test_conversations_pieces_and_levels_are_rebuilt_as_they_grew(kind, past, data):
+def test_conversations_chunks_and_levels_are_rebuilt_identically(kind, past, data):
     with stage(kind) as here:
         ids: list[str] = []
         for step in past:
@@ -592,10 +587,10 @@ def test_conversations_pieces_and_levels_are_rebuilt_as_they_grew(kind, past, da
             here.memory.erase(data.draw(st.sampled_from(ids)))
         query = data.draw(st.sampled_from(QUERIES))
         moment = f"#{max(here.head, 1)}"
-        grown, before = here.rows(), answers(here.memory, query, as_of=moment)
+        grown, before = here.rows(), collect_answers(here.memory, query, as_of=moment)
         here.memory.rebuild()
         assert here.rows() == grown
-        assert answers(here.memory, query, as_of=moment) == before
+        assert collect_answers(here.memory, query, as_of=moment) == before
         with stage(kind, seed="elsewhere") as there:
             there.memory.import_(here.exported())
             assert there.rows() == grown

@@ -1,6 +1,4 @@
-"""Reads are not beliefs: however often anything is recalled, the ledger and its views stay as they
-are.
-"""
+"""Recalls are only logged: they never change the ledger or its views."""
 
 import pytest
 from hypothesis import given
@@ -18,7 +16,7 @@ from told.model.scope import Scope
     reads=st.lists(st.tuples(st.sets(st.integers(0, 7)), st.integers(0, 2**53)), max_size=6),
 )
 @tried(20)
-def test_recalls_change_neither_the_ledger_nor_an_export_nor_a_view(kind, script, reads):
+def test_recalls_change_no_ledger_export_or_view(kind, script, reads):
     with stage(kind, access_flush=2) as here:
         here.player.play(script)
         engine = here.memory.engine

@@ -1,6 +1,4 @@
-"""What a memory weighs follows from when it was said and from nothing else, and only what has faded
-is forgotten.
-"""
+"""Salience depends only on the times of the mentions, and only faded memories are forgotten."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -41,13 +39,13 @@ saids = st.lists(readings, min_size=1, max_size=8)
 
 @given(curve=curves, said=saids, now=readings)
 @tried(300)
-def test_nothing_weighs_less_than_nothing_or_more_than_all(curve, said, now):
+def test_salience_is_between_zero_and_the_maximum(curve, said, now):
     assert 0.0 <= compute_salience(curve, said, now) <= MAX_SALIENCE
 
 
 @given(curve=curves, said=saids, nows=st.lists(readings, min_size=2, max_size=6))
 @tried(300)
-def test_what_is_not_said_again_never_gains(curve, said, nows):
+def test_salience_never_grows_without_repetition(curve, said, nows):
     later = sorted(max(said) + now for now in nows)
     weights = [compute_salience(curve, said, now) for now in later]
     assert all(after <= before for before, after in pairwise(weights))
@@ -55,10 +53,8 @@ def test_what_is_not_said_again_never_gains(curve, said, nows):
 
 @given(curve=curves, said=saids, now=readings)
 @tried(300)
-def test_what_has_not_faded_since_it_was_first_said_is_no_weaker_for_being_said_again(
-    curve, said, now
-):
-    """A read may look up what was said again only where something seems to have faded."""
+def test_repetition_never_weakens_a_memory_that_has_not_faded(curve, said, now):
+    """A read may therefore load repetitions only for memories that seem to have faded."""
     alone = compute_salience(curve, [min(said)], now)
     if now >= min(said) and not curve.is_faded(alone):
         assert compute_salience(curve, said, now) >= alone * (1 - 1e-9)
@@ -69,14 +65,14 @@ def test_what_has_not_faded_since_it_was_first_said_is_no_weaker_for_being_said_
 
 @given(curve=curves, said=saids, now=readings, data=st.data())
 @tried(200)
-def test_the_order_in_which_it_is_told_when_it_was_said_does_not_matter(curve, said, now, data):
+def test_salience_does_not_depend_on_the_order_of_the_times(curve, said, now, data):
     mixed = data.draw(st.permutations(said))
     assert compute_salience(curve, mixed, now) == compute_salience(curve, said, now)
 
 
 @given(curve=curves, said=st.lists(st.integers(0, 300), min_size=1, max_size=8))
 @tried(300)
-def test_it_fades_when_it_is_said_to_fade_and_not_a_unit_before(curve, said):
+def test_memory_fades_exactly_at_the_predicted_time(curve, said):
     end = find_fade_time(curve, said, max(said))
     if end is None:
         assert curve.is_permanent or curve.decay == 1.0 or curve.floor == 0.0
@@ -87,13 +83,13 @@ def test_it_fades_when_it_is_said_to_fade_and_not_a_unit_before(curve, said):
 
 @given(decay=st.floats(0.05, 0.999), events=st.integers(1, 50), turns=st.integers(0, 40))
 @tried(100)
-def test_events_that_make_a_turn_decay_as_the_turn_does(decay, events, turns):
+def test_events_of_a_turn_decay_like_the_turn(decay, events, turns):
     assert decay_per_event(decay, events) ** (events * turns) == pytest.approx(decay**turns)
 
 
 @given(days=st.floats(0.05, 1000.0))
 @tried(50)
-def test_a_half_life_leaves_a_half(days):
+def test_salience_is_one_half_after_a_half_life(days):
     assert decay_per_day(days) ** days == pytest.approx(0.5)
 
 
@@ -106,7 +102,7 @@ NOWHERE = Scope(user_id="ann")
     sizes=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 900)), max_size=12), data=st.data()
 )
 @tried(200)
-def test_one_tick_of_many_turns_is_many_ticks_of_one(sizes, data):
+def test_one_tick_of_many_turns_equals_many_ticks_of_one(sizes, data):
     batched = [Tick(10 * place, NOWHERE, place, *size) for place, size in enumerate(sizes, 1)]
     single = [
         Tick(
@@ -167,7 +163,7 @@ def play(here, step, split=False):
 
 @given(script=visits)
 @tried(25)
-def test_memories_are_as_strong_however_the_turns_are_told(script):
+def test_salience_does_not_depend_on_how_turns_are_batched(script):
     with visit() as one, visit() as other:
         for step in script:
             play(one, step)
@@ -181,7 +177,7 @@ def test_memories_are_as_strong_however_the_turns_are_told(script):
 @pytest.mark.parametrize("kind", STORES)
 @given(script=visits)
 @tried(20)
-def test_the_salience_of_a_moment_is_found_again_later(kind, script):
+def test_as_of_salience_equals_the_salience_at_that_time(kind, script):
     with visit(kind) as here:
         seen = []
         for step in script:
@@ -200,7 +196,7 @@ def test_the_salience_of_a_moment_is_found_again_later(kind, script):
 @pytest.mark.parametrize("kind", STORES)
 @given(script=visits)
 @tried(20)
-def test_only_what_has_faded_is_forgotten_and_never_what_is_permanent(kind, script):
+def test_only_faded_memories_are_forgotten_and_never_permanent_ones(kind, script):
     with visit(kind) as here:
         for step in script:
             play(here, step)
@@ -216,10 +212,10 @@ def test_only_what_has_faded_is_forgotten_and_never_what_is_permanent(kind, scri
         assert here.memory.forget(**here.ids) == {"results": []}
 
 
-# Room
+# Cardinality
 
 
-def said(kind, number):
+def make_claim(kind, number):
     value = f"style {number}"
     return {
         "messages": f"I like {value}",
@@ -230,7 +226,7 @@ def said(kind, number):
 
 
 @pytest.mark.parametrize("kind", ["Art.Few", "Art.Last"])
-def test_a_kind_never_holds_more_than_its_cardinality_however_many_write(kind, tmp_path):
+def test_concurrent_writers_never_exceed_the_cardinality_of_a_kind(kind, tmp_path):
     url = f"sqlite:///{tmp_path}/room.db"
     memories = [
         Memory(url, embedder="none", ontology=VISIT, extract="closed", durability="normal")
@@ -240,7 +236,7 @@ def test_a_kind_never_holds_more_than_its_cardinality_however_many_write(kind, t
 
     def tell(place, number):
         start.wait()
-        memories[place].add(**said(kind, number))
+        memories[place].add(**make_claim(kind, number))
 
     with ThreadPoolExecutor(len(memories)) as pool, ExitStack() as opened:
         first, *_ = [opened.enter_context(memory) for memory in memories]
@@ -256,32 +252,32 @@ def test_a_kind_never_holds_more_than_its_cardinality_however_many_write(kind, t
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_writer_who_saw_room_that_another_filled_looks_again(store):
+def test_writer_retries_when_another_filled_the_last_place(store):
     with visit(store) as here:
         for number in range(2):
-            here.memory.add(**said("Art.Few", number))
-        late = said("Art.Few", 8)
+            here.memory.add(**make_claim("Art.Few", number))
+        late = make_claim("Art.Few", 8)
         ids = {"user_id": late.pop("user_id")}
         flow = here.memory.engine.add(late.pop("messages"), ids, **late)
-        interrupted(flow, lambda: here.memory.add(**said("Art.Few", 9)))
+        drive_with_interruption(flow, lambda: here.memory.add(**make_claim("Art.Few", 9)))
         assert here.held() == {"style 1", "style 8", "style 9"}
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_what_is_said_again_while_it_is_being_forgotten_stays(store):
+def test_memory_repeated_while_being_forgotten_is_kept(store):
     with visit(store) as here:
         for need in ("tea", "coffee"):
             here.says("Need.Coffee", need)
         here.passes(9)
-        lost = interrupted(
+        lost = drive_with_interruption(
             here.memory.engine.forget(None, here.ids), lambda: here.says("Need.Coffee", "tea")
         )
         assert [each.fact.object for each in lost] == ["coffee"]
         assert here.held() == {"tea"}
 
 
-def interrupted(flow, do):
-    """Drive a flow, and do something just before it commits for the first time."""
+def drive_with_interruption(flow, do):
+    """Drive a flow, and call `do` just before its first commit."""
     waiting, reply, error = True, None, None
     try:
         while True:

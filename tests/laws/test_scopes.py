@@ -1,6 +1,4 @@
-"""A scope sees what was written under all the ids it names, and nothing else, through every
-verb.
-"""
+"""A scope sees exactly the memories written under all the ids it names, through every verb."""
 
 import pytest
 from hypothesis import given
@@ -28,7 +26,7 @@ def covers(reader, writer):
     data=st.data(),
 )
 @tried(50)
-def test_no_verb_shows_a_scope_what_was_said_elsewhere(
+def test_no_verb_returns_memories_of_other_scopes(
     kind, homes, reader, query, wanted, valid_at, data
 ):
     with stage(kind) as here:
@@ -65,7 +63,7 @@ def test_no_verb_shows_a_scope_what_was_said_elsewhere(
 @pytest.mark.parametrize("kind", KINDS)
 @given(homes=st.lists(scopes, min_size=2, max_size=5), writer=scopes, data=st.data())
 @tried(25)
-def test_no_verb_changes_for_a_scope_what_was_said_elsewhere(kind, homes, writer, data):
+def test_no_verb_changes_memories_of_other_scopes(kind, homes, writer, data):
     with stage(kind) as here:
         memory = here.memory
         made = {}
@@ -98,10 +96,8 @@ def test_no_verb_changes_for_a_scope_what_was_said_elsewhere(kind, homes, writer
     reader=scopes,
 )
 @tried(25)
-def test_what_others_say_moves_no_score(kind, homes, others, reader):
-    """Statistics are those of the scope alone: neither order nor score tells that somebody else
-    exists.
-    """
+def test_memories_of_other_scopes_do_not_affect_scores(kind, homes, others, reader):
+    """Statistics are per scope: neither order nor scores reveal that other users exist."""
     with stage(kind) as alone, stage(kind, seed=1) as crowded:
         for number, home in enumerate(homes):
             for here in (alone, crowded):
@@ -122,7 +118,7 @@ def test_what_others_say_moves_no_score(kind, homes, others, reader):
 @pytest.mark.parametrize("kind", KINDS)
 @given(homes=st.lists(scopes, min_size=1, max_size=4))
 @tried(10)
-def test_accounts_see_nothing_of_each_other(kind, homes):
+def test_accounts_are_isolated(kind, homes):
     with stage(kind) as here:
         engine = here.memory.engine
         made = [here.memory.add("green tea", **home)["results"][0]["id"] for home in homes]
@@ -143,7 +139,7 @@ def test_accounts_see_nothing_of_each_other(kind, homes):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_ledger_in_two_accounts_of_one_store_is_two_ledgers(kind):
+def test_one_ledger_imported_into_two_accounts_is_two_ledgers(kind):
     with stage(kind) as here:
         [row] = here.memory.add("green tea", user_id="u")["results"]
         engine = here.memory.engine
@@ -169,7 +165,7 @@ def test_one_ledger_in_two_accounts_of_one_store_is_two_ledgers(kind):
     "value",
     ["", "   ", "*", "a*", "%", "a\nb", "a\0b", "\u200b", "x" * 257, 7, ["u"], {"ne": "u"}, True],
 )
-def test_an_id_that_is_no_id_is_refused_by_every_verb(place, value):
+def test_every_verb_rejects_an_invalid_id(place, value):
     with stage("ram") as here:
         memory, scope = here.memory, {place: value}
         here.memory.add("tea", user_id="u", agent_id="u", run_id="u")

@@ -1,6 +1,4 @@
-"""Whoever changes a ledger behind told's back is found out, and the first entry that does not fit
-is named.
-"""
+"""`verify` detects every change made to a ledger from outside, and names the first bad entry."""
 
 import tempfile
 from collections.abc import Iterator
@@ -24,7 +22,7 @@ ENTRIES = 12
 
 @dataclass
 class Book:
-    """A small ledger with every sort of entry in it, closed, and its raw file."""
+    """A small closed ledger with every sort of entry, and its raw file."""
 
     path: Path
 
@@ -49,7 +47,7 @@ class Book:
 
 
 class Sealed(bytes):
-    """The bytes of a ledger's file, too many to print."""
+    """The bytes of a ledger file, with a short repr."""
 
     def __repr__(self) -> str:
         return f"<{len(self)} bytes>"
@@ -73,16 +71,16 @@ def sealed(tmp_path_factory):
 
 @pytest.fixture
 def book(sealed, tmp_path):
-    return opened(sealed, tmp_path)
+    return write_book(sealed, tmp_path)
 
 
-def opened(sealed, folder):
+def write_book(sealed, folder):
     path = Path(folder) / "book.db"
     path.write_bytes(sealed)
     return Book(path)
 
 
-def test_an_untouched_ledger_is_proven(book):
+def test_untouched_ledger_verifies(book):
     verdict = book.verdict()
     assert verdict["ok"]
     assert verdict["entries"] == len(book.rows()) == ENTRIES
@@ -90,8 +88,8 @@ def test_an_untouched_ledger_is_proven(book):
     assert verdict["head"].startswith("sha256:")
 
 
-def flipped(value, byte, bit):
-    """The value with one bit of one of its bytes turned over."""
+def flip_bit(value, byte, bit):
+    """Return the value with one bit flipped."""
     if isinstance(value, int):
         return value ^ (1 << (byte * 8 + bit) % 48)
     raw = bytearray(value if isinstance(value, bytes) else value.encode())
@@ -106,14 +104,14 @@ def flipped(value, byte, bit):
     bit=st.integers(0, 7),
 )
 @tried(150)
-def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
+def test_one_flipped_bit_of_an_entry_is_detected(sealed, row, column, byte, bit):
     with tempfile.TemporaryDirectory() as folder:
-        book = opened(sealed, folder)
+        book = write_book(sealed, folder)
         entry = book.rows()[row]
         value = entry[COLUMNS.index(column)]
         if value is None:
             return
-        changed = flipped(value, byte, bit)
+        changed = flip_bit(value, byte, bit)
         with book.raw() as db:
             if column == "id" and any(changed == other[0] for other in book.rows()):
                 return
@@ -125,7 +123,7 @@ def test_one_bit_of_one_entry_is_found(sealed, row, column, byte, bit):
 
 
 @pytest.mark.parametrize("row", range(ENTRIES))
-def test_an_entry_that_is_gone_is_missed(book, row):
+def test_missing_entry_is_detected(book, row):
     with book.raw() as db:
         db.execute("DELETE FROM entry WHERE id & ? = ?", (SEQ, row + 1))
     verdict = book.verdict()
@@ -133,7 +131,7 @@ def test_an_entry_that_is_gone_is_missed(book, row):
 
 
 @pytest.mark.parametrize("left", range(ENTRIES))
-def test_a_ledger_cut_short_does_not_reach_its_head(book, left):
+def test_truncated_ledger_is_detected(book, left):
     with book.raw() as db:
         db.execute("DELETE FROM entry WHERE id & ? > ?", (SEQ, left))
     verdict = book.verdict()
@@ -141,7 +139,7 @@ def test_a_ledger_cut_short_does_not_reach_its_head(book, left):
 
 
 @pytest.mark.parametrize(("one", "other"), [(1, 2), (2, 4), (5, 6), (1, ENTRIES), (11, ENTRIES)])
-def test_two_entries_that_changed_places_are_found(book, one, other):
+def test_two_swapped_entries_are_detected(book, one, other):
     with book.raw() as db:
         (low,) = db.execute("SELECT id FROM entry WHERE id & ? = ?", (SEQ, one)).fetchone()
         (high,) = db.execute("SELECT id FROM entry WHERE id & ? = ?", (SEQ, other)).fetchone()
@@ -151,7 +149,7 @@ def test_two_entries_that_changed_places_are_found(book, one, other):
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, one)
 
 
-def test_an_entry_put_in_between_is_found(book):
+def test_inserted_entry_is_detected(book):
     with book.raw() as db:
         rest = ", ".join(COLUMNS[1:])
         db.execute(
@@ -163,15 +161,15 @@ def test_an_entry_put_in_between_is_found(book):
 
 
 @pytest.mark.parametrize("seq", [1, 2, 5, ENTRIES])
-def test_content_that_vanished_without_an_erasure_is_missed(book, seq):
+def test_content_removed_without_an_erasure_is_detected(book, seq):
     with book.raw() as db:
         db.execute("UPDATE entry SET envelope = NULL, salt = NULL WHERE id & ? = ?", (SEQ, seq))
     verdict = book.verdict()
     assert (verdict["ok"], verdict["first_bad_seq"]) == (False, seq)
 
 
-def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book):
-    """The chain says what was erased; a row in a table beside it proves nothing."""
+def test_content_removed_behind_a_forged_tombstone_is_detected(book):
+    """Only the chain proves an erasure; a row in another table does not."""
     with book.raw() as db:
         db.execute(
             "INSERT OR IGNORE INTO tombstone SELECT digest FROM entry WHERE id & ? = 3", (SEQ,)
@@ -180,7 +178,7 @@ def test_content_that_vanished_behind_a_forged_tombstone_is_missed(book):
     assert not book.verdict()["ok"]
 
 
-def test_the_thread_of_an_erased_entry_is_part_of_the_proof(book):
+def test_thread_of_an_erased_entry_is_covered_by_the_hash(book):
     with book.raw() as db:
         db.execute(
             "UPDATE entry SET thread = (SELECT thread FROM entry WHERE id & ? = 2) WHERE "
@@ -192,7 +190,7 @@ def test_the_thread_of_an_erased_entry_is_part_of_the_proof(book):
     assert not book.verdict()["ok"], "an erased entry now belongs to the history of another memory"
 
 
-def test_erased_content_that_came_back_is_noticed(book):
+def test_restored_erased_content_is_detected(book):
     with book.raw() as db:
         db.execute(
             "UPDATE entry SET envelope = ?, salt = ? WHERE envelope IS NULL", (b"{}", b"salt")
@@ -200,20 +198,20 @@ def test_erased_content_that_came_back_is_noticed(book):
     assert not book.verdict()["ok"]
 
 
-def test_an_envelope_of_another_shape_gets_a_verdict_not_a_crash(book):
+def test_malformed_envelope_is_reported_without_a_crash(book):
     with book.raw() as db:
         db.execute("UPDATE entry SET envelope = ? WHERE id & ? = 3", (b'{"v":1,"scope":7}', SEQ))
     assert book.verdict()["first_bad_seq"] == 3
 
 
 @pytest.mark.parametrize("seq", [0, 1, 99])
-def test_a_head_that_is_elsewhere_is_found(book, seq):
+def test_wrong_head_is_detected(book, seq):
     with book.raw() as db:
         db.execute("UPDATE account SET seq = ?", (seq,))
     assert not book.verdict()["ok"]
 
 
-def test_what_is_written_and_erased_while_it_is_being_proven_is_no_tampering(book, monkeypatch):
+def test_writes_and_erasures_during_verify_are_not_tampering(book, monkeypatch):
     with (
         Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as memory,
         Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as other,
@@ -242,7 +240,7 @@ def test_what_is_written_and_erased_while_it_is_being_proven_is_no_tampering(boo
         assert memory.verify()["entries"] > ENTRIES
 
 
-def test_a_turn_erased_while_what_follows_it_is_being_proven_is_no_tampering(tmp_path, monkeypatch):
+def test_erasing_a_turn_during_verify_is_not_tampering(tmp_path, monkeypatch):
     with Memory(f"sqlite:///{tmp_path}/m.db", embedder=HashingEmbedder()) as memory:
         said = [
             {"role": "user", "content": text, "name": "Ann"}
@@ -263,13 +261,13 @@ def test_a_turn_erased_while_what_follows_it_is_being_proven_is_no_tampering(tmp
         assert memory.verify()["ok"]
 
 
-def test_the_end_of_a_ledger_is_when_it_says(book):
+def test_recorded_time_of_the_ledger_end_is_verified(book):
     with book.raw() as db:
         db.execute("UPDATE account SET at = at + 1")
     assert not book.verdict()["ok"]
 
 
-def test_the_triggers_refuse_a_change_before_it_needs_to_be_found(book):
+def test_triggers_reject_changes_of_the_ledger(book):
     db = apsw.Connection(str(book.path))
     try:
         for change in (
@@ -284,8 +282,8 @@ def test_the_triggers_refuse_a_change_before_it_needs_to_be_found(book):
     assert book.verdict()["ok"]
 
 
-def test_a_ledger_that_was_tampered_with_is_not_imported(sealed, tmp_path):
-    book = opened(sealed, tmp_path)
+def test_tampered_ledger_is_not_imported(sealed, tmp_path):
+    book = write_book(sealed, tmp_path)
     with Memory(f"sqlite:///{book.path}", embedder=HashingEmbedder()) as memory:
         memory.export(tmp_path / "good.jsonl")
     text = (tmp_path / "good.jsonl").read_text("utf-8")

@@ -1,6 +1,4 @@
-"""Laws of topics: whatever happened, they rebuild to what has grown, and nothing is noted of what
-is gone.
-"""
+"""Properties of topics: a rebuild equals the incremental view, and no note outlives its turns."""
 
 from __future__ import annotations
 
@@ -56,7 +54,7 @@ def play(memory: Memory, moves: list[tuple[str, int, int]]) -> None:
     memory.file_topics()
 
 
-def grown(memory: Memory) -> dict[str, bytes]:
+def dump_view(memory: Memory) -> dict[str, bytes]:
     notes = memory.engine.store.read_notes("default", "topics")
     return {key: bytes(note) for key, note in notes.items() if not key.startswith("epoch")}
 
@@ -64,25 +62,25 @@ def grown(memory: Memory) -> dict[str, bytes]:
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 @given(moves=plays)
 @tried(25)
-def test_a_topic_view_rebuilt_equals_the_one_grown(
+def test_rebuilt_topic_view_equals_the_incremental_one(
     kind: str, moves: list[tuple[str, int, int]]
 ) -> None:
     with stage(kind) as memory:
         play(memory, moves)
-        before, rows = grown(memory), memory.topics(**U)
+        before, rows = dump_view(memory), memory.topics(**U)
         memory.rebuild()
-        assert grown(memory) == before
+        assert dump_view(memory) == before
         assert memory.topics(**U) == rows
 
 
 @given(moves=plays)
 @tried(40)
-def test_every_exchange_is_in_one_topic_and_every_note_of_something_that_is_there(
+def test_every_exchange_has_one_topic_and_every_note_refers_to_existing_turns(
     moves: list[tuple[str, int, int]],
 ) -> None:
     with stage("ram") as memory:
         play(memory, moves)
-        store, notes = memory.engine.store, grown(memory)
+        store, notes = memory.engine.store, dump_view(memory)
         rows = [row for row in memory.topics(**U)["results"] if not row["super"]]
         versions = store.find_versions("default", scope=memory.engine.resolve_scope(U))
         links = store.find_links("default", [fact.id for fact in versions])

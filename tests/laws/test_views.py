@@ -1,4 +1,4 @@
-"""A view rebuilt equals the view grown, and building one asks no model."""
+"""A rebuilt view equals the incremental one, and building one calls no model."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from told.testing import HashingEmbedder
 
 
 class CountingEmbedder(HashingEmbedder):
-    """Counts how often it was asked."""
+    """Count the calls of an embedder."""
 
     calls = 0
 
@@ -24,7 +24,7 @@ class CountingEmbedder(HashingEmbedder):
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 @given(script=scripts(any_step, 16), views=st.sets(st.sampled_from(VIEWS)))
 @tried(40)
-def test_a_view_rebuilt_equals_the_view_grown_row_for_row(kind, script, views):
+def test_rebuilt_view_equals_the_incremental_view_row_for_row(kind, script, views):
     embedder = CountingEmbedder()
     with stage(kind, embedder=embedder) as here:
         here.player.play(script)
@@ -41,7 +41,7 @@ def test_a_view_rebuilt_equals_the_view_grown_row_for_row(kind, script, views):
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
 @given(script=scripts(any_step, 16))
 @tried(15)
-def test_a_search_finds_the_same_after_a_rebuild(kind, script):
+def test_search_finds_the_same_after_a_rebuild(kind, script):
     with stage(kind) as here:
         here.player.play(script)
         reads = [
@@ -60,7 +60,7 @@ def test_a_search_finds_the_same_after_a_rebuild(kind, script):
 
 
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
-def test_metadata_keeps_its_rows_whatever_the_order_of_its_keys(kind):
+def test_metadata_rows_do_not_depend_on_key_order(kind):
     with stage(kind) as here:
         [first] = here.memory.add("tea", user_id="u", metadata={"b": 1, "a": {"z": 1, "y": 2}})[
             "results"
@@ -76,7 +76,7 @@ def test_metadata_keeps_its_rows_whatever_the_order_of_its_keys(kind):
 
 
 @pytest.mark.parametrize("kind", ["ram", "sqlite"])
-def test_an_imported_ledger_grows_the_same_rows_as_the_one_it_came_from(kind):
+def test_imported_ledger_produces_the_same_rows_as_its_source(kind):
     with stage(kind) as here, stage(kind, seed="elsewhere") as there:
         [made] = here.memory.add(
             "tea", user_id="u", metadata={"b": 1, "a": 2}, timestamp="2020-01-01"

@@ -1,4 +1,6 @@
-"""Two writers never both win: every change is made on what its writer saw, and none is lost."""
+"""Concurrent writers never both win: every change is based on what its writer saw, and none is
+lost.
+"""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -58,7 +60,7 @@ def test_many_writers_of_one_memory_lose_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_of_two_deleters_one_is_told_that_there_is_nothing(kind):
+def test_second_of_two_deletes_reports_not_found(kind):
     with stage(kind) as here:
         made = [
             row["id"]
@@ -81,7 +83,7 @@ def test_of_two_deleters_one_is_told_that_there_is_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_batch_decided_on_an_older_version_does_nothing(kind):
+def test_batch_based_on_an_older_version_is_rejected(kind):
     with stage(kind) as here:
         [row] = here.memory.add("one", user_id="u")["results"]
         store = here.memory.engine.store
@@ -94,10 +96,8 @@ def test_a_batch_decided_on_an_older_version_does_nothing(kind):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_change_that_came_in_between_is_taken_into_account(kind, monkeypatch):
-    """The writer that lost decides again on fresh state: metadata changed meanwhile survives a
-    change of the text.
-    """
+def test_concurrent_change_is_taken_into_account(kind, monkeypatch):
+    """The losing writer retries on fresh state: changed metadata survives a text change."""
     with stage(kind) as here:
         [row] = here.memory.add("one", user_id="u")["results"]
         store = here.memory.engine.store
@@ -119,7 +119,7 @@ def test_a_change_that_came_in_between_is_taken_into_account(kind, monkeypatch):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_clearing_a_scope_copes_with_a_memory_that_goes_meanwhile(kind, monkeypatch):
+def test_clearing_a_scope_tolerates_a_concurrent_delete(kind, monkeypatch):
     with stage(kind) as here:
         one, two = (row["id"] for row in here.memory.add(["one", "two"], user_id="u")["results"])
         store = here.memory.engine.store
@@ -140,7 +140,7 @@ def test_clearing_a_scope_copes_with_a_memory_that_goes_meanwhile(kind, monkeypa
 @pytest.mark.parametrize("kind", KINDS)
 @given(script=scripts(kept, 8), which=st.integers(0, 20))
 @tried(20)
-def test_giving_something_up_deletes_nothing(kind, script, which):
+def test_retract_keeps_the_ledger_entries(kind, script, which):
     with stage(kind) as here:
         here.player.play(script)
         held = [memory_id for memory_id in here.player.ids if here.memory.get(memory_id)]

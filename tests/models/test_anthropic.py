@@ -1,4 +1,4 @@
-"""Anthropic's Messages: what is sent and how answers are read."""
+"""Anthropic's Messages API: the requests sent and the replies parsed."""
 
 import json
 from typing import Any
@@ -37,7 +37,7 @@ def ask(llm: Any, **kwargs: Any) -> Any:
     return run(call(llm.ask, "Be brief.", "Why?", **kwargs))
 
 
-def test_a_question_and_its_answer(monkeypatch):
+def test_request_and_reply(monkeypatch):
     with serving(
         says(answer(text("Be"), {"type": "thinking", "thinking": "hm"}, text("cause.")))
     ) as script:
@@ -61,7 +61,7 @@ def test_a_question_and_its_answer(monkeypatch):
     }
 
 
-def test_an_answer_of_a_shape_is_asked_for_as_the_use_of_a_tool():
+def test_schema_is_sent_as_a_forced_tool():
     with serving(says(answer(text("Here:"), use(facts=["a"]), why="tool_use"))) as script:
         reply = ask(anthropic(base_url=script.url, api_key="a"), schema=FACTS)
     assert json.loads(reply) == {"facts": ["a"]}
@@ -72,7 +72,7 @@ def test_an_answer_of_a_shape_is_asked_for_as_the_use_of_a_tool():
     ]
 
 
-def test_a_list_is_wrapped_and_unwrapped():
+def test_list_schema_is_wrapped_and_unwrapped():
     with serving(says(answer(use(answer=[1, 2])))) as script:
         reply = ask(anthropic(base_url=script.url, api_key="a"), schema={"type": "array"})
     assert json.loads(reply) == [1, 2]
@@ -81,7 +81,7 @@ def test_a_list_is_wrapped_and_unwrapped():
     }
 
 
-def test_a_model_that_cannot_be_forced_is_asked_in_words():
+def test_schema_is_put_in_the_prompt_when_a_tool_cannot_be_forced():
     no = says({"error": {"message": "tool_choice forces tool use, which is not supported."}}, 400)
     with serving(no, says(answer(text('{"facts": []}')))) as script:
         assert ask(anthropic(base_url=script.url, api_key="a"), schema=FACTS) == '{"facts": []}'
@@ -89,7 +89,7 @@ def test_a_model_that_cannot_be_forced_is_asked_in_words():
     assert json.dumps(FACTS) in script.asked[1].body["system"]
 
 
-def test_a_refusal_is_an_error():
+def test_refusal_is_an_error():
     with (
         serving(says(answer(text("I won't."), why="refusal"))) as script,
         pytest.raises(LLMError, match="Anthropic refused to answer: I won't"),
@@ -100,7 +100,7 @@ def test_a_refusal_is_an_error():
 @each_row(
     "body", [{}, [], {"content": "text"}, {"content": [7]}, answer(), answer({"type": "text"})]
 )
-def test_an_answer_of_another_shape_is_an_error(body):
+def test_malformed_reply_is_an_error(body):
     with serving(says(body)) as script:
         llm = anthropic(base_url=script.url, api_key="a")
         for question in (
@@ -112,7 +112,7 @@ def test_an_answer_of_another_shape_is_an_error(body):
                 question()
 
 
-def test_an_overloaded_server_is_asked_again():
+def test_overloaded_server_is_retried():
     busy = says(
         {"error": {"type": "overloaded_error", "message": "Overloaded"}}, 529, retry_after="0"
     )
@@ -120,7 +120,7 @@ def test_an_overloaded_server_is_asked_again():
         assert ask(anthropic(base_url=script.url, api_key="a")) == "yes"
 
 
-def test_a_conversation_with_tools():
+def test_conversation_with_tools():
     lines = [
         ChatLine("user", "How are Porto and Faro?"),
         ChatLine(
@@ -158,6 +158,6 @@ def test_a_conversation_with_tools():
     ]
 
 
-def test_without_a_key_the_error_names_the_variable():
+def test_missing_key_error_names_the_variable():
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY"):
         anthropic()

@@ -1,6 +1,4 @@
-"""What stands around a model: the meter, the memory for questions, recordings, and the script that
-plays one.
-"""
+"""Wrappers of a model: the usage meter, the reply cache, recordings and the scripted model."""
 
 import asyncio
 import json
@@ -21,8 +19,8 @@ LINES = (ChatLine("user", "What time is it?"),)
 WISH = ToolReply("", (ToolCall("c1", "now", {"zone": "UTC"}),), Usage(1, 5, 2))
 
 
-class Later:
-    """A model that answers later, as those behind a wire do."""
+class AsyncModel:
+    """A model with async methods, like those behind HTTP."""
 
     model, local = "later", False
 
@@ -38,8 +36,8 @@ class Later:
         return self.inner.tools(system, lines, tools)
 
 
-class Plain:
-    """A model that can only be asked."""
+class PlainModel:
+    """A model without tools."""
 
     model = "plain"
 
@@ -51,10 +49,10 @@ def ask(llm: Any, user: str = "Why?", **kwargs: Any) -> Any:
     return run(call(llm.ask, "Be brief.", user, **kwargs))
 
 
-# The script
+# Scripted model
 
 
-def test_a_script_plays_a_conversation_with_tools():
+def test_scripted_model_plays_a_conversation_with_tools():
     llm = ScriptedLLM([WISH, "It is noon.", LLMError("down")])
     assert isinstance(llm, ToolLLM)
     assert llm.tools("Help.", LINES, [NOW]) is WISH
@@ -66,18 +64,18 @@ def test_a_script_plays_a_conversation_with_tools():
     assert llm.conversations[0] == ("Help.", LINES, (NOW,))
 
 
-def test_a_script_says_where_it_plays():
+def test_scripted_model_is_local_by_default():
     assert ScriptedLLM([]).local is True
     assert ScriptedLLM([], local=False).local is False
 
 
-# The meter
+# Usage meter
 
 
 @pytest.mark.parametrize(
-    "make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"]
+    "make", [ScriptedLLM, lambda replies: AsyncModel(*replies)], ids=["plain", "later"]
 )
-def test_what_is_asked_is_counted_by_operation(make):
+def test_usage_is_counted_by_operation(make):
     llm, meter = make([Reply("a", Usage(1, 10, 5, 0.5)), "b", WISH]), UsageMeter()
     extracting, curating = (
         wrap_with_meter(llm, meter, "extract"),
@@ -90,73 +88,76 @@ def test_what_is_asked_is_counted_by_operation(make):
     assert (extracting.model, extracting.local) == (llm.model, llm.local)
 
 
-def test_a_meter_is_shared_by_threads():
+def test_meter_is_thread_safe():
     meter = UsageMeter()
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda _: meter.add("x", Usage(1, 1)), range(500)))
     assert meter.total == Usage(500, 500)
 
 
-def test_what_failed_is_not_counted():
+def test_failed_calls_are_not_counted():
     meter = UsageMeter()
     with pytest.raises(LLMError):
         ask(wrap_with_meter(ScriptedLLM([LLMError("down")]), meter, "extract"))
     assert meter.total == Usage()
 
 
-def test_a_model_without_tools_gets_none_by_being_counted_or_kept():
-    for around in (wrap_with_meter(Plain(), UsageMeter(), "x"), wrap_with_cache(Plain(), 4)):
+def test_wrapping_adds_no_tools_to_a_model_without_them():
+    for around in (
+        wrap_with_meter(PlainModel(), UsageMeter(), "x"),
+        wrap_with_cache(PlainModel(), 4),
+    ):
         assert isinstance(around, LLM)
         assert not isinstance(around, ToolLLM)
         assert around.local is True
 
 
-# The memory for questions
+# Reply cache
 
 
 @pytest.mark.parametrize(
-    "make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"]
+    "make", [ScriptedLLM, lambda replies: AsyncModel(*replies)], ids=["plain", "later"]
 )
-def test_the_same_question_is_asked_once_and_then_costs_nothing(make):
+def test_repeated_question_is_cached_at_no_cost(make):
     llm = wrap_with_cache(make([Reply("one", Usage(1, 9, 9, 1.0)), "two"]), 8)
     first, again, other = ask(llm), ask(llm), ask(llm, "And why?")
     assert (first, again, other) == ("one", "one", "two")
     assert (get_usage(first), get_usage(again)) == (Usage(1, 9, 9, 1.0), Usage())
 
 
-def test_another_schema_is_another_question():
+def test_cache_key_includes_the_schema():
     llm = wrap_with_cache(ScriptedLLM(["1", "2"]), 8)
     assert (ask(llm), ask(llm, schema=FACTS)) == ("1", "2")
 
 
-def test_what_is_no_json_where_it_should_be_is_not_kept():
+def test_invalid_json_is_not_cached():
     llm = wrap_with_cache(ScriptedLLM(["I think so", '{"facts": []}', "never asked"]), 8)
     assert ask(llm, schema=FACTS) == "I think so"
     assert ask(llm, schema=FACTS) == '{"facts": []}'
     assert ask(llm, schema=FACTS) == '{"facts": []}'
 
 
-def test_errors_are_not_kept():
+def test_errors_are_not_cached():
     llm = wrap_with_cache(ScriptedLLM([LLMError("down"), "up"]), 8)
     with pytest.raises(LLMError):
         ask(llm)
     assert ask(llm) == "up"
 
 
-def test_the_oldest_answers_make_room():
+def test_least_recently_used_answer_is_evicted():
     llm = wrap_with_cache(ScriptedLLM(["a", "b", "c", "a again"]), 2)
     assert [ask(llm, user) for user in ("1", "2", "1", "3", "1")] == ["a", "b", "a", "c", "a"]
     assert ask(llm, "2") == "a again"
 
 
-def test_conversations_are_kept_too():
+def test_conversations_are_cached():
     llm = wrap_with_cache(ScriptedLLM([WISH, "other"]), 8)
     assert llm.tools("s", LINES, [NOW]) == WISH
     assert llm.tools("s", LINES, [NOW]) == ToolReply("", WISH.calls, Usage())
     assert llm.tools("s", LINES, []).text == "other"
 
 
-def test_a_memory_for_nothing_is_none():
+def test_cache_of_size_zero_is_disabled():
     llm = ScriptedLLM([])
     assert wrap_with_cache(llm, 0) is llm
 
@@ -165,9 +166,9 @@ def test_a_memory_for_nothing_is_none():
 
 
 @pytest.mark.parametrize(
-    "make", [ScriptedLLM, lambda replies: Later(*replies)], ids=["plain", "later"]
+    "make", [ScriptedLLM, lambda replies: AsyncModel(*replies)], ids=["plain", "later"]
 )
-def test_what_was_recorded_is_replayed_to_the_letter(make, tmp_path):
+def test_recording_is_replayed_exactly(make, tmp_path):
     path = tmp_path / "talk.jsonl"
     recorder = Recorder(make([Reply("São João 東京", Usage(1, 3, 2, 0.1)), "second", WISH]), path)
     said = [ask(recorder), ask(recorder), run(call(recorder.tools, "s", LINES, [NOW]))]
@@ -180,7 +181,7 @@ def test_what_was_recorded_is_replayed_to_the_letter(make, tmp_path):
     assert ask(replayer) == "second"
 
 
-def test_a_question_nobody_recorded_is_named(tmp_path):
+def test_unrecorded_question_is_named_in_the_error(tmp_path):
     path = tmp_path / "talk.jsonl"
     ask(Recorder(ScriptedLLM(["one"]), path))
     replayer = Replayer(path)
@@ -195,7 +196,7 @@ def test_a_question_nobody_recorded_is_named(tmp_path):
 @pytest.mark.parametrize(
     "line", ["nonsense", "{}", "[]", '{"model": "m", "asked": {}, "answer": 7}']
 )
-def test_a_recording_that_is_none_is_refused_by_line(line, tmp_path):
+def test_invalid_recording_line_is_rejected_with_its_number(line, tmp_path):
     path = tmp_path / "talk.jsonl"
     ask(Recorder(ScriptedLLM(["one"]), path))
     path.write_text(path.read_text("utf-8") + line + "\n", "utf-8")
@@ -203,7 +204,7 @@ def test_a_recording_that_is_none_is_refused_by_line(line, tmp_path):
         Replayer(path)
 
 
-def test_a_recording_can_be_read(tmp_path):
+def test_recording_is_readable_json(tmp_path):
     path = tmp_path / "talk.jsonl"
     ask(Recorder(ScriptedLLM(["one"]), path), schema=FACTS)
     (line,) = path.read_text("utf-8").splitlines()
@@ -218,6 +219,6 @@ def test_a_recording_can_be_read(tmp_path):
     }
 
 
-def test_a_model_without_tools_is_recorded_without(tmp_path):
+def test_recorder_adds_no_tools_to_a_model_without_them(tmp_path):
     with pytest.raises(LLMError, match="plain uses no tools"):
-        Recorder(Plain(), tmp_path / "talk.jsonl").tools("s", LINES, [NOW])
+        Recorder(PlainModel(), tmp_path / "talk.jsonl").tools("s", LINES, [NOW])

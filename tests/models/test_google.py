@@ -1,4 +1,4 @@
-"""Gemini: what is sent, how answers are read, and the dialect of its schemas."""
+"""Gemini: the requests sent, the replies parsed, and its schema dialect."""
 
 from typing import Any
 
@@ -43,7 +43,7 @@ def ask(llm: Any, **kwargs: Any) -> Any:
     return run(call(llm.ask, "Be brief.", "Why?", **kwargs))
 
 
-def test_a_question_and_its_answer(monkeypatch):
+def test_request_and_reply(monkeypatch):
     with serving(says(answer({"text": "hm", "thought": True}, {"text": "Because."}))) as script:
         monkeypatch.setenv("GEMINI_API_KEY", "g-1")
         monkeypatch.setenv("GOOGLE_GEMINI_BASE_URL", f"{script.url}/v1beta")
@@ -62,13 +62,13 @@ def test_a_question_and_its_answer(monkeypatch):
     }
 
 
-def test_the_key_is_in_a_header_and_never_in_the_address():
+def test_key_is_sent_in_a_header_and_never_in_the_url():
     with serving(says(answer({"text": "yes"}))) as script:
         ask(google(base_url=script.url, api_key="g-secret"))
     assert "g-secret" not in script.asked[0].path
 
 
-def test_a_schema_binds_the_answer_in_words_gemini_knows():
+def test_schema_is_translated_to_the_gemini_dialect():
     with serving(says(answer({"text": '{"facts": []}'}))) as script:
         assert ask(google(base_url=script.url, api_key="g"), schema=FACTS) == '{"facts": []}'
     config = script.asked[0].body["generationConfig"]
@@ -83,13 +83,13 @@ def test_a_schema_binds_the_answer_in_words_gemini_knows():
     }
 
 
-def test_one_of_several_is_any_of_them():
+def test_one_of_is_translated_to_any_of():
     assert to_gemini_schema(
         {"oneOf": [{"type": "string", "examples": ["a"]}, {"type": "number"}], "$schema": "x"}
     ) == {"anyOf": [{"type": "string"}, {"type": "number"}]}
 
 
-def test_a_schema_it_does_not_take_is_left_out():
+def test_unsupported_schema_is_omitted():
     no = says(
         {"error": {"code": 400, "message": "Invalid value at 'generation_config.response_schema'"}},
         400,
@@ -103,7 +103,7 @@ def test_a_schema_it_does_not_take_is_left_out():
 @pytest.mark.parametrize(
     "body", [{"promptFeedback": {"blockReason": "SAFETY"}}, answer(why="SAFETY")]
 )
-def test_what_is_kept_back_is_a_refusal(body):
+def test_blocked_reply_is_a_refusal(body):
     with serving(says(body)) as script, pytest.raises(LLMError, match="refused to answer: SAFETY"):
         ask(google(base_url=script.url, api_key="g"))
 
@@ -111,7 +111,7 @@ def test_what_is_kept_back_is_a_refusal(body):
 @pytest.mark.parametrize(
     "body", [{}, [], {"candidates": []}, {"candidates": [{"content": {}}]}, answer()]
 )
-def test_an_answer_of_another_shape_is_an_error(body):
+def test_malformed_reply_is_an_error(body):
     with serving(says(body)) as script:
         llm = google(base_url=script.url, api_key="g")
         with pytest.raises(LLMError, match="returned no text"):
@@ -120,7 +120,7 @@ def test_an_answer_of_another_shape_is_an_error(body):
             run(call(llm.tools, "s", [ChatLine("user", "u")], [WEATHER]))
 
 
-def test_a_conversation_with_tools_gives_each_thought_back():
+def test_thought_signatures_are_sent_back_in_a_conversation():
     wish = {
         "functionCall": {"name": "weather", "args": {"city": "Porto"}},
         "thoughtSignature": "abc==",
@@ -174,7 +174,7 @@ def test_a_conversation_with_tools_gives_each_thought_back():
     ]
 
 
-def test_calls_without_a_thought_are_kept_apart():
+def test_calls_without_a_thought_signature_are_kept_apart():
     calls = answer({"functionCall": {"name": "now"}}, {"functionCall": {"name": "now"}})
     with serving(says(calls)) as script:
         reply = run(
@@ -184,7 +184,7 @@ def test_calls_without_a_thought_are_kept_apart():
     assert isinstance(reply.calls[0], ToolCall)
 
 
-def test_texts_become_unit_vectors_for_their_purpose():
+def test_texts_are_embedded_as_unit_vectors_for_their_purpose():
     with serving(says({"embeddings": [{"values": [3.0, 4.0]}, {"values": [0.0, 1.0]}]})) as script:
         embedder = google_embedder(base_url=script.url, api_key="g", dimensions=2)
         found = run(call(embedder.embed, ["one", "two"], "query"))
@@ -198,6 +198,6 @@ def test_texts_become_unit_vectors_for_their_purpose():
     }
 
 
-def test_without_a_key_the_error_names_the_variable():
+def test_missing_key_error_names_the_variable():
     with pytest.raises(ConfigError, match="GOOGLE_API_KEY"):
         google()

@@ -1,4 +1,4 @@
-"""Ollama's own way of speaking, of new servers and old, and what OLLAMA_HOST may mean."""
+"""Ollama's own API, on new and old servers, and the forms of OLLAMA_HOST."""
 
 from typing import Any
 
@@ -34,7 +34,7 @@ def ask(llm: Any, **kwargs: Any) -> Any:
     return run(call(llm.ask, "Be brief.", "Why?", **kwargs))
 
 
-def test_a_question_and_its_answer(monkeypatch):
+def test_request_and_reply(monkeypatch):
     with serving(says(answer("Because."))) as script:
         monkeypatch.setenv("OLLAMA_HOST", script.url.removeprefix("http://"))
         llm = ollama("llama3.2:3b")
@@ -60,13 +60,13 @@ def test_a_question_and_its_answer(monkeypatch):
 
 
 @pytest.mark.parametrize(("schema", "form"), [(FACTS, FACTS), ({"type": "object"}, "json")])
-def test_a_schema_binds_the_answer(schema, form):
+def test_schema_is_sent_as_the_format(schema, form):
     with serving(says(answer("{}"))) as script:
         ask(ollama(base_url=script.url), schema=schema)
     assert script.asked[0].body["format"] == form
 
 
-def test_extra_options_stand_beside_ours():
+def test_extra_options_are_merged_with_the_defaults():
     with serving(says(answer("yes"))) as script:
         ask(ollama(base_url=script.url, extra={"keep_alive": "1h", "options": {"num_ctx": 32768}}))
     body = script.asked[0].body
@@ -74,7 +74,7 @@ def test_extra_options_stand_beside_ours():
     assert body["options"] == {"temperature": 0.0, "num_predict": 2000, "num_ctx": 32768}
 
 
-def test_a_conversation_with_tools():
+def test_conversation_with_tools():
     lines = [
         ChatLine("user", "How is Porto?"),
         ChatLine("assistant", "", (ToolCall("call-0", "weather", {"city": "Porto"}),)),
@@ -94,7 +94,7 @@ def test_a_conversation_with_tools():
     ]
 
 
-def test_a_model_that_is_not_there_is_an_error_with_the_servers_words():
+def test_missing_model_error_quotes_the_server():
     with (
         serving(says({"error": "model 'llama9' not found"}, 404)) as script,
         pytest.raises(LLMError, match="model 'llama9' not found"),
@@ -103,12 +103,12 @@ def test_a_model_that_is_not_there_is_an_error_with_the_servers_words():
 
 
 @pytest.mark.parametrize("body", [{}, [], {"message": "text"}, {"message": {"content": 7}}])
-def test_an_answer_of_another_shape_is_an_error(body):
+def test_malformed_reply_is_an_error(body):
     with serving(says(body)) as script, pytest.raises(LLMError, match="returned no text"):
         ask(ollama(base_url=script.url))
 
 
-def test_texts_become_unit_vectors():
+def test_texts_are_embedded_as_unit_vectors():
     with serving(says({"embeddings": [[3.0, 4.0], [0.0, 5.0]], "prompt_eval_count": 6})) as script:
         embedder = ollama_embedder("own", base_url=script.url)
         found = run(call(embedder.embed, ["one", "two"]))
@@ -118,7 +118,7 @@ def test_texts_become_unit_vectors():
     assert embedder.dim == 2
 
 
-def test_an_old_server_embeds_one_text_at_a_time_and_that_is_remembered():
+def test_old_server_embeds_one_text_per_request_and_this_is_cached():
     with serving(
         says("404 page not found", 404, content_type="text/plain"), says({"embedding": [1.0, 0.0]})
     ) as script:
@@ -130,7 +130,7 @@ def test_an_old_server_embeds_one_text_at_a_time_and_that_is_remembered():
     assert script.asked[1].body == {"model": "own", "prompt": "one"}
 
 
-def test_a_missing_embedding_model_is_not_taken_for_an_old_server():
+def test_missing_embedding_model_is_not_mistaken_for_an_old_server():
     with (
         serving(says({"error": 'model "own" not found, try pulling it first'}, 404)) as script,
         pytest.raises(EmbeddingError, match="try pulling it first"),
@@ -150,6 +150,6 @@ def test_a_missing_embedding_model_is_not_taken_for_an_old_server():
         ("[::1]:7000", "http://[::1]:7000"),
     ],
 )
-def test_a_host_may_be_written_in_many_ways(host, url, monkeypatch):
+def test_host_may_be_written_in_many_ways(host, url, monkeypatch):
     monkeypatch.setenv("OLLAMA_HOST", host)
     assert resolve_base_url(ModelOptions("m")).base_url == url

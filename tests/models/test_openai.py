@@ -1,6 +1,4 @@
-"""The OpenAI way of speaking: what is sent, how answers are read, and how servers that know less
-are coped with.
-"""
+"""OpenAI's API: the requests sent, the replies parsed, and fallbacks for limited servers."""
 
 import asyncio
 import json
@@ -39,10 +37,10 @@ def ask(llm: Any, *args: Any, **kwargs: Any) -> Any:
     return run(call(llm.ask, *(args or ("Be brief.", "Why?")), **kwargs))
 
 
-# Questions
+# Requests
 
 
-def test_a_question_and_its_answer():
+def test_request_and_reply():
     with serving(says(answer("Because."))) as script:
         llm = openai("gpt-4o-mini", base_url=f"{script.url}/v1", api_key="k-1")
         reply = ask(llm)
@@ -61,7 +59,7 @@ def test_a_question_and_its_answer():
     }
 
 
-def test_an_answer_says_what_it_cost():
+def test_reply_has_its_usage():
     with serving(says(answer("Because."))) as script:
         priced = ask(openai("gpt-4o-mini-2024-07-18", base_url=script.url))
         unknown = ask(openai("llama-9", base_url=script.url))
@@ -69,7 +67,7 @@ def test_an_answer_says_what_it_cost():
     assert unknown.usage == Usage(1, 1_000_000, 500_000, 0.0)
 
 
-def test_it_is_a_model_with_tools_and_counts_as_remote():
+def test_model_has_tools_and_counts_as_remote():
     llm = openai("gpt-4o-mini", api_key="k")
     assert isinstance(llm, ToolLLM)
     assert llm.model == "openai:gpt-4o-mini"
@@ -77,14 +75,14 @@ def test_it_is_a_model_with_tools_and_counts_as_remote():
     assert openai("m", api_key="k", local=True).local is True
 
 
-def test_both_drivers_ask_it():
+def test_both_drivers_call_the_model():
     with serving(says(answer("yes"))) as script:
         llm = openai("m", base_url=script.url)
         assert ask(llm) == asyncio.run(llm.ask("s", "u")) == "yes"
 
 
 @pytest.mark.parametrize(("schema", "strict"), [(FACTS, False), (STRICT, True)])
-def test_a_schema_binds_the_answer(schema, strict):
+def test_schema_is_sent_as_the_response_format(schema, strict):
     with serving(says(answer('{"facts": []}'))) as script:
         assert ask(openai("m", base_url=script.url), schema=schema) == '{"facts": []}'
     form = script.asked[0].body["response_format"]
@@ -94,7 +92,7 @@ def test_a_schema_binds_the_answer(schema, strict):
     }
 
 
-def test_an_open_schema_is_json_mode_and_the_prompt_says_json():
+def test_open_schema_uses_json_mode_and_mentions_json_in_the_prompt():
     with serving(says(answer("{}"))) as script:
         ask(openai("m", base_url=script.url), schema={"type": "object"})
     body = script.asked[0].body
@@ -122,7 +120,7 @@ def test_options_and_extras_are_sent():
     )
 
 
-# Servers that know less
+# Limited servers
 
 
 def complaint(parameter: str) -> Any:
@@ -141,7 +139,7 @@ def test_unsupported_max_tokens_and_temperature_are_dropped_and_remembered():
     assert script.asked[-1].body.keys() == {"model", "messages", "max_completion_tokens"}
 
 
-def test_a_server_without_schemas_is_asked_in_words():
+def test_schema_is_put_in_the_prompt_for_servers_without_schemas():
     with serving(
         complaint("response_format json_schema"), complaint("response_format"), says(answer("{}"))
     ) as script:
@@ -154,7 +152,7 @@ def test_a_server_without_schemas_is_asked_in_words():
     assert json.dumps(FACTS) in third["messages"][0]["content"]
 
 
-def test_a_complaint_that_cannot_be_helped_is_an_error():
+def test_unresolvable_parameter_error_is_raised():
     with (
         serving(complaint("messages")) as script,
         pytest.raises(LLMError, match="'messages' is not supported"),
@@ -163,10 +161,10 @@ def test_a_complaint_that_cannot_be_helped_is_an_error():
     assert len(script.asked) == 1
 
 
-# Answers that are none
+# Unusable replies
 
 
-def test_a_refusal_is_an_error_that_keeps_the_words():
+def test_refusal_is_an_error_with_its_text():
     with (
         serving(says(answer(None, refusal="I can't help with that."))) as script,
         pytest.raises(LLMError, match="refused to answer: I can't help") as caught,
@@ -175,7 +173,7 @@ def test_a_refusal_is_an_error_that_keeps_the_words():
     assert caught.value.detail == {"refused": True, "raw": "I can't help with that."}
 
 
-def test_an_answer_that_thinking_used_up_says_what_to_do():
+def test_reply_exhausted_by_reasoning_is_an_error_with_a_hint():
     with (
         serving(says(answer("", why="length"))) as script,
         pytest.raises(LLMError, match=r"within 2000 tokens. Raise llm_max_tokens"),
@@ -183,7 +181,7 @@ def test_an_answer_that_thinking_used_up_says_what_to_do():
         ask(openai("m", base_url=script.url))
 
 
-def test_a_torn_answer_is_given_as_it_is():
+def test_truncated_reply_is_returned_as_is():
     with serving(says(answer('{"facts": ["a", "b', why="length"))) as script:
         assert ask(openai("m", base_url=script.url)) == '{"facts": ["a", "b'
 
@@ -203,7 +201,7 @@ def test_a_torn_answer_is_given_as_it_is():
         {"choices": [{"message": {"content": ["list"]}}]},
     ],
 )
-def test_an_answer_of_another_shape_is_an_error_that_keeps_it(body):
+def test_malformed_reply_is_an_error_with_the_reply(body):
     with serving(says(json.dumps(body))) as script:
         llm = openai("m", base_url=script.url)
         with pytest.raises(LLMError, match="OpenAI returned no text") as caught:
@@ -216,7 +214,7 @@ def test_an_answer_of_another_shape_is_an_error_that_keeps_it(body):
 # Tools
 
 
-def test_a_conversation_with_tools():
+def test_conversation_with_tools():
     wish = {
         "id": "c2",
         "type": "function",
@@ -248,7 +246,7 @@ def test_a_conversation_with_tools():
 
 
 @pytest.mark.parametrize("garbage", ["not json", "[1]", "", None, 7])
-def test_arguments_that_cannot_be_read_are_none(garbage):
+def test_unparsable_tool_arguments_are_empty(garbage):
     wish = {"function": {"name": "weather", "arguments": garbage}}
     with serving(says(answer("one moment", tool_calls=[wish, "nonsense"]))) as script:
         reply = run(call(openai("m", base_url=script.url).tools, "Help.", LINES, [WEATHER]))
@@ -256,10 +254,10 @@ def test_arguments_that_cannot_be_read_are_none(garbage):
     assert reply.text == "one moment"
 
 
-# Keys and addresses
+# Keys and URLs
 
 
-def test_the_key_of_the_environment_goes_to_the_address_of_the_environment(monkeypatch):
+def test_environment_key_is_sent_to_the_environment_url(monkeypatch):
     with serving(says(answer("yes"))) as script:
         monkeypatch.setenv("OPENAI_API_KEY", "from-outside")
         monkeypatch.setenv("OPENAI_BASE_URL", f"{script.url}/v1/")
@@ -268,14 +266,14 @@ def test_the_key_of_the_environment_goes_to_the_address_of_the_environment(monke
     assert script.asked[0].path == "/v1/chat/completions"
 
 
-def test_the_key_of_the_environment_is_not_sent_to_an_address_in_code(monkeypatch):
+def test_environment_key_is_not_sent_to_a_url_given_in_code(monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "from-outside")
     with serving(says(answer("yes"))) as script:
         assert ask(openai("m", base_url=script.url)) == "yes"
     assert "authorization" not in script.asked[0].headers
 
 
-def test_without_a_key_the_error_names_the_variable():
+def test_missing_key_error_names_the_variable():
     with pytest.raises(
         ConfigError, match=r"No key is set for OpenAI. Set OPENAI_API_KEY, or give api_key"
     ):
@@ -285,13 +283,13 @@ def test_without_a_key_the_error_names_the_variable():
 
 
 @pytest.mark.parametrize("key", ["sk-...", "your-api-key", "bad\nkey", "schlüssel", " "])
-def test_a_key_that_cannot_be_one_is_refused_and_not_shown(key):
+def test_invalid_key_is_rejected_and_not_shown(key):
     with pytest.raises(ConfigError, match="OPENAI_API_KEY") as caught:
         openai("m", api_key=key)
     assert key.strip() == "" or key not in str(caught.value)
 
 
-def test_a_placeholder_will_do_for_a_server_on_this_machine():
+def test_placeholder_key_is_accepted_for_a_local_server():
     with serving(says(answer("yes"))) as script:
         assert ask(openai("m", base_url=script.url, api_key="sk-xxx")) == "yes"
 
@@ -305,12 +303,12 @@ def test_a_placeholder_will_do_for_a_server_on_this_machine():
         ({"base_url": "host"}, "must look like https://host/v1"),
     ],
 )
-def test_wrong_options_are_refused(options, said):
+def test_invalid_options_are_rejected(options, said):
     with pytest.raises(ConfigError, match=said):
         openai("m", api_key="k", **options)
 
 
-def test_no_key_stands_in_what_is_printed():
+def test_repr_shows_no_key():
     llm, embedder = (
         openai("m", api_key="k-secret"),
         openai_embedder("m", api_key="k-secret", dimensions=2),
@@ -318,7 +316,7 @@ def test_no_key_stands_in_what_is_printed():
     assert "k-secret" not in f"{llm!r} {embedder!r} {llm._options!r} {vars(llm)!r}"
 
 
-# Others that speak so
+# Compatible providers
 
 
 def test_openrouter_has_its_own_key(monkeypatch):
@@ -331,7 +329,7 @@ def test_openrouter_has_its_own_key(monkeypatch):
     assert script.asked[0].headers["authorization"] == "Bearer r-1"
 
 
-def test_azure_has_an_address_for_each_deployment_and_its_own_header(monkeypatch):
+def test_azure_uses_deployment_urls_and_its_own_header(monkeypatch):
     with serving(says(answer("yes"))) as script:
         monkeypatch.setenv("AZURE_OPENAI_API_KEY", "a-1")
         monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", script.url)
@@ -345,20 +343,20 @@ def test_azure_has_an_address_for_each_deployment_and_its_own_header(monkeypatch
     assert "authorization" not in first.headers
 
 
-def test_the_newer_address_of_azure_needs_no_version():
+def test_new_azure_url_needs_no_api_version():
     with serving(says(answer("yes"))) as script:
         ask(azure("mini", base_url=f"{script.url}/openai/v1", api_key="a-1"))
     assert script.asked[0].path == "/openai/v1/chat/completions"
 
 
-def test_azure_asks_what_it_cannot_know():
+def test_azure_reports_missing_settings():
     with pytest.raises(ConfigError, match="No model of Azure OpenAI"):
         azure()
     with pytest.raises(ConfigError, match="AZURE_OPENAI_ENDPOINT"):
         azure("mini", api_key="a-1")
 
 
-# Vectors
+# Embeddings
 
 
 def vectors(*found: list[float]) -> dict[str, Any]:
@@ -366,7 +364,7 @@ def vectors(*found: list[float]) -> dict[str, Any]:
     return {"data": data[::-1], "usage": {"prompt_tokens": 1_000_000}}
 
 
-def test_texts_become_unit_vectors_in_their_order():
+def test_texts_are_embedded_as_unit_vectors_in_order():
     with serving(says(vectors([3.0, 4.0], [0.0, 2.0]))) as script:
         embedder = openai_embedder("text-embedding-3-small", base_url=script.url, dimensions=2)
         found = run(call(embedder.embed, ["one", "two"], "passage"))
@@ -381,7 +379,7 @@ def test_texts_become_unit_vectors_in_their_order():
     assert embedder.usage.cost == pytest.approx(0.02)
 
 
-def test_an_embedder_is_one():
+def test_embedder_implements_the_protocol():
     embedder = openai_embedder(api_key="k")
     assert isinstance(embedder, Embedder)
     assert (embedder.model, embedder.dim, embedder.local) == (
@@ -391,14 +389,14 @@ def test_an_embedder_is_one():
     )
 
 
-def test_a_dimension_nobody_said_is_learnt_by_asking_once():
+def test_unknown_dimension_is_found_with_one_request():
     with serving(says(vectors([1.0, 0.0, 0.0]))) as script:
         embedder = openai_embedder("own", base_url=script.url)
         assert embedder.dim == embedder.dim == 3
     assert len(script.asked) == 1
 
 
-def test_many_texts_go_in_batches_and_an_empty_one_is_no_obstacle():
+def test_texts_are_sent_in_batches_including_empty_ones():
     with serving(says(vectors(*[[1.0]] * 96)), says(vectors(*[[1.0]] * 4))) as script:
         embedder = openai_embedder("own", base_url=script.url, dimensions=1)
         assert len(run(call(embedder.embed, ["x" * 20_000, *[""] * 99]))) == 100
@@ -417,12 +415,12 @@ def test_many_texts_go_in_batches_and_an_empty_one_is_no_obstacle():
         ({"data": [{"index": 0, "embedding": "base64"}, {"index": 1}]}, "not a vector"),
     ],
 )
-def test_what_are_no_vectors_is_an_error(body, said):
+def test_malformed_vectors_are_an_error(body, said):
     with serving(says(body)) as script, pytest.raises(EmbeddingError, match=said):
         run(call(openai_embedder("own", base_url=script.url).embed, ["one", "two"]))
 
 
-def test_azure_embeds_too():
+def test_azure_embeddings():
     with serving(says(vectors([1.0]))) as script:
         embedder = azure_embedder("vectors", base_url=script.url, api_key="a-1")
         assert embedder.dim == 1

@@ -1,6 +1,4 @@
-"""The wire: what is tried again and what is not, how long, how much at once, and what never
-shows.
-"""
+"""The HTTP client: retries, waits, limits, and keys that are never shown."""
 
 import asyncio
 import gzip
@@ -23,8 +21,8 @@ KEY = "sk-proj-3kd9Xq7LmZ2aVw8R"
 NOON = 1_800_000_000.0
 
 
-class World:
-    """A clock that stands still, waits that are only noted, and no chance."""
+class FakeTiming:
+    """A manual clock that records waits, with fixed jitter."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -39,11 +37,13 @@ class World:
 
 
 @pytest.fixture
-def world() -> World:
-    return World()
+def timing() -> FakeTiming:
+    return FakeTiming()
 
 
-def wire(script: Script, world: World, jitter: float = 1.0, **patience: Any) -> HttpClient:
+def make_client(
+    script: Script, timing: FakeTiming, jitter: float = 1.0, **patience: Any
+) -> HttpClient:
     headers = {"authorization": f"Bearer {KEY}"}
     return HttpClient(
         "Acme",
@@ -51,7 +51,7 @@ def wire(script: Script, world: World, jitter: float = 1.0, **patience: Any) -> 
         headers,
         secret=KEY,
         hint="Set ACME_KEY.",
-        timing=world.means(jitter),
+        timing=timing.means(jitter),
         limits=ClientLimits(**patience),
     )
 
@@ -60,44 +60,44 @@ def ask(line: HttpClient, body: Any = None) -> Any:
     return run(call(line.post, "/ask", body or {"question": "why?"}))
 
 
-# What passes
+# Retries
 
 
-def test_an_answer_comes_back_as_json(world):
+def test_reply_is_parsed_as_json(timing):
     with serving(says({"answer": "because"})) as script:
-        assert ask(wire(script, world)) == {"answer": "because"}
+        assert ask(make_client(script, timing)) == {"answer": "because"}
     assert script.asked[0].path == "/ask"
     assert script.asked[0].body == {"question": "why?"}
     assert script.asked[0].headers["content-type"] == "application/json"
-    assert world.waits == []
+    assert timing.waits == []
 
 
 @pytest.mark.parametrize("status", [408, 429, 500, 502, 503, 504, 529])
-def test_a_fault_that_may_pass_is_tried_again(world, status):
+def test_transient_error_is_retried(timing, status):
     with serving(says({"error": {"message": "overloaded"}}, status), says({"ok": True})) as script:
-        assert ask(wire(script, world)) == {"ok": True}
+        assert ask(make_client(script, timing)) == {"ok": True}
     assert len(script.asked) == 2
-    assert world.waits == [0.5]
+    assert timing.waits == [0.5]
 
 
 @pytest.mark.parametrize(
     "breaks", [resets, truncates(b'{"half": ', 400)], ids=["reset", "truncated"]
 )
-def test_a_connection_that_breaks_is_tried_again(world, breaks):
+def test_broken_connection_is_retried(timing, breaks):
     with serving(breaks, says({"ok": True})) as script:
-        assert ask(wire(script, world)) == {"ok": True}
+        assert ask(make_client(script, timing)) == {"ok": True}
     assert len(script.asked) == 2
 
 
-def test_waits_grow_and_chance_spreads_them(world):
+def test_retry_waits_grow_with_jitter(timing):
     with serving(says({}, 503)) as script:
         with pytest.raises(LLMError, match="after 4 attempts: HTTP 503"):
-            ask(wire(script, world))
-        assert world.waits == [0.5, 1.0, 2.0]
-        world.waits.clear()
+            ask(make_client(script, timing))
+        assert timing.waits == [0.5, 1.0, 2.0]
+        timing.waits.clear()
         with pytest.raises(LLMError):
-            ask(wire(script, world, jitter=0.25))
-        assert world.waits == [0.125, 0.25, 0.5]
+            ask(make_client(script, timing, jitter=0.25))
+        assert timing.waits == [0.125, 0.25, 0.5]
 
 
 @pytest.mark.parametrize(
@@ -111,31 +111,31 @@ def test_waits_grow_and_chance_spreads_them(world):
         ({"retry_after": "soon"}, 0.0),
     ],
 )
-def test_a_server_says_how_long_to_wait(world, headers, wait):
+def test_retry_after_header_is_respected(timing, headers, wait):
     with serving(says({"error": "slow down"}, 429, **headers), says({"ok": True})) as script:
-        assert ask(wire(script, world, jitter=0.0)) == {"ok": True}
-    assert world.waits == [pytest.approx(wait)]
+        assert ask(make_client(script, timing, jitter=0.0)) == {"ok": True}
+    assert timing.waits == [pytest.approx(wait)]
 
 
-def test_a_server_that_asks_for_too_much_is_not_waited_for(world):
+def test_too_long_retry_after_is_not_waited_for(timing):
     with (
         serving(says({"error": "later"}, 429, retry_after="3600")) as script,
         pytest.raises(LLMError, match="wait 36"),
     ):
-        ask(wire(script, world))
-    assert world.waits == []
+        ask(make_client(script, timing))
+    assert timing.waits == []
     assert len(script.asked) == 1
 
 
-def test_a_server_that_is_not_there_is_tried_and_then_given_up(world):
+def test_unreachable_server_fails_after_the_retries(timing):
     with serving(says({})) as script:
         pass
     with pytest.raises(LLMError, match="Acme failed after 4 attempts: ConnectError") as caught:
-        ask(wire(script, world))
+        ask(make_client(script, timing))
     assert caught.value.status == 502
 
 
-# What stays
+# Permanent errors
 
 
 @pytest.mark.parametrize(
@@ -158,60 +158,60 @@ def test_a_server_that_is_not_there_is_tried_and_then_given_up(world):
         ),
     ],
 )
-def test_an_answer_is_taken_for_an_answer(world, status, body, said):
+def test_permanent_error_is_not_retried(timing, status, body, said):
     with serving(says(body, status)) as script, pytest.raises(LLMError, match=said) as caught:
-        ask(wire(script, world))
+        ask(make_client(script, timing))
     assert len(script.asked) == 1
     assert caught.value.detail["status"] == status
 
 
-def test_a_server_may_say_that_trying_again_is_no_use(world):
+def test_should_retry_header_disables_the_retry(timing):
     with (
         serving(says({"error": "broken for good"}, 500, x_should_retry="false")) as script,
         pytest.raises(LLMError, match="broken for good"),
     ):
-        ask(wire(script, world))
+        ask(make_client(script, timing))
     assert len(script.asked) == 1
 
 
-def test_a_redirect_is_not_followed_with_the_key(world):
+def test_redirect_is_not_followed(timing):
     with (
         serving(says({"stolen": True})) as elsewhere,
         serving(says("", 302, location=elsewhere.url)) as script,
         pytest.raises(LLMError, match="HTTP 302"),
     ):
-        ask(wire(script, world))
+        ask(make_client(script, timing))
     assert elsewhere.asked == []
 
 
-def test_a_page_is_no_answer(world):
+def test_html_reply_is_an_error(timing):
     with (
         serving(says("<html>Welcome to nginx!</html>", content_type="text/html")) as script,
         pytest.raises(LLMError, match=r"text/html that is not JSON: <html>Welcome.*Check base_url"),
     ):
-        ask(wire(script, world))
+        ask(make_client(script, timing))
 
 
-def test_json_under_another_name_is_taken(world):
+def test_json_with_another_content_type_is_accepted(timing):
     with serving(says({"ok": True}, content_type="text/plain")) as script:
-        assert ask(wire(script, world)) == {"ok": True}
+        assert ask(make_client(script, timing)) == {"ok": True}
 
 
 @pytest.mark.parametrize("body", ["", "[" * 100_000, '{"answer": "torn o'])
-def test_what_is_no_json_is_an_error_and_never_a_crash(world, body):
+def test_invalid_json_is_an_error(timing, body):
     with serving(says(body)) as script, pytest.raises(LLMError, match="not JSON"):
-        ask(wire(script, world))
+        ask(make_client(script, timing))
 
 
-def test_a_huge_answer_is_given_up(world):
+def test_huge_reply_is_aborted(timing):
     with (
         serving(says({"answer": "x" * 100_000})) as script,
         pytest.raises(LLMError, match="more than 10,000 bytes"),
     ):
-        ask(wire(script, world, max_response_bytes=10_000))
+        ask(make_client(script, timing, max_response_bytes=10_000))
 
 
-def test_an_answer_that_swells_when_it_is_unpacked_is_given_up(world):
+def test_decompression_bomb_is_aborted(timing):
     def bomb(handler: Any) -> None:
         content = gzip.compress(b"0" * 5_000_000)
         handler.send_response(200)
@@ -221,31 +221,31 @@ def test_an_answer_that_swells_when_it_is_unpacked_is_given_up(world):
         handler.wfile.write(content)
 
     with serving(bomb) as script, pytest.raises(LLMError, match="more than 1,000,000 bytes"):
-        ask(wire(script, world, max_response_bytes=1_000_000))
+        ask(make_client(script, timing, max_response_bytes=1_000_000))
 
 
-def test_an_answer_that_only_drips_is_given_up_and_not_asked_for_again(world):
+def test_slow_reply_is_aborted_and_not_retried(timing):
     enough = threading.Event()
     with serving(drips(b" ", enough)) as script:
         try:
             with pytest.raises(LLMError, match=r"no complete reply after 0.5 s. Raise llm_timeout"):
-                ask(wire(script, world, timeout=0.5))
+                ask(make_client(script, timing, timeout=0.5))
         finally:
             enough.set()
-    assert world.waits == []
+    assert timing.waits == []
 
 
-def test_the_kind_of_error_is_the_callers(world):
+def test_caller_chooses_the_error_class(timing):
     with serving(says({"error": "no"}, 400)) as script:
         line = HttpClient("Acme", script.url, {}, error_type=EmbeddingError)
         with pytest.raises(EmbeddingError, match="no"):
             ask(line)
 
 
-# Many at once
+# Concurrency
 
 
-def test_no_more_are_under_way_than_allowed_whoever_asks(world):
+def test_concurrency_limit_holds_for_all_callers(timing):
     meet = threading.Barrier(3)
 
     def together(handler: Any) -> None:
@@ -256,7 +256,7 @@ def test_no_more_are_under_way_than_allowed_whoever_asks(world):
         return await asyncio.gather(*(line.post("/ask", {"n": n}) for n in range(6)))
 
     with serving(together) as script:
-        line = wire(script, world, concurrency=3)
+        line = make_client(script, timing, concurrency=3)
         threads = [threading.Thread(target=ask, args=(line,)) for _ in range(3)]
         for thread in threads:
             thread.start()
@@ -267,7 +267,7 @@ def test_no_more_are_under_way_than_allowed_whoever_asks(world):
     assert script.most_at_once == 3
 
 
-def test_one_connection_serves_every_loop_and_thread(world):
+def test_one_connection_serves_every_loop_and_thread(timing):
     seen: set[Any] = set()
 
     def note(handler: Any) -> None:
@@ -275,14 +275,14 @@ def test_one_connection_serves_every_loop_and_thread(world):
         says({"ok": True})(handler)
 
     with serving(note) as script:
-        line = wire(script, world)
+        line = make_client(script, timing)
         ask(line)
         asyncio.run(line.post("/ask", {}))
         asyncio.run(line.post("/ask", {}))
     assert len(seen) == 1
 
 
-# What never shows
+# Secrets
 
 
 @pytest.mark.parametrize(
@@ -295,10 +295,10 @@ def test_one_connection_serves_every_loop_and_thread(world):
         resets,
     ],
 )
-def test_no_key_is_ever_shown(world, act, caplog):
+def test_key_is_never_shown(timing, act, caplog):
     caplog.set_level(logging.DEBUG)
     with serving(act) as script:
-        line = wire(script, world, retries=1)
+        line = make_client(script, timing, retries=1)
         with pytest.raises(LLMError) as caught:
             ask(line)
     shown = [
@@ -313,7 +313,7 @@ def test_no_key_is_ever_shown(world, act, caplog):
 
 
 @each_row("url", ["", "localhost:8000", "ftp://host", "https://", "https://host/v1?key=1", None, 7])
-def test_an_address_that_cannot_be_is_refused(url):
+def test_invalid_url_is_rejected(url):
     with pytest.raises(ConfigError, match="https://host/v1"):
         HttpClient("Acme", url, {})
 
@@ -349,7 +349,7 @@ def test_an_address_that_cannot_be_is_refused(url):
         "sk-your-key-here",
     ],
 )
-def test_a_placeholder_is_known_for_what_it_is(key):
+def test_placeholder_key_is_recognised(key):
     assert client.is_placeholder(key)
 
 
@@ -366,5 +366,5 @@ def test_a_placeholder_is_known_for_what_it_is(key):
         "k",
     ],
 )
-def test_what_may_be_a_key_is_taken_for_one(key):
+def test_plausible_key_is_accepted(key):
     assert not client.is_placeholder(key)

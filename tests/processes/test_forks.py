@@ -1,4 +1,4 @@
-"""A memory that is open while its process forks: both go on, and what either was told is kept."""
+"""A memory that is open during a fork works in both processes and loses no write."""
 
 import os
 import threading
@@ -18,27 +18,25 @@ from told.testing import hashing_embedder
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 
 
-def opened(path: Path, **settings: float) -> Memory:
+def open_memory(path: Path, **settings: float) -> Memory:
     return Memory(f"sqlite:///{path}", embedder=hashing_embedder(), **settings)
 
 
 @pytest.fixture
 def memory(tmp_path: Path) -> Iterator[Memory]:
-    with opened(tmp_path / "m.db") as memory:
+    with open_memory(tmp_path / "m.db") as memory:
         memory.add("from the parent", user_id="alice")
         yield memory
 
 
 @pytest.mark.parametrize("anew", [False, True], ids=["inherited", "opened anew"])
-def test_what_a_child_was_told_is_kept_when_its_parent_leaves_the_file_first(
-    memory: Memory, anew: bool
-) -> None:
+def test_writes_of_a_child_survive_its_parent_closing_first(memory: Memory, anew: bool) -> None:
     (ready, begun), (left, gone) = os.pipe(), os.pipe()
     path = memory.engine.store.path
 
     def live() -> None:
         os.close(gone)
-        own = opened(path) if anew else memory
+        own = open_memory(path) if anew else memory
         own.add("before", user_id="alice")
         os.write(begun, b"!")
         os.read(left, 1)
@@ -52,12 +50,12 @@ def test_what_a_child_was_told_is_kept_when_its_parent_leaves_the_file_first(
     assert went_well(number)
     for end in (ready, begun, left):
         os.close(end)
-    with opened(path) as again:
+    with open_memory(path) as again:
         told = [row["memory"] for row in again.get_all(user_id="alice")["results"]]
         assert told == ["from the parent", "before", "after"]
 
 
-def test_a_process_forks_while_its_threads_write_and_read(memory: Memory) -> None:
+def test_process_can_fork_while_its_threads_write_and_read(memory: Memory) -> None:
     stop, told, failed = threading.Event(), list[str](), list[BaseException]()
 
     def busy(number: int) -> None:
@@ -94,7 +92,7 @@ def test_a_process_forks_while_its_threads_write_and_read(memory: Memory) -> Non
     assert memory.verify()["ok"]
 
 
-def test_a_parent_sees_what_its_child_wrote_and_goes_on_after_it(memory: Memory) -> None:
+def test_parent_sees_its_childs_writes_and_continues(memory: Memory) -> None:
     memory.search("parent", user_id="alice")
     assert went_well(child(lambda: memory.add("from the child", user_id="alice")))
     memory.add("from the parent again", user_id="alice")
@@ -103,14 +101,14 @@ def test_a_parent_sees_what_its_child_wrote_and_goes_on_after_it(memory: Memory)
     assert [entry.seq for entry in memory.engine.store.scan_entries("default")] == list(range(1, 7))
 
 
-def test_a_child_of_a_process_that_would_not_let_go_of_the_file_is_told_so(tmp_path: Path) -> None:
+def test_store_is_closed_in_a_child_forked_during_a_transaction(tmp_path: Path) -> None:
     def live() -> None:
         with pytest.raises(StoreClosed):
             memory.add("from the child", user_id="alice")
         with pytest.raises(StoreClosed):
             memory.get_all(user_id="alice")
 
-    with opened(tmp_path / "m.db", busy_timeout=0.1) as memory:
+    with open_memory(tmp_path / "m.db", busy_timeout=0.1) as memory:
         memory.add("from the parent", user_id="alice")
         with memory.engine.store._database.read_transaction():
             assert went_well(child(live))
@@ -118,7 +116,7 @@ def test_a_child_of_a_process_that_would_not_let_go_of_the_file_is_told_so(tmp_p
         assert len(memory.get_all(user_id="alice")["results"]) == 2
 
 
-def test_a_child_asks_an_embedder_that_is_awaited(tmp_path: Path) -> None:
+def test_child_can_use_an_async_embedder(tmp_path: Path) -> None:
     plain = hashing_embedder()
 
     class Awaited:
@@ -133,7 +131,7 @@ def test_a_child_asks_an_embedder_that_is_awaited(tmp_path: Path) -> None:
         assert len(memory.get_all(user_id="alice")["results"]) == 2
 
 
-def test_what_somebody_else_was_inside_of_is_free_in_a_child() -> None:
+def test_mutex_held_by_the_parent_is_free_in_a_child() -> None:
     turnstile = Mutex()
     assert turnstile.try_acquire()
 
@@ -145,7 +143,7 @@ def test_what_somebody_else_was_inside_of_is_free_in_a_child() -> None:
     assert not turnstile.try_acquire()
 
 
-def test_a_child_does_its_own_deferred_work() -> None:
+def test_child_runs_its_own_background_work() -> None:
     done: list[int] = []
 
     def work() -> bool:
@@ -163,7 +161,7 @@ def test_a_child_does_its_own_deferred_work() -> None:
     assert worker.stop(PATIENCE)
 
 
-def test_a_child_uses_a_memory_in_ram_that_another_thread_was_just_using() -> None:
+def test_child_can_use_a_ram_store_busy_in_another_thread() -> None:
     over = threading.Event()
     with Memory("ram://", embedder="none") as memory:
 

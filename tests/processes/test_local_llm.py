@@ -1,8 +1,7 @@
-"""A real language model on this machine, asked through a real server: the shape of its answers,
-never their wit.
+"""A real language model on this machine behind a real server: test the shape of its answers, not
+their quality.
 
-`make test` fetches the model and what runs it; where they are not here these tests are skipped and
-say so.
+`make test` fetches the model and its runtime; without them these tests are skipped.
 """
 
 import asyncio
@@ -24,7 +23,7 @@ from told.ports import ChatLine, Tool, ToolLLM
 from told.providers.local import registry
 
 MACHINE = registry.home()
-"""Where models really are on this machine; every test has an empty home of its own."""
+"""The model folder of this machine; every test has an empty home."""
 
 HERE = (
     find_spec("xllamacpp") is not None
@@ -48,21 +47,21 @@ BRIEF = Settings(llm_max_tokens=32, llm_cache=0)
 
 @pytest.fixture
 def llm(monkeypatch):
-    """The model behind its server, which every test here shares."""
+    """Return the model behind its server, shared by every test here."""
     monkeypatch.setenv("TOLD_MODELS", str(MACHINE))
     return open_llm("local:smollm2", SETTINGS)
 
 
 @pytest.fixture
 def brief(monkeypatch):
-    """The same with fewer words, where it would ramble."""
+    """Return the model with a smaller output limit."""
     monkeypatch.setenv("TOLD_MODELS", str(MACHINE))
     return open_llm("local:smollm2", BRIEF)
 
 
 @needed
 @alone
-def test_a_grammar_makes_even_the_smallest_model_answer_in_shape(llm):
+def test_grammar_makes_a_small_model_answer_in_the_schema(llm):
     meter = UsageMeter()
     reply = run(
         call(
@@ -84,7 +83,7 @@ def test_a_grammar_makes_even_the_smallest_model_answer_in_shape(llm):
 
 @needed
 @alone
-def test_it_answers_on_an_event_loop_too(llm):
+def test_model_answers_on_an_event_loop(llm):
     async def both() -> list[str]:
         return await asyncio.gather(
             *(llm.ask("One word.", f"What is {n}?", schema=FACTS) for n in range(2))
@@ -95,7 +94,7 @@ def test_it_answers_on_an_event_loop_too(llm):
 
 @needed
 @alone
-def test_it_takes_part_in_a_conversation_with_tools(brief):
+def test_model_uses_tools_in_a_conversation(brief):
     weather = Tool(
         "weather",
         "The weather.",
@@ -111,7 +110,7 @@ def test_it_takes_part_in_a_conversation_with_tools(brief):
 
 @needed
 @alone
-def test_a_memory_is_reranked_by_it_and_loses_nothing(brief):
+def test_reranking_with_the_model_loses_no_result(brief):
     with Memory("ram://", embedder="hash", reranker=brief) as memory:
         for text in ("I moved to Lisbon", "I have two cats", "I work at Acme"):
             memory.add(text, user_id="mara")
@@ -122,18 +121,18 @@ def test_a_memory_is_reranked_by_it_and_loses_nothing(brief):
 
 @needed
 @alone
-def test_it_is_named_and_counts_as_remote(llm):
+def test_model_is_named_and_counts_as_remote(llm):
     assert (llm.model, llm.local) == ("local:smollm2", False)
 
 
-def test_without_the_model_the_error_says_what_to_run(monkeypatch, tmp_path):
+def test_missing_model_error_says_what_to_run(monkeypatch, tmp_path):
     monkeypatch.setenv("TOLD_MODELS", str(tmp_path))
     monkeypatch.setattr("told.providers.local.llm.find_spec", lambda name: object())
     with pytest.raises(ModelMissing, match="told models install smollm2"):
         open_llm("local", SETTINGS)
 
 
-def test_without_what_runs_it_the_error_says_what_to_install(monkeypatch):
+def test_missing_runtime_error_says_what_to_install(monkeypatch):
     monkeypatch.setattr("told.providers.local.llm.find_spec", lambda name: None)
     with pytest.raises(ConfigError, match=r"told\[llm-local\]"):
         open_llm("local:smollm2", SETTINGS)
@@ -165,7 +164,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(number, 0)[1]))
 @needed
 @alone
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="elsewhere it must end with os._exit")
-def test_a_child_forked_with_a_model_loaded_ends_as_any_other():
+def test_child_forked_with_a_loaded_model_exits_normally():
     env = {**os.environ, "TOLD_MODELS": str(MACHINE)}
     done = subprocess.run(
         [sys.executable, "-c", FORKED], env=env, capture_output=True, text=True, check=False

@@ -1,4 +1,4 @@
-"""Locks that somebody else has at the moment of a fork: in the child process nobody has them."""
+"""Locks held by another thread during a fork are free in the child."""
 
 import gc
 import os
@@ -26,13 +26,13 @@ from told.testing import ScriptedLLM, hashing_embedder
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 LEAST = 5.0
-"""Seconds that a lock is waited for which nobody has; far more than it takes."""
+"""Seconds to wait for a free lock; far more than needed."""
 LIKES = {"description": "What they like.", "persistence_class": "long_term", "salience_weight": 0.8}
 KINDS = {"concepts": {"likes": LIKES}}
 
 
-class Held:
-    """Has locks in a thread of its own; those that a fork waits for until the fork has begun."""
+class LocksHeld:
+    """Hold locks in another thread; those a fork waits for are released once the fork begins."""
 
     def __init__(self, found: list[Any]) -> None:
         self._found = found
@@ -68,8 +68,8 @@ class Held:
 
 
 @pytest.fixture
-def everything(tmp_path: Path) -> Iterator[list[Any]]:
-    """What told is made of, in use."""
+def objects_in_use(tmp_path: Path) -> Iterator[list[Any]]:
+    """Return told's objects that own locks, in use."""
     with ExitStack() as stack:
         llm = wrap_with_cache(ScriptedLLM([]), 8)
         made = [
@@ -84,9 +84,9 @@ def everything(tmp_path: Path) -> Iterator[list[Any]]:
         yield [*made, MemoryStore(KINDS, 0.8, hashing_embedder()), open_embedder("minilm")]
 
 
-def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
+def test_every_lock_is_free_in_a_child_process(objects_in_use: list[Any]) -> None:
     client.get_loop_thread()
-    found = list(locks(everything, vars(local_llm)))
+    found = list(locks(objects_in_use, vars(local_llm)))
     owners = {owner.rpartition(".")[2] for owner, _ in found}
     assert owners >= {
         "HotBuffers",
@@ -112,14 +112,14 @@ def test_every_lock_is_free_in_a_child_process(everything: list[Any]) -> None:
     }
 
     def live() -> None:
-        stuck = {owner for owner, lock in locks(everything) if not lock.acquire(timeout=LEAST)}
+        stuck = {owner for owner, lock in locks(objects_in_use) if not lock.acquire(timeout=LEAST)}
         assert not stuck, stuck
 
-    with Held([lock for _, lock in found]):
+    with LocksHeld([lock for _, lock in found]):
         assert went_well(child(live))
 
 
-def test_what_a_child_does_with_freed_parts_works() -> None:
+def test_released_locks_work_in_a_child() -> None:
     lock, other = reset_on_fork(threading.Lock()), acquire_on_fork(threading.RLock())
 
     def live() -> None:
@@ -127,14 +127,14 @@ def test_what_a_child_does_with_freed_parts_works() -> None:
             pass
         assert not lock.locked()
 
-    with Held([lock, other]):
+    with LocksHeld([lock, other]):
         assert went_well(child(live))
         assert lock.locked()
     with other:
         assert went_well(child(live))
 
 
-def test_a_fork_waits_for_what_must_not_be_left_half_done() -> None:
+def test_fork_waits_for_a_critical_section() -> None:
     asked, answered = threading.Event(), threading.Event()
 
     def alike(_one: str, _other: str) -> float:
@@ -156,7 +156,7 @@ def test_a_fork_waits_for_what_must_not_be_left_half_done() -> None:
     sayer.join()
 
 
-def test_what_nobody_has_any_longer_is_not_called_and_takes_no_room() -> None:
+def test_fork_hooks_of_collected_objects_are_removed() -> None:
     called = list[str]()
 
     class Part:
@@ -187,7 +187,7 @@ def test_what_nobody_has_any_longer_is_not_called_and_takes_no_room() -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-def test_one_that_fails_keeps_no_other_from_being_renewed() -> None:
+def test_failing_fork_hook_does_not_stop_the_others() -> None:
     class Failing:
         def fail(self) -> None:
             raise RuntimeError("as it was told to")
@@ -224,7 +224,7 @@ sys.exit(os.waitpid(number, 0)[1] != 0)
 
 
 @pytest.mark.skipif(find_spec("onnxruntime") is None, reason="there is no onnxruntime here")
-def test_a_child_that_inherits_a_loaded_model_uses_it_and_ends_and_nothing_was_to_be_reported(
+def test_child_uses_an_inherited_model_exits_and_sends_no_telemetry(
     tmp_path: Path,
 ) -> None:
     reporting = ("CI", "ORT_DISABLE_TELEMETRY", "XDG_CACHE_HOME", "GITHUB_ACTIONS")

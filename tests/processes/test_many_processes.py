@@ -1,5 +1,5 @@
-"""Many processes on one file: nothing is lost, nobody sees a lock, nobody sees what is not
-theirs.
+"""Many processes on one file: no write is lost, no lock error is raised, no foreign memory is
+returned.
 """
 
 import json
@@ -21,7 +21,7 @@ SECONDS = 3.0
 
 
 class Process:
-    """A worker, and how to talk to it."""
+    """A worker process and its pipes."""
 
     def __init__(self, path: Path | str) -> None:
         command = [sys.executable, str(WORKER), str(path)]
@@ -67,13 +67,13 @@ def start(tmp_path: Path) -> Iterator[Callable[[], Process]]:
 
 @pytest.fixture(scope="module")
 def crowd() -> Iterator[Callable[[Path, list[dict[str, Any]]], list[Any]]]:
-    """Have each order obeyed by a process of its own, all at the same moment."""
+    """Run each order in a separate process, all at the same time."""
     process = Process("crowd")
     yield lambda path, orders: process.ask(path=str(path), orders=orders)
     process.end()
 
 
-def opened(path: Path) -> Memory:
+def open_memory(path: Path) -> Memory:
     return Memory(f"sqlite:///{path}", embedder=hashing_embedder(dim=16, model="hash-16"))
 
 
@@ -92,17 +92,17 @@ def test_eight_writers_and_eight_readers_share_a_file(crowd: Any, tmp_path: Path
     assert [answer["leaked"] for answer in saw] == [[]] * 8
     assert all(answer["looked"] for answer in saw)
     assert any(answer["most"] for answer in saw)
-    with opened(tmp_path / "m.db") as memory:
+    with open_memory(tmp_path / "m.db") as memory:
         for number, answer in enumerate(wrote):
-            assert held(memory, f"w{number}") == answer["held"]
+            assert list_memories(memory, f"w{number}") == answer["held"]
         most = max(answer["done"] for answer in wrote)
-        assert sorted(held(memory, "common").values()) == sorted(
+        assert sorted(list_memories(memory, "common").values()) == sorted(
             f"shared thought {n}" for n in range(min(most, 20))
         )
         assert_sound(memory)
 
 
-def held(memory: Memory, user: str) -> dict[str, str]:
+def list_memories(memory: Memory, user: str) -> dict[str, str]:
     rows: list[dict[str, Any]] = []
     while page := memory.get_all(user_id=user, limit=1000, offset=len(rows))["results"]:
         rows += page
@@ -110,7 +110,7 @@ def held(memory: Memory, user: str) -> dict[str, str]:
 
 
 def assert_sound(memory: Memory) -> None:
-    """The ledger is dense and proven, and views grown by many hands equal views folded by one."""
+    """Check that the ledger is dense and verifies, and that its views equal a rebuild."""
     store = memory.engine.store
     entries = []
     while page := store.scan_entries("default", len(entries), 1000):
@@ -124,11 +124,11 @@ def assert_sound(memory: Memory) -> None:
     assert {view: list(store.view_rows("default", view)) for view in VIEWS} == grown
 
 
-def test_what_one_process_added_every_other_finds_at_once(
+def test_memory_added_by_one_process_is_found_by_all_at_once(
     start: Callable[[], Process], tmp_path: Path
 ) -> None:
     old = start()
-    with opened(tmp_path / "m.db") as memory:
+    with open_memory(tmp_path / "m.db") as memory:
         assert old.ask(do="search", text="anything", user="alice") == []
         for number in range(30):
             id_ = memory.add(f"the word is zebra{number}", user_id="alice")["results"][0]["id"]
@@ -145,11 +145,11 @@ def test_what_one_process_added_every_other_finds_at_once(
         assert id_ in fresh.ask(do="search", text="zebra29", user="alice")
 
 
-def test_what_one_process_changed_or_destroyed_no_other_finds_any_more(
+def test_memory_changed_or_erased_by_one_process_is_found_by_none(
     start: Callable[[], Process], tmp_path: Path
 ) -> None:
     other = start()
-    with opened(tmp_path / "m.db") as memory:
+    with open_memory(tmp_path / "m.db") as memory:
         ids = [
             memory.add(f"the word is zebra{n}", user_id="alice")["results"][0]["id"]
             for n in range(4)
@@ -178,7 +178,7 @@ def test_what_one_process_changed_or_destroyed_no_other_finds_any_more(
         ]
 
 
-def test_many_processes_may_be_the_first_to_open_a_file(crowd: Any, tmp_path: Path) -> None:
+def test_many_processes_may_create_a_file_at_once(crowd: Any, tmp_path: Path) -> None:
     orders = [
         {"do": "add", "text": f"I am number {number}", "user": "alice"} for number in range(8)
     ]
@@ -186,8 +186,8 @@ def test_many_processes_may_be_the_first_to_open_a_file(crowd: Any, tmp_path: Pa
         path = tmp_path / "new folder" / f"{turn}.db"
         answers = crowd(path, orders)
         assert [answer for answer in answers if "error" in answer] == []
-        with opened(path) as memory:
-            assert sorted(held(memory, "alice").values()) == sorted(
+        with open_memory(path) as memory:
+            assert sorted(list_memories(memory, "alice").values()) == sorted(
                 f"I am number {n}" for n in range(8)
             )
             assert_sound(memory)

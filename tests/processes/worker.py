@@ -1,8 +1,8 @@
-"""One process beside others on the same file: it takes orders on stdin, one JSON line each, and
-answers on stdout.
+"""A worker process on a shared file: it reads one JSON order per line from stdin and answers on
+stdout.
 
-The order `crowd` names a file and a list of orders: each is obeyed by a process of its own, forked
-and let loose at the same moment, so that sixteen processes cost one start of Python.
+The order `crowd` names a file and a list of orders. Each runs in a forked process, all started at
+the same moment, so that sixteen processes cost one start of Python.
 """
 
 import json
@@ -16,15 +16,15 @@ from told.errors import ToldError
 from told.testing import hashing_embedder
 
 PATIENCE = 20
-"""How many times as long a reader waits for the first write of a busy machine."""
+"""Factor by which a reader waits longer for the first write on a busy machine."""
 
 
-def opened(path: str) -> Memory:
+def open_memory(path: str) -> Memory:
     return Memory(f"sqlite:///{path}", embedder=hashing_embedder(dim=16, model="hash-16"))
 
 
 def write(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
-    """Write to one's own scope until the time is up: adds, a shared text, updates, deletes."""
+    """Write to the worker's own scope until the time is up: adds, updates, deletes."""
     held: dict[str, str] = {}
     done = 0
     end = time.monotonic() + seconds
@@ -46,9 +46,7 @@ def write(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
 
 
 def read(memory: Memory, name: str, seconds: float) -> dict[str, Any]:
-    """Search one writer's scope until the time is up and something was there; whatever is not its
-    own is a leak.
-    """
+    """Search one writer's scope until the time is up; report rows that are not its own."""
     looked = most = 0
     leaked: list[str] = []
     end, latest = time.monotonic() + seconds, time.monotonic() + PATIENCE * seconds
@@ -112,7 +110,7 @@ def crowd(path: str, orders: list[dict[str, Any]]) -> list[Any]:
 
 def _life(path: str, order: dict[str, Any]) -> Any:
     try:
-        with opened(path) as memory:
+        with open_memory(path) as memory:
             return answer(memory, order)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"}
@@ -126,7 +124,7 @@ def main() -> None:
         for line in sys.stdin:
             print(json.dumps(crowd(**json.loads(line))), flush=True)
         return
-    with opened(sys.argv[1]) as memory:
+    with open_memory(sys.argv[1]) as memory:
         print(json.dumps("ready"), flush=True)
         for line in sys.stdin:
             print(json.dumps(answer(memory, json.loads(line))), flush=True)

@@ -93,7 +93,7 @@ class Module:
 
     @property
     def unit(self) -> str:
-        """The top-level folder or file it belongs to."""
+        """Return the top-level folder or file it belongs to."""
         return self.name.partition(".")[0]
 
     def violation(self, line: int, problem: str, remedy: str) -> str:
@@ -112,7 +112,7 @@ class Import:
 
     @property
     def unit(self) -> str:
-        """The unit of the imported module."""
+        """Return the unit of the imported module."""
         return self.target.partition(".")[0]
 
 

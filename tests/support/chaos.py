@@ -1,11 +1,9 @@
-"""A language model gone wrong: it gives one answer to every question, or fails every time in one
-way.
+"""A failing language model: it gives one answer to every question, or always fails in one way.
 
-The answers stand in `tests/data/chaos.jsonl`. Each has an `id`, what it is `about`, and an
-`answer`, or how to `generate` one too large to write down. `calls` are the tools it wants to use
-where it is given any. `facts` are what a forgiving reader of an array of sentences finds in it,
-where that is beyond dispute; without it, any reading is fair that does not raise, loses nothing and
-says what it could not read.
+The answers are in `tests/data/chaos.jsonl`. Each has an `id`, a description (`about`), and an
+`answer`, or a rule to `generate` one too large to write down. `calls` are the tools it calls if it
+is given any. `facts` are what a lenient parser of an array of sentences finds, where that is clear;
+without it, a parser must not raise, must lose nothing, and must report what it could not read.
 """
 
 from __future__ import annotations
@@ -23,14 +21,14 @@ DATA = Path(__file__).parent.parent / "data"
 
 
 def rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file of JSON lines."""
+    """Read a file of JSON lines."""
     with path.open(encoding="utf-8") as lines:
         yield from (json.loads(line) for line in lines if line.strip())
 
 
 @dataclass(frozen=True, slots=True)
 class Chaos:
-    """One way for a model to go wrong."""
+    """One failure mode of a model."""
 
     id: str
     about: str
@@ -41,7 +39,7 @@ class Chaos:
 
     @property
     def raises(self) -> bool:
-        """Whether it fails instead of answering."""
+        """Check whether it raises instead of answering."""
         return self.fails is not None
 
 
@@ -57,13 +55,13 @@ def _chaos(row: Mapping[str, Any]) -> Chaos:
 
 
 def generated(how: Mapping[str, Any]) -> str:
-    """A text too large to write down, by what it repeats."""
+    """Build a text too large to write down from what it repeats."""
     parts = (how["repeat"].replace("{n}", str(n)) for n in range(how["times"]))
     return f"{how.get('before', '')}{how.get('between', '').join(parts)}{how.get('after', '')}"
 
 
 def answers() -> tuple[Chaos, ...]:
-    """Every garbage answer."""
+    """Return every garbage answer."""
     return tuple(map(_chaos, rows(DATA / "chaos.jsonl")))
 
 
@@ -108,16 +106,15 @@ FAILURES: tuple[Chaos, ...] = tuple(
 
 
 def everything() -> tuple[Chaos, ...]:
-    """Every garbage answer and every failure."""
+    """Return every garbage answer and every failure."""
     return (*answers(), *FAILURES)
 
 
 @dataclass(slots=True)
 class ChaosLLM:
-    """A model that goes wrong in one way, whatever it is asked; `asked` counts how often it was.
+    """A model that always fails in one way; `asked` counts its calls.
 
-    With `after`, it first gives that many sound answers of the `sound` text, as a model does
-    that fails half-way.
+    With `after`, it first gives that many sound answers, like a model that fails half-way.
     """
 
     chaos: Chaos
@@ -128,11 +125,11 @@ class ChaosLLM:
     asked: int = field(default=0, init=False)
 
     def ask(self, system: str, user: str, *, schema: Mapping[str, Any] | None = None) -> str:
-        """The answer it gives to everything, or its failure."""
+        """Return its one answer, or raise its failure."""
         return Reply(self._next(), Usage(1, len(system + user) // 4, 1))
 
     def tools(self, system: str, lines: Sequence[ChatLine], tools: Sequence[Tool]) -> ToolReply:
-        """The same words, and the calls that go with them."""
+        """Return the same text and its tool calls."""
         text = self._next()
         calls = () if self.asked <= self.after else self.chaos.calls
         return ToolReply(text, calls, Usage(1, len(system) // 4, 1))

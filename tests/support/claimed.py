@@ -1,6 +1,4 @@
-"""Turns and the claims taken from them, written straight into a store: what an extractor and a
-curator would commit.
-"""
+"""Write turns and their claims straight into a store, as an extractor and a curator would."""
 
 from __future__ import annotations
 
@@ -23,15 +21,13 @@ EXTRACTOR = "local"
 
 @dataclass(slots=True)
 class Notebook:
-    """Writes turns, claims, nodes and links of one user, each in few words; every id is given by
-    whoever writes.
-    """
+    """Write turns, claims, nodes and links of one user; the caller chooses every id."""
 
     memory: Memory
     scope: Scope = field(default_factory=lambda: Scope(user_id="u"))
 
     def write(self, *verbs: Verb, author: str = EXTRACTOR) -> int:
-        """Commit verbs together; return where the ledger ends then."""
+        """Commit verbs together and return the new end of the ledger."""
         engine = self.memory.engine
         drafts = [
             Draft(verb, self.scope, "user" if isinstance(verb, Observed) else author)
@@ -49,7 +45,7 @@ class Notebook:
     def said(
         self, name: str, text: str, *claims: Verb, said_at: int | None = None, **more: Any
     ) -> int:
-        """A turn called `name`, kept as evidence `name.said`, with what was taken from it."""
+        """Write a turn `name` with evidence `name.said` and the claims extracted from it."""
         claim = Claim(text, TURN, evidence=f"{name}.said", role="user", said_at=said_at, **more)
         self.write(
             Observed(f"{name}.said", Evidence(text, said_at=said_at)),
@@ -59,11 +55,11 @@ class Notebook:
         return self.write(*claims) if claims else self.memory.engine.store.get_head("default").seq
 
     def node(self, name: str, text: str) -> None:
-        """A node of the graph."""
+        """Write a node of the graph."""
         self.write(Asserted(name, Claim(text, NODE, meta={"slug": name})))
 
     def doubt(self, name: str, text: str, evidence: str) -> None:
-        """A claim in quarantine."""
+        """Write a quarantined claim."""
         self.write(
             Asserted(
                 name,
@@ -72,11 +68,11 @@ class Notebook:
         )
 
     def link(self, src: str, rel: str, dst: str, weight: float = 1.0, **meta: Any) -> int:
-        """One thing bears on another."""
+        """Link two memories."""
         return self.write(Linked(src, rel, dst, weight, meta))
 
     def retract(self, thread: str) -> int:
-        """Give up a claim."""
+        """Retract a claim."""
         return self.write(Retracted(thread, "negated"))
 
 
@@ -90,7 +86,7 @@ def claim(
     since: int | None = None,
     **more: Any,
 ) -> Asserted:
-    """A claim taken from a turn; with `since`, another version of its thread."""
+    """Build a claim from a turn; with `since`, a new version of its thread."""
     value = object or text.rsplit(maxsplit=1)[-1]
     fields: dict[str, Any] = {"role": "user", "subject": "User", "object": value, **more}
     kind = lookup_predicate(name).kind
@@ -100,5 +96,5 @@ def claim(
 
 
 def texts(rows: Sequence[dict[str, Any]]) -> list[str]:
-    """What some memories say."""
+    """Return the texts of some memories."""
     return [row["memory"] for row in rows]

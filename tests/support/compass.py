@@ -1,4 +1,4 @@
-"""An embedder whose directions a test chooses, and exchanges that are filed for topics."""
+"""An embedder with directions chosen by the test, and exchanges filed for topics."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ DIM = 32
 
 
 class Compass:
-    """Texts point where they say: `n30` lies 30 degrees from the way `n` points, and another letter
-    at a right angle.
+    """Embed texts in the directions they name; `n30` is 30 degrees from `n`.
 
-    A text with no such word points a way of its own, which is that of no letter.
+    Different letters are orthogonal. A text that names no direction gets its own.
     """
 
     model = "compass"
@@ -34,7 +33,7 @@ class Compass:
         self.asked: list[str] = []
 
     def embed(self, texts: Sequence[str], purpose: Purpose = "passage") -> Sequence[Vector]:
-        """One unit vector for each text: the mean of the ways it names."""
+        """Return one unit vector per text: the mean of the directions it names."""
         self.asked += texts
         return [_pointing(text) for text in texts]
 
@@ -50,9 +49,7 @@ def _pointing(text: str) -> Vector:
 
 
 def exchange(memory: Memory, user: str, agent: str = "", **ids: str) -> list[str]:
-    """Say something, be answered, and have both filed as an exchange; the threads of the two
-    turns.
-    """
+    """Add a user turn and a reply, file both as an exchange, and return their threads."""
     whose: dict[str, Any] = ids or {"user_id": "u"}
     reply = agent or f"noted {next(_COUNT)}"
     said = [{"role": "user", "content": user}, {"role": "assistant", "content": reply}]

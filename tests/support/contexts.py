@@ -1,6 +1,4 @@
-"""Contexts read back: items to assemble, and for each format a reader that knows only its
-grammar.
-"""
+"""Parse contexts: items to assemble, and for each format a reader that knows only its grammar."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ HEADINGS = {"Profile": "pinned", "Retrieved memories": "recalled", "Recent": "re
 def item(
     seq: int, *forms: str, section: str = "recalled", on: str | int = "2023-05-08", **fields: Any
 ) -> ContextItem:
-    """An item whose fact was said on a day; without a role or a name, by the user."""
+    """Build an item with a dated fact; without a role or a name, it is the user's."""
     said = on if isinstance(on, int) else parse_instant(on)
     text = forms[0] if forms else ""
     fact = Fact(f"m{seq}", seq, seq, Scope(user_id="u"), text, "", **{"said_at": said, **fields})
@@ -36,7 +34,7 @@ def item(
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One memory as a reader of the context sees it."""
+    """One memory as parsed from a context."""
 
     section: str
     date: str
@@ -45,7 +43,7 @@ class Line:
 
 
 def read_text(text: str, first: str = "recalled") -> list[Line]:
-    """The lines of a fenced block; an assertion fails where it is not exactly that."""
+    """Parse a fenced block; fail if it is anything else."""
     assert text.splitlines() == text.split("\n"), "a line ends where the block says so"
     opening, note, *lines, closing = text.split("\n")
     fence = re.fullmatch(r"<memory ([0-9a-f]{4,8})>", opening)
@@ -68,7 +66,7 @@ def read_text(text: str, first: str = "recalled") -> list[Line]:
 
 
 def read_markdown(text: str) -> list[Line]:
-    """The bullets of a Markdown block, as a real parser sees them."""
+    """Parse the bullets of a Markdown block with a real parser."""
     tokens = MarkdownIt("commonmark").parse(text)
     heading, note, *rest = [token for token in tokens if token.type == "inline"]
     assert (heading.content, note.content) == ("What is remembered", f"*{NOTE}*")
@@ -111,7 +109,7 @@ def _shown(bullet: Token, start: int, end: int | None) -> str:
 
 
 def read_xml(text: str) -> list[Line]:
-    """The elements of an XML block, as a real parser sees them."""
+    """Parse the elements of an XML block with a real parser."""
     root = ET.fromstring(text)
     assert (root.tag, root.attrib) == ("memories", {"note": NOTE.removesuffix(":")})
     found = []
@@ -127,7 +125,7 @@ def read_xml(text: str) -> list[Line]:
 
 
 def read_messages(messages: Sequence[Mapping[str, str]]) -> list[Line]:
-    """The lines of the one or two messages, the pinned ones in a message of their own."""
+    """Parse the one or two messages; pinned lines have their own message."""
     assert all(
         message.keys() == {"role", "content"} and message["role"] == "system"
         for message in messages

@@ -1,6 +1,4 @@
-"""A small world to curate in: claims in few words, a store, and the way from decisions to the
-ledger.
-"""
+"""Helpers to test curation: short claims, a store, and committed decisions."""
 
 from __future__ import annotations
 
@@ -33,21 +31,21 @@ DAY = 86_400_000_000
 def claim(
     predicate_: str, value: str | None, text: str = "", *, subject: str = "User", **more: Any
 ) -> Claim:
-    """A claim in few words; its kind is its predicate's, its text tells what it says."""
+    """Build a claim; its kind comes from its predicate."""
     said = text or f"{subject} {predicate_.replace('_', ' ')} {value}"
     kind = more.pop("kind", lookup_predicate(predicate_).kind)
     return Claim(said, kind, subject, predicate_, value, **{"role": "user", **more})
 
 
 def denied(predicate_: str, value: str | None, text: str = "", **more: Any) -> Claim:
-    """A claim that denies something."""
+    """Build a claim that denies something."""
     said = text or f"User no longer {predicate_.replace('_', ' ')} {value}"
     return claim(predicate_, value, said, polarity="negated", **more)
 
 
 @dataclass
 class World:
-    """A store, a clock, and claims that are decided about and committed one call at a time."""
+    """A store and a clock; each call decides about claims and commits the result."""
 
     store: Store
     clock: ManualClock
@@ -60,7 +58,7 @@ class World:
     def tell(
         self, *claims: Claim, role: str = "user", sort: str = "turn", source: str | None = None
     ) -> list[Event]:
-        """Say claims in one turn; the events of what became of them."""
+        """Add claims in one turn and return the resulting events."""
         self.calls += 1
         self.clock.tick()
         said = Evidence(
@@ -82,19 +80,19 @@ class World:
         return plan.events
 
     def events(self, *claims: Claim, **more: Any) -> list[str]:
-        """The names of the events that claims of one turn lead to."""
+        """Return the names of the events of one turn's claims."""
         return [event.event for event in self.tell(*claims, **more)]
 
     def facts(self, **find: Any) -> Sequence[Fact]:
-        """What is held now."""
+        """Return the current facts."""
         return self.store.find_facts(FactQuery(self.scope, AsOf(LATEST, self.clock.now), **find))
 
     def texts(self) -> list[str]:
-        """What is held now, in words."""
+        """Return the texts of the current facts."""
         return [fact.text for fact in self.facts()]
 
     def links(self, rel: str) -> list[tuple[str, str]]:
-        """The links of a sort, by the texts of what they bind; evidence has none."""
+        """Return the links of one relation by the texts they connect; evidence has no text."""
         texts = {fact.id: fact.text for fact in self.facts()}
         found = {
             link.seq: link
@@ -104,13 +102,13 @@ class World:
         return [(texts.get(link.src, ""), texts.get(link.dst, "")) for link in found.values()]
 
     def whys(self) -> list[str]:
-        """The reasons of the last decisions."""
+        """Return the reasons of the last decisions."""
         return [decision.why for decision in self.curated.decisions]
 
 
 @contextmanager
 def world(kind: str = "ram", *, seed: int = 0, **more: Any) -> Iterator[World]:
-    """A fresh world on a store of a kind, gone afterwards."""
+    """Open a fresh world on a store of a kind, and remove it afterwards."""
     clock = ManualClock()
     mint = seeded_mint(seed, clock)
     with tempfile.TemporaryDirectory(prefix="told-curate-") as folder:

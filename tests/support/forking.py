@@ -1,4 +1,4 @@
-"""A child process of the test's own, made by a real fork."""
+"""Fork a child process of a test."""
 
 import os
 import signal
@@ -9,7 +9,7 @@ PATIENCE = 30
 
 
 def child(work: Callable[[], object]) -> int:
-    """Fork a process that does some work, or dies if that takes too long."""
+    """Fork a process that runs `work`, or dies if that takes too long."""
     number = os.fork()
     if number == 0:
         signal.alarm(PATIENCE)
@@ -23,5 +23,5 @@ def child(work: Callable[[], object]) -> int:
 
 
 def went_well(number: int) -> bool:
-    """Whether a child did its work."""
+    """Wait for a child and check whether it succeeded."""
     return os.waitpid(number, 0)[1] == 0

@@ -1,4 +1,4 @@
-"""What an extractor hears, written down quickly, and models that answer by a script."""
+"""Short inputs for extractors, and models that answer from a script."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def turn(
 
 
 def heard(*turns: str | InputTurn, **more: Any) -> ExtractionInput:
-    """Turns of a user, or as they are given, heard on a Monday."""
+    """Build an extraction input on a Monday; plain texts are turns of the user."""
     said = tuple(one if isinstance(one, InputTurn) else turn(one) for one in turns)
     return ExtractionInput(said, DEFAULT_START, Scope(user_id="ines"), **more)
 
@@ -42,13 +42,13 @@ def texts(found: ExtractionResult) -> list[str]:
 
 
 def quotes(found: ExtractionResult, what: ExtractionInput) -> list[str]:
-    """The words every claim points at."""
+    """Return the quoted span of every claim."""
     spans = [(what.turns[one.turn].evidence.content, one.claim.span) for one in found.claims]
     return ["" if span is None else content[slice(*span)] for content, span in spans]
 
 
 class Plain:
-    """A model that can answer and nothing else."""
+    """A model without tools."""
 
     model = "plain"
 
@@ -60,9 +60,7 @@ class Plain:
 
 
 class ToolScript(ScriptedLLM):
-    """A model with tools that makes the scripted calls, line by line, and keeps the
-    conversation.
-    """
+    """A model that makes the scripted tool calls, step by step, and keeps the conversation."""
 
     def __init__(self, steps: Iterable[str | Exception | Sequence[ToolCall]]) -> None:
         super().__init__(())
@@ -84,5 +82,5 @@ class ToolScript(ScriptedLLM):
 
 
 def wish(name: str, /, **arguments: Any) -> ToolCall:
-    """One call of a tool."""
+    """Build one tool call."""
     return ToolCall(f"call-{name}", name, arguments)

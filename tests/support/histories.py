@@ -1,8 +1,8 @@
 """Random histories: scripts of calls as data, and a player that makes the same calls on any memory.
 
-A script never names an id: it says "the third memory made so far", so that it can be played
-anywhere, and with a seeded mint and a manual clock every player gets the same ids, instants and
-hashes.
+A script never names an id but an index such as "the third memory made so far", so that it can be
+played anywhere. With a seeded id generator and a manual clock every player gets the same ids, times
+and hashes.
 """
 
 from __future__ import annotations
@@ -24,21 +24,18 @@ from told.ports import VIEWS, Embedder
 from told.testing import HashingEmbedder, ManualClock, seeded_mint
 
 EFFORT = float(os.environ.get("TOLD_EFFORT", "1"))
-"""How much harder than usual the laws are tried; `TOLD_EFFORT=20 pytest tests/laws` for a long
-look.
-"""
+"""Factor on the number of examples; `TOLD_EFFORT=20 pytest tests/laws` tries harder."""
 
 Call: TypeAlias = Callable[..., Any]
 Scope: TypeAlias = dict[str, str]
 
 
 def tried(times: int) -> settings:
-    """The settings of a law that is tried so many times unless more effort is asked for."""
+    """Return Hypothesis settings with this many examples, scaled by the effort."""
     return settings(max_examples=max(1, round(times * EFFORT)))
 
 
-# What is said: some of it is understood, changes what was understood before, or is nothing but
-# noise
+# Texts: some are extracted, some change earlier facts, some are only noise
 
 TEXTS = (
     "I drink green tea every morning",
@@ -88,9 +85,7 @@ scopes: st.SearchStrategy[Scope] = st.fixed_dictionaries(
         "run_id": st.sampled_from(ONE),
     },
 ).filter(bool)
-"""Scopes whose ids are the same few words in different places, so that a leak has somewhere to leak
-to.
-"""
+"""Scopes with the same few ids in different places, so that leaks show."""
 
 texts = st.sampled_from(TEXTS)
 values = st.sampled_from(
@@ -114,7 +109,7 @@ messages = st.fixed_dictionaries(
 )
 said = texts | messages | st.lists(messages | texts, min_size=1, max_size=4)
 
-# What is asked
+# Questions
 
 tests = st.sampled_from(
     (
@@ -169,7 +164,7 @@ class Question:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What every listing verb takes."""
+        """Return the arguments common to all listing verbs."""
         names = ("filters", "valid_at", "show_expired", "limit")
         return {**self.scope, **{name: getattr(self, name) for name in names}}
 
@@ -189,7 +184,7 @@ questions = st.builds(
 def answers(
     call: Call, question: Question, ids: Sequence[str] = (), as_of: str | None = None
 ) -> dict[str, Any]:
-    """Everything the reading verbs say to a question, without what only measures the machine."""
+    """Return the results of every read verb for a question, without timing figures."""
     options = {**question.options, "as_of": as_of}
     one = {**question.scope, "valid_at": question.valid_at, "as_of": as_of}
     try:
@@ -213,16 +208,16 @@ def answers(
 
 
 def _then(fact: Fact) -> Fact:
-    """A fact as it was known then: when it ended was still to come."""
+    """Return a fact as it was known then, without a later end."""
     return replace(fact, until=NEVER, gone=NEVER)
 
 
-# What is done
+# Steps
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One call; `picks` say which of the memories made so far it is about."""
+    """One call; `picks` choose the memories it is about."""
 
     verb: str
     picks: tuple[int, ...] = ()
@@ -279,20 +274,20 @@ erasures = st.one_of(
     ),
 )
 kept = st.one_of(adds, adds, adds, updates, updates, deletes, retracts, links, clears, ticks, ticks)
-"""Steps that only ever add to the ledger."""
+"""Steps that only append to the ledger."""
 any_step = st.one_of(kept, kept, erasures)
 
 
 def scripts(
     step: st.SearchStrategy[Step] = any_step, longest: int = 12
 ) -> st.SearchStrategy[Script]:
-    """Histories that begin with something said."""
+    """Draw histories that begin with an add."""
     return st.builds(lambda first, rest: [first, *rest], adds, st.lists(step, max_size=longest))
 
 
 @dataclass(slots=True)
 class Player:
-    """Plays scripts through one way of calling, and remembers what they made."""
+    """Play scripts through a caller and remember the memories they made."""
 
     call: Call
     clock: ManualClock
@@ -300,15 +295,15 @@ class Player:
 
     @property
     def ids(self) -> list[str]:
-        """Every memory made so far."""
+        """Return every memory made so far."""
         return [memory_id for memory_id, _ in self.made]
 
     def play(self, script: Sequence[Step]) -> list[Any]:
-        """The outcome of each step: what it returned, or the name of the error it raised."""
+        """Return the outcome of each step: its result, or the name of its error."""
         return [self.step(step) for step in script]
 
     def step(self, step: Step) -> Any:
-        """One step's outcome."""
+        """Play one step and return its outcome."""
         if step.verb == "tick":
             return self.clock.tick(round(step.arguments["seconds"] * 1_000_000))
         if step.picks and not self.made:
@@ -344,17 +339,17 @@ class Player:
         return self.call(step.verb, *picked, **step.arguments)
 
 
-# Where it is done
+# Stages
 
 
 def caller(memory: Any) -> Call:
-    """Calls of a blocking memory by the name of the verb."""
+    """Return a function that calls verbs of a blocking memory by name."""
     return lambda verb, *args, **kwargs: getattr(memory, verb)(*args, **kwargs)
 
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """An open memory, its clock, and a player of scripts on it."""
+    """An open memory, its clock and a player."""
 
     memory: Memory
     clock: ManualClock
@@ -362,23 +357,23 @@ class Stage:
 
     @property
     def head(self) -> int:
-        """Where the ledger ends."""
+        """Return the end of the ledger."""
         return self.memory.engine.store.get_head(self.memory.engine.account).seq
 
     def rows(self) -> dict[str, list[tuple[Any, ...]]]:
-        """Every row of every view."""
+        """Return every row of every view."""
         store: Any = self.memory.engine.store
         account = self.memory.engine.account
         return {view: list(store.view_rows(account, view)) for view in VIEWS}
 
     def exported(self) -> bytes:
-        """The whole ledger as JSONL."""
+        """Return the whole ledger as JSONL."""
         target = io.BytesIO()
         self.memory.export(target)
         return target.getvalue()
 
     def boundaries(self) -> list[int]:
-        """The last position of every transaction."""
+        """Return the last position of every transaction."""
         store, account = self.memory.engine.store, self.memory.engine.account
         entries = store.scan_entries(account, 0, 1_000_000)
         return sorted({entry.tx: entry.seq for entry in entries}.values())
@@ -396,7 +391,7 @@ def stage(
     embedder: Embedder | None = UNSAID,
     **knobs: Any,
 ) -> Iterator[Stage]:
-    """A fresh memory of a kind, gone afterwards."""
+    """Open a fresh memory of a kind, and remove it afterwards."""
     clock = ManualClock() if now is None else ManualClock(now)
     chosen = HashingEmbedder() if embedder is UNSAID else embedder or "none"
     with tempfile.TemporaryDirectory(prefix="told-law-") as folder:
@@ -404,7 +399,7 @@ def stage(
         knobs = {
             "expand_hot": 0.0,
             **knobs,
-        }  # being in use moves what links lead to: no law but its own wants that
+        }  # recalls change the scores of linked memories; only one property needs that
         with Memory(
             url, embedder=chosen, mint=seeded_mint(seed, clock), durability="normal", **knobs
         ) as memory:
@@ -412,9 +407,7 @@ def stage(
 
 
 def lived(memory: Any) -> tuple[str, str]:
-    """Let a little of everything happen to a memory: a text that is corrected and linked, one given
-    up, one erased.
-    """
+    """Use a bit of everything: correct and link one text, delete one, erase one."""
     tea, soup = (
         row["id"]
         for row in memory.add(["green tea", "soup"], user_id="u", source="chat")["results"]

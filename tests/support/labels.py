@@ -1,15 +1,15 @@
-"""Labelled utterances and updates, and how well an extractor or a memory does on them.
+"""Labelled utterances and updates, and scores of an extractor or a memory on them.
 
-An utterance says what was `said` (a text, or messages) and, where it matters, when (`at`). Its
-`gold` is what a careful reader would keep, as triples. A triple's `any_of` are the predicates that
-are a fair reading; one marked `-` or `+` is fair in the negated or the asserted form, whatever the
-triple's own polarity. A list of subjects or objects holds other wordings of the same. What is
-`optional` counts neither for nor against. A text that a claim may not hold and a triple that may
-not be claimed stand in `never`. `on` is the date a claim should carry, as a beginning of ISO 8601.
+An utterance has what was `said` (a text, or messages) and, where it matters, the time (`at`). Its
+`gold` triples are what a careful reader would keep. A triple's `any_of` lists the acceptable
+predicates; one marked `-` or `+` is acceptable in the negated or asserted form, whatever the
+triple's own polarity. A list of subjects or objects holds alternative wordings. `optional` triples
+count neither for nor against. `never` holds texts and triples that must not be claimed. `on` is the
+date a claim should carry, as a prefix of ISO 8601.
 
-A claim is right when it matches a required triple that no claim before it did; of no account when
-it matches any other triple, or only names somebody that a triple speaks of; and wrong otherwise.
-Precision is right / (right + wrong); recall is the share of required triples found.
+A claim is right if it matches a required triple that no earlier claim matched; neutral if it
+matches any other triple, or only names somebody in a triple; and wrong otherwise. Precision is
+right / (right + wrong); recall is the share of required triples found.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ from told.text.tokens import stem_word
 
 SPLITS = ("dev", "test")
 NOW = "2026-06-15T12:00:00Z"
-"""When an utterance that does not say so was said."""
+"""Default time of an utterance."""
 COVERED, SWALLOWED = 0.6, 0.3
-"""How much of the words wanted a value must hold, and how much of its words must be wanted."""
+"""Share of wanted words a value must hold, and share of its words that must be wanted."""
 LIKE, LIKE_FROM = 0.84, 5
-"""How alike two words are that differ by a slip, and from what length."""
+"""Similarity of words that differ by a typo, and their minimum length."""
 SCOPE = Scope(user_id="labels")
 
 
@@ -49,11 +49,11 @@ SCOPE = Scope(user_id="labels")
 
 @dataclass(frozen=True, slots=True)
 class Triple:
-    """What a claim must say to be this one."""
+    """A triple that a claim must match."""
 
     subjects: tuple[str, ...]
     predicates: tuple[tuple[str, str], ...]
-    """Each fair predicate with the polarity it is fair in."""
+    """Each accepted predicate with its accepted polarity."""
     objects: tuple[str, ...]
     optional: bool = False
     on: str = ""
@@ -67,7 +67,7 @@ class Triple:
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """What was said, and what is to be made of it."""
+    """An utterance and its labels."""
 
     id: str
     style: str
@@ -79,7 +79,7 @@ class Utterance:
 
     @property
     def text(self) -> str:
-        """What was said, on one line."""
+        """Return the utterance on one line."""
         said = (
             self.said
             if isinstance(self.said, str)
@@ -89,11 +89,11 @@ class Utterance:
 
     @property
     def required(self) -> tuple[Triple, ...]:
-        """What must be found."""
+        """Return the triples that must be found."""
         return tuple(one for one in self.gold if not one.optional)
 
     def heard(self) -> ExtractionInput:
-        """What an extractor is given."""
+        """Return the input of an extractor."""
         said = messages.parse_messages(
             self.said, metadata=None, timestamp=self.at, source=None, settings=Settings()
         )
@@ -101,7 +101,7 @@ class Utterance:
 
 
 def utterances(split: str) -> tuple[Utterance, ...]:
-    """The utterances of a split."""
+    """Load the utterances of a split."""
     return tuple(map(_utterance, rows(DATA / "utterances" / f"{split}.jsonl")))
 
 
@@ -142,7 +142,7 @@ _SMALL = frozenset(
     "mein meine im und il lo gli uno i di da per e o os um uma meu minha em user users".split()
 )
 _NEGATED = frozenset("no not never without cannot neither nor none t".split())
-"""Words that turn a value into its opposite; the last is what is left of "don't"."""
+"""Words that negate a value; the last is the rest of "don't"."""
 _SAME = {
     "one": "1",
     "two": "2",
@@ -180,7 +180,7 @@ _SAME = {
 
 @lru_cache(maxsize=50_000)
 def words(text: str) -> tuple[str, ...]:
-    """The words of a text that carry it, reduced to their stems; all its words, if none does."""
+    """Return the stems of the content words, or of all words if there are none."""
     plain = "".join(
         c for c in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(c)
     )
@@ -198,14 +198,12 @@ def _alike(one: str, other: str) -> bool:
 
 
 def share(wanted: Sequence[str], given: Sequence[str]) -> float:
-    """How much of the words wanted are among those given."""
+    """Return the share of the wanted words among the given ones."""
     return sum(any(_alike(word, other) for other in given) for word in wanted) / max(1, len(wanted))
 
 
 def same_value(wanted: str, given: str) -> bool:
-    """Whether a value is the one wanted: case, articles, slips and a few words more or less
-    aside.
-    """
+    """Compare values, ignoring case, articles, typos and a few extra words."""
     want, have = words(wanted), words(given)
     agreed = _NEGATED.isdisjoint(want) == _NEGATED.isdisjoint(have)
     want, have = (
@@ -215,9 +213,7 @@ def same_value(wanted: str, given: str) -> bool:
 
 
 def same_subject(wanted: str, given: str | None) -> bool:
-    """Whether two names stand for one: "Anna", "User's wife Anna"; the user is nobody but the
-    user.
-    """
+    """Compare names: "Anna" equals "User's wife Anna"; the user equals only the user."""
     if wanted == "User" or given is None:
         return wanted == "User" and (given is None or given.casefold() in ("user", "the user"))
     want, have = (
@@ -227,7 +223,7 @@ def same_subject(wanted: str, given: str | None) -> bool:
 
 
 def same_predicate(wanted: str, given: str) -> bool:
-    """Whether two predicates are one; a favourite thing may be named more or less exactly."""
+    """Compare predicates; a favourite thing may be named more or less exactly."""
     if wanted == given:
         return True
     given = given.replace("favorite_", FAVOURITE_PREFIX)
@@ -244,7 +240,7 @@ def same_predicate(wanted: str, given: str) -> bool:
 
 
 def matches(claim: Claim, triple: Triple, now: int) -> bool:
-    """Whether a claim says this; one without a predicate is judged by its text."""
+    """Check whether a claim matches a triple; without a predicate, compare the text."""
     if claim.predicate is None:
         return _by_text(claim, triple, now)
     if not any(same_subject(subject, claim.subject) for subject in triple.subjects):
@@ -263,9 +259,7 @@ def matches(claim: Claim, triple: Triple, now: int) -> bool:
 
 
 def _tells(text: str, triple: Triple) -> bool:
-    """Whether a text holds one of the values, as "works at Acme as a chemist" holds where and as
-    what.
-    """
+    """Check whether a text holds one of the values, such as "works at Acme as a chemist"."""
     return any(share(words(value), words(text)) >= COVERED for value in triple.objects)
 
 
@@ -282,9 +276,7 @@ def _by_text(claim: Claim, triple: Triple, now: int) -> bool:
 
 
 def _same_polarity(claim: Claim, name: str, polarity: str, now: int) -> bool:
-    """A state that has ended is as good as one denied; something that happened did so, however long
-    ago.
-    """
+    """Treat an ended state as denied; an event stays asserted, however long ago."""
     ended = (
         claim.valid.end is not None
         and claim.valid.end <= now
@@ -294,16 +286,12 @@ def _same_polarity(claim: Claim, name: str, polarity: str, now: int) -> bool:
 
 
 def fair(claim: Claim, gold: Sequence[Triple], now: int) -> bool:
-    """Whether a claim counts neither for nor against: it is optional, said before, or goes without
-    saying.
-    """
+    """Check whether a claim is neutral: optional, repeated or implied."""
     return implied(claim, gold) or any(matches(claim, one, now) for one in gold)
 
 
 def implied(claim: Claim, gold: Iterable[Triple]) -> bool:
-    """Whether a claim only names somebody the labels speak of, or says that the user has them; that
-    is fair.
-    """
+    """Check whether a claim only names somebody in the labels, or says that the user has them."""
     if claim.polarity == "negated" or claim.predicate is None:
         return False
     named, value = claim.predicate in ("name", "nickname"), claim.object or ""
@@ -324,7 +312,7 @@ def implied(claim: Claim, gold: Iterable[Triple]) -> bool:
 
 
 def forbidden(claim: Claim, utterance: Utterance, now: int) -> bool:
-    """Whether a claim is one of those that must never be made of this utterance."""
+    """Check whether a claim must never be made of this utterance."""
     return any(
         one.casefold() in claim.text.casefold()
         if isinstance(one, str)
@@ -338,7 +326,7 @@ def forbidden(claim: Claim, utterance: Utterance, now: int) -> bool:
 
 @dataclass(slots=True)
 class Score:
-    """What was right, wrong and missed."""
+    """Counts of right, wrong and missed."""
 
     right: int = 0
     wrong: int = 0
@@ -346,7 +334,7 @@ class Score:
     found: int = 0
     forbidden: int = 0
     dated: int = 0
-    """Required triples found whose date was to be read."""
+    """Required triples found that have a date."""
     well_dated: int = 0
 
     def __add__(self, other: Score) -> Score:
@@ -354,25 +342,25 @@ class Score:
 
     @property
     def precision(self) -> float:
-        """The share of claims that are right, of those that count."""
+        """Return the share of counted claims that are right."""
         claimed = self.right + self.wrong
         return self.right / claimed if claimed else 1.0
 
     @property
     def recall(self) -> float:
-        """The share of what was wanted that was found."""
+        """Return the share of required triples found."""
         return self.found / self.wanted if self.wanted else 1.0
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of the two."""
+        """Return the harmonic mean of precision and recall."""
         both = self.precision + self.recall
         return 2 * self.precision * self.recall / both if both else 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One utterance and what an extractor made of it."""
+    """One utterance and the claims of an extractor."""
 
     utterance: Utterance
     score: Score
@@ -381,9 +369,7 @@ class Judged:
 
 
 def judge(utterance: Utterance, extractor: Extractor) -> Judged:
-    """Run an extractor on an utterance and hold its claims against the labels; what is in
-    quarantine is not claimed.
-    """
+    """Run an extractor on an utterance and score its claims; quarantined ones do not count."""
     heard = utterance.heard()
     claims = [
         one.claim
@@ -394,7 +380,7 @@ def judge(utterance: Utterance, extractor: Extractor) -> Judged:
 
 
 def held_against(utterance: Utterance, claims: Iterable[Claim], now: int) -> Judged:
-    """Claims held against the labels."""
+    """Score claims against the labels."""
     score, wrong = Score(wanted=len(utterance.required)), []
     missed = list(utterance.required)
     for claim in claims:
@@ -418,17 +404,17 @@ def _dates(claim: Claim, hit: Sequence[Triple]) -> Score:
 
 
 def measure(split: str, extractor: Extractor) -> list[Judged]:
-    """An extractor judged on every utterance of a split."""
+    """Judge an extractor on every utterance of a split."""
     return [judge(utterance, extractor) for utterance in utterances(split)]
 
 
 def total(judged: Iterable[Judged]) -> Score:
-    """One score of many."""
+    """Add up the scores."""
     return sum((one.score for one in judged), Score())
 
 
 def by_style(judged: Iterable[Judged]) -> dict[str, Score]:
-    """A score for every style."""
+    """Return a score for every style."""
     found: dict[str, Score] = defaultdict(Score)
     for one in judged:
         found[one.utterance.style] += one.score
@@ -446,7 +432,7 @@ _DENIES = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """Steps said one after the other, what becomes of the last, and what is held afterwards."""
+    """Consecutive steps, the expected event of the last one, and the expected memories."""
 
     id: str
     theme: str
@@ -458,7 +444,7 @@ class Update:
 
 
 def updates(split: str) -> tuple[Update, ...]:
-    """The updates of a split."""
+    """Load the updates of a split."""
     names = ("now", "gone", "kept")
     return tuple(
         Update(
@@ -474,7 +460,7 @@ def updates(split: str) -> tuple[Update, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of an update: its faults, none when all is well."""
+    """The faults of an update; none if it went well."""
 
     update: Update
     events: tuple[str, ...]
@@ -483,12 +469,12 @@ class Outcome:
 
 
 def measure_updates(memory_factory: Callable[[], Any], split: str = "test") -> list[Outcome]:
-    """Every update of a split played on a fresh memory, a context manager, by its public verbs."""
+    """Play every update of a split on a fresh memory through its public verbs."""
     return [_played(memory_factory, update) for update in updates(split)]
 
 
 def accuracy(outcomes: Sequence[Outcome]) -> float:
-    """The share of updates without a fault."""
+    """Return the share of updates without a fault."""
     return sum(not one.faults for one in outcomes) / len(outcomes)
 
 
@@ -516,9 +502,7 @@ def _faults(update: Update, events: Sequence[str], held: Sequence[str]) -> Itera
 
 
 def _holds(held: Iterable[str], text: str) -> Iterator[bool]:
-    """Whether each memory tells a text, or one of its wordings; one about the user is told of the
-    user alone.
-    """
+    """Check whether each memory holds a text or one of its wordings, about the same person."""
     for wording in text.split("~"):
         first = wording.split()[0]
         alone = first in ("User", "User's")

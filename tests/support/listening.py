@@ -1,4 +1,4 @@
-"""What the local extractor makes of a few turns, as tests want to see it."""
+"""Results of the local extractor on a few turns."""
 
 from datetime import UTC, datetime
 
@@ -17,7 +17,7 @@ NOW = to_us(datetime(2026, 3, 18, 12, tzinfo=UTC))
 def hear(
     *turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None
 ) -> ExtractionResult:
-    """Everything that is found in turns of a user, or of the role that stands before the text."""
+    """Extract from turns of the user, or of the role given before the text."""
     told = [("user", turn) if isinstance(turn, str) else turn for turn in turns]
     heard = tuple(InputTurn(Evidence(text, role, name, said_at), {}) for role, text in told)
     return run(LocalExtractor().extract(ExtractionInput(heard, NOW, Scope("a", user_id="u"))))
@@ -26,19 +26,19 @@ def hear(
 def claims(
     *turns: str | tuple[str, str], name: str | None = None, said_at: int | None = None
 ) -> list[Claim]:
-    """The claims that are found, in order."""
+    """Return the extracted claims, in order."""
     return [found.claim for found in hear(*turns, name=name, said_at=said_at).claims]
 
 
 def texts(*turns: str | tuple[str, str], name: str | None = None) -> list[str]:
-    """The sentences of the claims that are found."""
+    """Return the texts of the extracted claims."""
     return [claim.text for claim in claims(*turns, name=name)]
 
 
 def triples(
     *turns: str | tuple[str, str], name: str | None = None
 ) -> set[tuple[str | None, str | None, str | None]]:
-    """Subject, predicate and object of the claims; a negated predicate has a minus before it."""
+    """Return subject, predicate and object of the claims; a minus marks negation."""
     return {
         (claim.subject, f"{'-' * (claim.polarity == 'negated')}{claim.predicate}", claim.object)
         for claim in claims(*turns, name=name)

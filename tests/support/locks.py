@@ -1,4 +1,4 @@
-"""Every lock that told holds on to, found by following what refers to what."""
+"""Find every lock that told holds by following references."""
 
 import gc
 import sys
@@ -22,7 +22,7 @@ CONTAINERS = (
 
 
 def locks(*roots: Any) -> Iterator[tuple[str, Any]]:
-    """The locks that told's modules and some objects lead to, each with the name of what has it."""
+    """Return the locks reachable from told and some objects, each with its owner's name."""
     globals_ = [
         (name, vars(module))
         for name, module in list(sys.modules.items())

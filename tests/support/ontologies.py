@@ -1,6 +1,4 @@
-"""Ontologies that tests speak of, and stores over them: in this process, and over the memories of
-two backends.
-"""
+"""Ontologies for tests, and stores over them: in this process and on two backends."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ SPOKEN = (
     ("Pablo Picasso", "Anything by Pablo Picasso, really."),
     ("photographs", "These vintage photographs are amazing."),
 )
-"""What an extractor found in five turns: the value, and the sentence it was said in."""
+"""Values extracted in five turns, each with its sentence."""
 
 
 def concept(
@@ -47,7 +45,7 @@ def concept(
     examples: tuple[str, ...] = (),
     **more: Any,
 ) -> dict[str, Any]:
-    """The rules of a concept."""
+    """Build the rules of a concept."""
     return {
         "persistence_class": tier,
         "salience_weight": weight,
@@ -86,7 +84,7 @@ MUSEUM: dict[str, Any] = {
 
 
 def tiers(weight: float = 1.0) -> dict[str, Any]:
-    """One concept for each tier, called by its name."""
+    """Build one concept per tier, named after it."""
     return {
         "concepts": {
             tier: concept(tier, weight)
@@ -97,7 +95,7 @@ def tiers(weight: float = 1.0) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def opened(keeper: str, folder: Any, clock: ManualClock | None = None) -> Iterator[dict[str, Any]]:
-    """The arguments that make a store keep its facts there."""
+    """Return the arguments that make a store keep its facts there."""
     clock = clock or ManualClock()
     if keeper == "inside":
         yield {"now": clock}
@@ -108,7 +106,7 @@ def opened(keeper: str, folder: Any, clock: ManualClock | None = None) -> Iterat
 
 
 def five_turns(store: MemoryStore) -> str:
-    """What a store holds after the five turns."""
+    """Play the five turns and return the contents of the store."""
     for value, evidence in SPOKEN:
         store.upsert(STYLE, value, "asserted", evidence)
         store.tick()
@@ -116,7 +114,7 @@ def five_turns(store: MemoryStore) -> str:
 
 
 def values(store: MemoryStore, prefix: str = "") -> list[str]:
-    """The values a store holds, strongest first."""
+    """Return the values in a store, strongest first."""
     held = sorted(store.facts.values(), key=lambda fact: -fact.salience)
     return [fact.value for fact in held if fact.concept.startswith(prefix)]
 
@@ -131,7 +129,7 @@ FULL: dict[str, Any] = {
 
 
 def chatter(store: MemoryStore, name: str, rounds: int) -> None:
-    """Talk about what others talk about at the same time."""
+    """Upsert in a loop, concurrently with other threads."""
     for number in range(rounds):
         store.upsert("Likes", f"{name} {number % 4}", "asserted", f"{name} {number}")
         store.upsert("Where", f"{name} {number}", "asserted", f"at {name} {number}")

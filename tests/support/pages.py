@@ -1,8 +1,8 @@
-"""Markdown pages as tests see them: the blocks to execute, the headings and the links.
+"""Parse Markdown pages for tests: the blocks to execute, the headings and the links.
 
-A ```python block is executed; the blocks of one page share their names. In a ```console block each
-line that starts with `$ ` is a command; those of `NOT_RUN` set up a machine and are left to the
-reader, the rest must succeed. The word `notest` after the language leaves a block out.
+A ```python block is executed; the blocks of one page share a namespace. In a ```console block each
+line that starts with `$ ` is a command; those of `NOT_RUN` set up a machine and are skipped, the
+rest must succeed. The word `notest` after the language skips a block.
 """
 
 import ast
@@ -35,33 +35,31 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link or an image: where it points and the line it stands on."""
+    """A link or an image: its target and its line."""
 
     target: str
     line: int
 
 
 def pages(root: Path) -> list[Path]:
-    """The README, the guide for contributors, every page of the documentation and those of the
-    examples.
-    """
+    """Return the README, the contributing guide and the pages of docs and examples."""
     top = [root / "README.md", root / "CONTRIBUTING.md"]
     below = [*sorted(root.glob("docs/**/*.md")), *sorted(root.glob("examples/*/README.md"))]
     return [*(page for page in top if page.exists()), *below]
 
 
 def tokens(page: Path) -> list[Token]:
-    """The page as its parser sees it."""
+    """Parse a page."""
     return MARKDOWN.parse(page.read_text(encoding="utf-8"))
 
 
 def first_line(token: Token) -> int:
-    """The line of the page a token starts on, counted from one."""
+    """Return the line a token starts on, counted from one."""
     return token.map[0] + 1 if token.map else 1
 
 
 def blocks(page: Path) -> Iterator[Block]:
-    """The blocks of a page that are to be executed, in order."""
+    """Return the blocks of a page to execute, in order."""
     for token in tokens(page):
         language, *words = token.info.split() or [""]
         if token.type == "fence" and language in ("python", "console") and "notest" not in words:
@@ -69,9 +67,7 @@ def blocks(page: Path) -> Iterator[Block]:
 
 
 def commands(block: Block) -> list[str]:
-    """The commands of a console block that are run, continuation lines joined; what is not after a
-    `$ ` is output.
-    """
+    """Return the commands of a console block that are run, with continuation lines joined."""
     joined = block.text.replace("\\\n", " ")
     asked = [
         line.removeprefix("$ ").strip() for line in joined.splitlines() if line.startswith("$ ")
@@ -80,14 +76,14 @@ def commands(block: Block) -> list[str]:
 
 
 def compiled(block: Block, page: Path) -> CodeType:
-    """The block as code whose line numbers are those of the page; `await` is allowed at the top."""
+    """Compile a block with the line numbers of its page; top-level `await` is allowed."""
     source = "\n" * (block.line - 1) + block.text
     code: CodeType = compile(source, str(page), "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
     return code
 
 
 def shell(script: str, folder: Path, environment: dict[str, str]) -> None:
-    """Run commands in bash; the first that fails fails the page, with all they said."""
+    """Run commands in bash; the first failure fails the page with all their output."""
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", script],
         cwd=folder,
@@ -104,9 +100,7 @@ def shell(script: str, folder: Path, environment: dict[str, str]) -> None:
 
 
 def execute(page: Path, folder: Path, environment: dict[str, str]) -> dict[str, object]:
-    """Run every block of a page in order, as a reader would; return the names it left behind,
-    closed.
-    """
+    """Run every block of a page in order and return its namespace, with resources closed."""
     names: dict[str, object] = {"__name__": "__main__", "__file__": str(page)}
     with asyncio.Runner() as runner:
         try:
@@ -129,7 +123,7 @@ async def _await(waiting: object) -> None:
 
 
 def _close(names: dict[str, object], runner: asyncio.Runner) -> None:
-    """Close what a page opened and, as examples do, left open."""
+    """Close what the examples of a page left open."""
     for value in {id(value): value for value in names.values()}.values():
         close = getattr(value, "close", None)
         if callable(close) and type(value).__module__.startswith("told"):
@@ -139,7 +133,7 @@ def _close(names: dict[str, object], runner: asyncio.Runner) -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as the forges make them."""
+    """Return the anchors of a page's headings, as the forges make them."""
     found = tokens(page)
     seen: Counter[str] = Counter()
     slugs = set()
@@ -153,7 +147,7 @@ def anchors(page: Path) -> set[str]:
 
 
 def links(page: Path) -> Iterator[Link]:
-    """The links and images of a page that point into the repository."""
+    """Return the links and images of a page that point into the repository."""
     for token in tokens(page):
         for child in token.children or []:
             target = child.attrs.get("href") or child.attrs.get("src")
@@ -162,7 +156,7 @@ def links(page: Path) -> Iterator[Link]:
 
 
 def broken_tables(page: Path) -> list[int]:
-    """The lines where a table begins that has no heading, which is then no table."""
+    """Return the lines where a table without a heading begins."""
     lines = ["", *page.read_text("utf-8").splitlines(), ""]
     starts = [
         n
@@ -173,7 +167,7 @@ def broken_tables(page: Path) -> list[int]:
 
 
 def broken_links(page: Path, root: Path) -> list[str]:
-    """The links of a page that lead nowhere, each with its line."""
+    """Return the broken links of a page, each with its line."""
     broken = []
     for link in links(page):
         path, _, anchor = link.target.partition("#")

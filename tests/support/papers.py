@@ -1,6 +1,4 @@
-"""Pictures and documents made by hand, so that no test needs a library to make what told has to
-read.
-"""
+"""Images and documents built by hand, so that no test needs a library to create them."""
 
 import zipfile
 import zlib
@@ -26,24 +24,24 @@ LETTERS = {
 
 
 def chunk(name: bytes, data: bytes) -> bytes:
-    """One chunk of a PNG."""
+    """Build one chunk of a PNG."""
     return pack(">I", len(data)) + name + data + pack(">I", zlib.crc32(name + data))
 
 
 def png(rows: list[bytes], width: int | None = None, height: int | None = None) -> bytes:
-    """A grey PNG of these rows; a width and a height may be claimed that it does not have."""
+    """Build a grey PNG of these rows; it may claim a false width and height."""
     head = pack(">IIBBBBB", width or len(rows[0]), height or len(rows), 8, 0, 0, 0, 0)
     body = zlib.compress(b"".join(b"\0" + row for row in rows), 9)
     return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", body) + chunk(b"IEND", b"")
 
 
 def blank(width: int = 64, height: int = 48, shade: int = 255) -> bytes:
-    """A PNG of one shade."""
+    """Build a PNG of one shade."""
     return png([bytes([shade]) * width] * height)
 
 
 def written(text: str, scale: int = 8) -> bytes:
-    """A PNG with words in it, black on white."""
+    """Build a PNG with black text on white."""
     margin = 6 * scale
     lines = text.split("\n")
     wide = max(map(len, lines)) * 6 * scale + 2 * margin
@@ -58,29 +56,29 @@ def written(text: str, scale: int = 8) -> bytes:
 
 
 def jpeg(width: int, height: int) -> bytes:
-    """The head of a JPEG, as far as its size stands in it."""
+    """Build the head of a JPEG, up to its size."""
     app = b"\xff\xe0" + pack(">H", 16) + b"JFIF\0\1\1\0\0\1\0\1\0\0"
     comment = (
         b"\xff\xfe" + pack(">H", 2 + 300) + b"\xff\xc0" * 150
-    )  # looks like a frame, and is a comment
+    )  # a comment that looks like a frame
     frame = b"\xff\xc2" + pack(">HBHHB", 11, 8, height, width, 1) + b"\1\x11\0"
     return b"\xff\xd8" + app + comment + frame + b"\xff\xd9"
 
 
 def gif(width: int, height: int) -> bytes:
-    """The head of a GIF."""
+    """Build the head of a GIF."""
     return b"GIF89a" + pack("<HH", width, height) + b"\0\0\0;"
 
 
 def bmp(width: int, height: int) -> bytes:
-    """The head of a BMP."""
+    """Build the head of a BMP."""
     return (
         b"BM" + pack("<IHHI", 54, 0, 0, 54) + pack("<IiiHH", 40, width, height, 1, 24) + bytes(24)
     )
 
 
 def webp(width: int, height: int, sort: bytes = b"VP8X") -> bytes:
-    """The head of a WebP of one of its three sorts."""
+    """Build the head of a WebP of one of its three sorts."""
     if sort == b"VP8X":
         body = bytes(4) + (width - 1).to_bytes(3, "little") + (height - 1).to_bytes(3, "little")
     elif sort == b"VP8L":
@@ -94,13 +92,13 @@ WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
 def paragraph(text: str, style: str = "") -> str:
-    """A paragraph of a Word document."""
+    """Build a paragraph of a Word document."""
     named = f'<w:pPr><w:pStyle w:val="{style}"/></w:pPr>' if style else ""
     return f'<w:p>{named}<w:r><w:t xml:space="preserve">{text}</w:t></w:r></w:p>'
 
 
 def docx(body: str | bytes, title: str = "", **members: bytes) -> bytes:
-    """A Word document of this body, or of a member written out in full."""
+    """Build a Word document with this body, or with a complete member."""
     if isinstance(body, str):
         body = (
             '<?xml version="1.0"?><w:document '
@@ -121,7 +119,7 @@ def docx(body: str | bytes, title: str = "", **members: bytes) -> bytes:
 
 
 def pdf(*pages: str, title: str = "") -> bytes:
-    """A PDF with one line of text on each page."""
+    """Build a PDF with one line of text on each page."""
     objects = [
         b"<< /Type /Catalog /Pages 2 0 R >>",
         b"",
@@ -145,7 +143,7 @@ def pdf(*pages: str, title: str = "") -> bytes:
 
 
 def _numbered(objects: list[bytes], info: int) -> bytes:
-    """A PDF of these objects, with the table that says where each is."""
+    """Build a PDF of these objects with its cross-reference table."""
     out, places = b"%PDF-1.4\n", []
     for number, body in enumerate(objects, 1):
         places.append(len(out))

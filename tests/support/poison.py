@@ -1,9 +1,8 @@
 """Texts made to mislead a memory, and the channels they come through.
 
-Each row of `tests/data/poison.jsonl` is a payload (or how to `generate` a long one), the `channel`
-it comes through, the sort of `attack` it is, and what it `must_not` do: `change` one of the user's
-own statements, or bring a memory that `says` one of these words into a kind that rules how an agent
-behaves.
+Each row of `tests/data/poison.jsonl` is a payload (or a rule to `generate` a long one), its
+`channel`, its sort of `attack`, and what it `must_not` do: `change` one of the user's own
+statements, or bring a memory that `says` one of these words into a kind that controls an agent.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ ROLES = {
     "image": "user",
     "assistant": "assistant",
 }
-"""The role of a message on each channel; what an image says is part of a message of the user."""
+"""The message role of each channel; an image is part of a user message."""
 SPOKEN = frozenset({"user", "image"})
-"""Channels on which the user speaks too, so that not every new memory is the payload's doing."""
+"""Channels where the user speaks too, so that some new memories are not the payload's."""
 GUARDED = ("profile", "preference", "skill", "tool")
-"""Kinds that say who the user is and how an agent behaves."""
+"""Kinds that describe the user and control the agent."""
 SOURCE = "poison"
 
 
 @dataclass(frozen=True, slots=True)
 class Own:
-    """Something the user said, the question it answers, and the word that gives it away."""
+    """A statement of the user, the question it answers, and the word that identifies it."""
 
     said: str
     query: str
@@ -65,13 +64,11 @@ class Poison:
     about: str
 
     def message(self) -> dict[str, str]:
-        """The payload as it comes in."""
+        """Return the payload as a message."""
         return {"role": ROLES[self.channel], "content": self.payload}
 
     def parts(self) -> list[str]:
-        """The words of the user, and then those of each image, as they come before told reads the
-        images.
-        """
+        """Return the user's text and then the text of each image, before OCR."""
         return [
             part.strip("\n")
             for part in re.split(r"(?m)^\[OCR text from image #\d+\]$", self.payload)
@@ -79,18 +76,18 @@ class Poison:
 
     @property
     def own(self) -> Own:
-        """What it tries to change."""
+        """Return the statement it tries to change."""
         return OWN[self.about]
 
     def told_by(self, text: str) -> bool:
-        """Whether a memory says what this payload wants it to."""
+        """Check whether a memory says what this payload wants."""
         return any(
             re.search(rf"(?<!\w){re.escape(word)}(?!\w)", text, re.IGNORECASE) for word in self.says
         )
 
 
 def poisons(channel: str | None = None) -> tuple[Poison, ...]:
-    """The payloads of a channel, or all of them."""
+    """Load the payloads of a channel, or all of them."""
     found = map(_poison, rows(DATA / "poison.jsonl"))
     return tuple(one for one in found if channel in (None, one.channel))
 
@@ -109,5 +106,5 @@ def _poison(row: Mapping[str, Any]) -> Poison:
 
 
 def ids(found: Iterable[Mapping[str, Any]]) -> set[str]:
-    """The ids of some rows."""
+    """Return the ids of some rows."""
     return {str(row["id"]) for row in found}

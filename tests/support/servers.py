@@ -1,4 +1,4 @@
-"""A real HTTP server on loopback that says what a test scripted, and keeps what it was asked."""
+"""A real HTTP server on loopback that plays a script and records the requests."""
 
 import json
 import threading
@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A request as the server saw it."""
+    """A request as the server received it."""
 
     path: str
     headers: dict[str, str]
@@ -25,7 +25,7 @@ Act = Callable[[BaseHTTPRequestHandler], None]
 
 @dataclass(slots=True)
 class Script:
-    """What a server will say, in order; the last is said again and again."""
+    """The replies of a server, in order; the last one repeats."""
 
     acts: list[Act]
     asked: list[Asked] = field(default_factory=list)
@@ -41,7 +41,7 @@ class Script:
 
 
 def says(body: Any, status: int = 200, **headers: str) -> Act:
-    """Answer with JSON, or with a text as it stands."""
+    """Reply with JSON, or with a text verbatim."""
 
     def act(handler: BaseHTTPRequestHandler) -> None:
         content = body.encode() if isinstance(body, str) else json.dumps(body).encode()
@@ -60,7 +60,7 @@ def says(body: Any, status: int = 200, **headers: str) -> Act:
 
 
 def truncates(content: bytes, promised: int) -> Act:
-    """Promise more than comes."""
+    """Send less than the announced length."""
 
     def act(handler: BaseHTTPRequestHandler) -> None:
         handler.send_response(200)
@@ -76,14 +76,14 @@ def truncates(content: bytes, promised: int) -> Act:
 
 
 def resets(handler: BaseHTTPRequestHandler) -> None:
-    """Hang up as rudely as a socket can."""
+    """Reset the connection."""
     handler.connection.setsockopt(SOL_SOCKET, SO_LINGER, pack("ii", 1, 0))
     handler.connection.close()
     handler.close_connection = True
 
 
 def drips(piece: bytes, until: threading.Event) -> Act:
-    """Send a little, and a little more, for as long as the test lets it."""
+    """Send one piece after another until the test stops it."""
 
     def act(handler: BaseHTTPRequestHandler) -> None:
         handler.connection.setsockopt(IPPROTO_TCP, TCP_NODELAY, 1)
@@ -103,7 +103,7 @@ def drips(piece: bytes, until: threading.Event) -> Act:
 
 @contextmanager
 def serving(*acts: Act) -> Iterator[Script]:
-    """A server that follows a script while the block runs."""
+    """Run a server with a script while the block runs."""
     script = Script(list(acts))
 
     class Handler(BaseHTTPRequestHandler):

@@ -1,4 +1,4 @@
-"""The sqlite store in every guise that must answer like the ram store."""
+"""The configurations of the sqlite store that must answer like the ram store."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -19,7 +19,7 @@ STORES: dict[str, dict[str, Any]] = {
 
 @contextmanager
 def opened(name: str, **more: Any) -> Iterator[Stage]:
-    """A stage of a store by its name above."""
+    """Open a stage of a store by its name."""
     options = {**STORES[name], **more}
     with ExitStack() as stack:
         if options.pop("plain", False):

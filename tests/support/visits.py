@@ -1,6 +1,4 @@
-"""A visit to fade by: a small ontology of every tier and clock, and a visitor who says what it
-speaks of.
-"""
+"""A conversation for decay tests: a small ontology with every tier and clock, and a visitor."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ def concept(
     eviction: str = "salience",
     **more: Any,
 ) -> dict[str, Any]:
-    """A concept of an ontology, in few words."""
+    """Build a concept of an ontology."""
     return {
         "label": tier,
         "persistence_class": tier,
@@ -61,13 +59,13 @@ class Visit:
 
     @property
     def memory(self) -> Memory:
-        """The memory behind it."""
+        """Return the memory."""
         return self.here.memory
 
     def says(
         self, kind: str, value: str, polarity: str = "asserted", **ids: Any
     ) -> list[dict[str, Any]]:
-        """Say one thing in a turn of its own."""
+        """Say one thing in its own turn."""
         self.turns += 1
         said = f"In turn {self.turns} I say {value}"
         fact = {"concept": kind, "value": value, "polarity": polarity, "evidence": value}
@@ -77,7 +75,7 @@ class Visit:
         return made
 
     def passes(self, turns: int = 1, tokens: int = 0, days: float = 0.0) -> None:
-        """Let turns pass in which nothing is said, with so many tokens, or days."""
+        """Let silent turns, tokens or days pass."""
         self.here.clock.tick(round(days * DAY))
         if turns or tokens:
             store, scope = self.memory.engine.store, Scope.create(**self.ids)
@@ -87,18 +85,18 @@ class Visit:
             )
 
     def weights(self, **options: Any) -> dict[str, float]:
-        """What each memory weighs, by what it says."""
+        """Return the salience of each memory by its text."""
         rows = self.memory.about(**self.ids, **options)["results"]
         return {row["memory"].rpartition(": ")[2]: row["salience"] for row in rows}
 
     def held(self) -> set[str]:
-        """What is held, by its values."""
+        """Return the current values."""
         rows = self.memory.get_all(**self.ids, limit=1000)["results"]
         return {row["metadata"]["value"] for row in rows if "value" in row["metadata"]}
 
 
 @contextmanager
 def visit(kind: str = "ram", **knobs: Any) -> Iterator[Visit]:
-    """A visit that begins now."""
+    """Open a visit that begins now."""
     with stage(kind, embedder=None, ontology=VISIT, extract="closed", **knobs) as here:
         yield Visit(here)

@@ -281,8 +281,9 @@ class Engine(EngineContext):
         """Return the bytes of a document or an image of a scope."""
         holders = yield from commit.map_blob_evidence(self.store, self.resolve_scope(ids))
         is_known = is_blob_hash(hash) and hash in holders
-        blobs = (yield from call(self.store.get_blobs, self.account, [hash])) if is_known else {}
-        content = blobs.get(hash)
+        if is_known:
+            blobs = yield from call(self.store.get_blobs, self.account, [hash])
+        content = blobs.get(hash) if is_known else None
         if content is None or not (
             yield from is_evidence_visible(self.read_context, self.account, holders[hash])
         ):

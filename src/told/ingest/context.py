@@ -91,7 +91,7 @@ class ExtractionConfig:
     ) -> ExtractionOptions:
         """Validate extraction arguments and fill in the defaults."""
         extractor_name = self.default_extractor if extractor is None else extractor
-        if extractor_name not in (VERBATIM, LOCAL):
+        if not isinstance(extractor_name, str) or extractor_name not in (VERBATIM, LOCAL):
             from told.extraction.registry import EXTRACTOR_NAMES, build_unknown_error
 
             if not isinstance(extractor_name, str) or extractor_name not in EXTRACTOR_NAMES:
