@@ -280,10 +280,9 @@ class Engine(EngineContext):
     def blob(self, hash: Any, ids: ScopeIds) -> Flow[Blob]:
         """Return the bytes of a document or an image of a scope."""
         holders = yield from commit.map_blob_evidence(self.store, self.resolve_scope(ids))
-        is_known = is_blob_hash(hash) and hash in holders
-        if is_known:
-            blobs = yield from call(self.store.get_blobs, self.account, [hash])
-        content = blobs.get(hash) if is_known else None
+        content: Blob | None = None
+        if is_blob_hash(hash) and hash in holders:
+            content = (yield from call(self.store.get_blobs, self.account, [hash])).get(hash)
         if content is None or not (
             yield from is_evidence_visible(self.read_context, self.account, holders[hash])
         ):
