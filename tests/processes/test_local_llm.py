@@ -150,8 +150,8 @@ def test_each_model_has_its_task(monkeypatch):
 
 FORKED = """
 import atexit, os, signal, sys
-from told.providers.local.llm import serve
-serve("smollm2")
+from told.providers.local.llm import get_server
+get_server("smollm2")
 number = os.fork()
 if not number:
     signal.alarm(30)

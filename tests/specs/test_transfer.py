@@ -603,7 +603,7 @@ def test_failed_export_keeps_the_earlier_file_and_leaves_no_other(
             raise StoreError("The disk is gone.")
 
         with monkeypatch.context() as broken:
-            broken.setattr(memory.engine.store, "get_blob", raise_store_error)
+            broken.setattr(memory.engine.store, "get_blobs", raise_store_error)
             broken.setattr(
                 memory.engine.store,
                 "scan_entries",
