@@ -310,10 +310,14 @@ RAM = {
     "a fact planted": lambda a: a.facts.update(
         {999: replace(next(iter(a.facts.values())), seq=999)}
     ),
-    "a link changed": lambda a: a.links.__setitem__(0, replace(a.links[0], weight=0.5)),
-    "a link lost": lambda a: a.links.pop(),
-    "a link planted": lambda a: a.links.append(forge_row(a.links[0])),
-    "a link told twice": lambda a: a.links.append(a.links[0]),
+    "a link changed": lambda a: a.links.update(
+        {s: replace(link, weight=0.5) for s, link in [*a.links.items()][:1]}
+    ),
+    "a link lost": lambda a: drop_row(a.links),
+    "a link planted": lambda a: a.links.update(
+        {link.seq + 1: forge_row(link) for link in [*a.links.values()][:1]}
+    ),
+    "a link told twice": lambda a: a.links.update({999: link for link in [*a.links.values()][:1]}),
     "evidence changed": lambda a: a.evidence.update(
         {s: replace(w, source="x") for s, w in [*a.evidence.items()][:1]}
     ),

@@ -220,9 +220,9 @@ def test_writes_and_erasures_during_verify_are_not_tampering(book, monkeypatch):
         [held] = (row["id"] for row in memory.get_all(user_id="u")["results"])
         scan, folded = store.scan_entries, store.rows_between
 
-        def interrupted(self, account, after, limit):
-            page = scan(self, account, after, limit)
-            if not page and not late:
+        def interrupted(self, account, after=0, limit=None, *, thread=None):
+            page = scan(self, account, after, limit, thread=thread)
+            if thread is None and not page and not late:
                 late.append(other.add("meanwhile", user_id="u", infer=False))
             return page
 
