@@ -320,7 +320,7 @@ def test_json_output_has_one_line_per_reply(run_chat):
 def test_warning_is_printed_once(run_chat):
     assert (
         run_chat("I moved to Lisbon", "Where do I live?", "Where?").err.count(
-            "No embedder is in use"
+            "No embedder is available"
         )
         == 1
     )

@@ -477,7 +477,7 @@ def test_37_failing_embedder_loses_no_memory():
         with stage("ram", embedder=FlakyEmbedder(10_000, local=local)) as here:
             done = here.memory.add(["one tea", "two teas", "three"], user_id="alice")
             assert [row["event"] for row in done["results"]] == ["ADD"] * 3
-            assert "found by words only" in done["warnings"][0]
+            assert "found by keywords only" in done["warnings"][0]
             found = here.memory.search("tea", user_id="alice")
             assert {row["memory"] for row in found["results"]} == {"one tea", "two teas"}
             assert found["warnings"]

@@ -79,7 +79,7 @@ def embed_before_commit(
     )
     vectors = yield from catch_failure(_embed_missing(store, embedder, missing, lookup))
     if isinstance(vectors, Failure):
-        return {}, (f"Not embedded yet, found by words only: {vectors}",)
+        return {}, (f"Not embedded yet, found by keywords only: {vectors}",)
     if known_vectors:
         reused = {key: vector for key, vector in known_vectors.items() if key in texts}
         vectors = {**vectors, **reused}
@@ -170,7 +170,7 @@ def embed_after_commit(
     run = yield from drain(store, account, embedding_consumer)
     if run.failure is None:
         return receipt
-    warning = f"Not embedded yet, found by words only: {run.failure}"
+    warning = f"Not embedded yet, found by keywords only: {run.failure}"
     return replace(receipt, warnings=(*receipt.warnings, warning))
 
 
@@ -339,7 +339,7 @@ def embed_missing(store: Store, embedder: Embedder | None) -> Flow[tuple[str, ..
         return ()
     outcome = yield from catch_failure(embed_pending(store, embedder))
     if isinstance(outcome, Failure):
-        return (f"Not embedded yet, found by words only: {outcome}",)
+        return (f"Not embedded yet, found by keywords only: {outcome}",)
     return ()
 
 
