@@ -6,7 +6,7 @@ import json
 import pytest
 from rich.console import Console
 
-from told.cli import fading
+from told.cli import charts
 
 CHAT = "haha that's so funny"
 
@@ -56,7 +56,7 @@ def test_piped_tiers_are_plain_lines(run_cli, conversation):
 
 def test_tiers_are_a_panel_on_a_terminal(run_cli, sdk, conversation):
     console = Console(record=True, width=100, file=io.StringIO())
-    console.print(fading.render_tier_panel(sdk("tiers", user_id="mara")))
+    console.print(charts.render_tier_panel(sdk("tiers", user_id="mara")))
     drawn = console.export_text()
     assert "tiers" in drawn.splitlines()[0]
     assert "The deadline is March 3" in drawn
