@@ -258,14 +258,14 @@ def test_pending_vector_is_attached_to_a_passage_written_by_an_older_version(
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from told.backends.sqlite import connect
+from told.backends.sqlite import connection
 
-def killed(version, steps=connect.steps):
-    yield from steps(version)
+def killed(version, load=connection.load_migrations):
+    yield from load(version)
     os.kill(os.getpid(), signal.SIGKILL)
 
-connect.steps = killed
-connect.Database(Path(sys.argv[1]), durability="full", busy_timeout=5.0)
+connection.load_migrations = killed
+connection.Database(Path(sys.argv[1]), durability="full", busy_timeout=5.0)
 """
 
 
