@@ -317,7 +317,7 @@ RAM = {
     "a link planted": lambda a: a.links.update(
         {link.seq + 1: forge_row(link) for link in [*a.links.values()][:1]}
     ),
-    "a link told twice": lambda a: a.links.update({999: link for link in [*a.links.values()][:1]}),
+    "a link told twice": lambda a: a.links.update({999: next(iter(a.links.values()))}),
     "evidence changed": lambda a: a.evidence.update(
         {s: replace(w, source="x") for s, w in [*a.evidence.items()][:1]}
     ),

@@ -54,7 +54,8 @@ def test_writing_without_a_vector_returns_a_warning(memories):
     _, late = memories
     [warning] = late.add("two pears", user_id="u")["warnings"]
     assert (
-        "found by keywords only: The store is indexed with new (8 dimensions), not old (8)." in warning
+        "found by keywords only: The store is indexed with new (8 dimensions), not old (8)."
+        in warning
     )
 
 
