@@ -214,7 +214,7 @@ class WritePlan:
     evidence_ids: list[str] = field(default_factory=list)
     """Evidence id of each turn, in order."""
     is_new: list[bool] = field(default_factory=list)
-    """Whether each turn's evidence is new."""
+    """True for each turn whose evidence is new."""
     covered_turns: set[int] = field(default_factory=set)
     """Turns with at least one claim that has a thread."""
     unreadable_replies: list[str] = field(default_factory=list)

@@ -231,9 +231,9 @@ class CallableLLM:
     model: str
     local: bool
     single_prompt: bool
-    """Whether the function takes one prompt in place of system and user."""
+    """True if the function takes one prompt in place of system and user."""
     accepts_schema: bool
-    """Whether the function takes a schema."""
+    """True if the function takes a schema."""
 
     @classmethod
     def from_function(
