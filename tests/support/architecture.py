@@ -38,7 +38,7 @@ BESIDE = ("backends", "providers", "testing")
 SEEN_FROM_BESIDE = {"errors", "ids", "runtime", "model", "text", "ports"}
 
 ASYNC_FILES = ("flow.py", "api/", "providers/http/", "testing/fakes.py", "testing/contract/")
-"""Files that may contain `async def`; add a provider that speaks an asynchronous protocol by name."""
+"""Files that may contain `async def`; add an asynchronous provider by name."""
 
 PRINTING_UNITS = ("cli",)
 BROAD_EXCEPT_FILE = "ledger/consumer.py"
